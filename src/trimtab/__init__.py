@@ -1,0 +1,144 @@
+"""trimtab makes a request fit its model and keeps every original.
+
+``fit``, ``Session``, ``check``, ``repair`` and ``convert`` are the whole of it; importing does
+no I/O and loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trimtab.convert import Converted, Loss, convert
+from trimtab.errors import (
+    CannotFit,
+    InvalidRequest,
+    InvalidSetting,
+    MissingExtra,
+    NotAccepted,
+    TrimtabError,
+    UnknownHandle,
+)
+from trimtab.fitted import Fitted
+from trimtab.formats.detect import Detected, detect
+from trimtab.journal import Journal
+from trimtab.model import Limits
+from trimtab.protect import Pin
+from trimtab.report import Report, ReportEdit, ReportRepair
+from trimtab.rules import Violation
+from trimtab.session import Session, check_only, fitted, known_for, repair_only
+from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
+from trimtab.sizes import Measured, MeasuredBlock, measure
+from trimtab.tokens import Counter
+
+__version__ = "0.1.0"
+
+
+def fit(
+    request: Any,
+    *,
+    window: int | None = None,
+    reserve: int | None = None,
+    limits: Limits | None = None,
+    format: str | None = None,
+    model: str | None = None,
+    counter: str | Callable[[str], int] | Counter | None = None,
+    pins: Sequence[Pin] = (),
+    protected_tools: Sequence[str] = (),
+    protected_paths: Sequence[str] = (),
+    recall: bool = False,
+    open_tail: bool = False,
+    strict: bool = False,
+    thinking: Thinking = "drop",
+) -> Fitted:
+    """Make a request acceptable: valid by the provider's rules, and within its limits.
+
+    ``request``: a body (dict), a bare list of messages, or JSON as str or bytes.  It is never
+    changed; ``.request`` of the result is the very same object where nothing had to be done.
+
+    - ``window``: tokens the model takes, output included.
+    - ``reserve``: output tokens to keep free.  None: the request's own max_tokens, else 0.
+    - ``limits``: a ``Limits`` (trigger, target, request_bytes, result_chars, images);
+      ``window`` and ``reserve`` given as arguments win.
+    - ``format``: one of the five, or what ``detect`` names ("openai-chat:deepseek"); None: by the
+      body's shape.  ``model``: None: the request's.
+    - ``counter``: None: the best we have for the model; "o200k"; "estimate"; or any function
+      from text to tokens.
+    - ``pins``: refs or predicates over blocks that must stay whole.
+    - ``protected_tools``, ``protected_paths``: globs; their calls and results are touched only
+      when nothing but the user's own words would be left to shorten.
+    - ``recall``: the model has a recall tool, so markers may name it.
+    - ``open_tail``: the last calls are just being run; they are no violation and never touched.
+    - ``strict``: raise instead of repairing input or falling back.
+    - ``thinking``: what to do with thinking that is bound to text an edit changed: "drop" takes
+      the blocks out, "drop_block" asks the API to.
+
+    Raises CannotFit, InvalidRequest, InvalidSetting; with ``strict`` also NotAccepted.
+    """
+    wanted = joined_settings(
+        window, reserve, limits, format=format, model=model, counter=counter, pins=pins,
+        protected_tools=protected_tools, protected_paths=protected_paths, recall=recall,
+        open_tail=open_tail, strict=strict, thinking=thinking,
+    )  # fmt: skip
+    with known_for(request, wanted) as known:
+        return fitted(request, wanted, known, Journal())[0]
+
+
+def check(
+    request: Any, *, format: str | None = None, model: str | None = None, open_tail: bool = False
+) -> tuple[Violation, ...]:
+    """Why a provider would refuse this request as it stands; ``()`` means acceptable.
+
+    Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).
+    Raises InvalidRequest, InvalidSetting.
+    """
+    return check_only(request, format=format, model=model, open_tail=open_tail)
+
+
+def repair(
+    request: Any,
+    *,
+    format: str | None = None,
+    model: str | None = None,
+    open_tail: bool = False,
+    counter: str | Callable[[str], int] | Counter | None = None,
+) -> Fitted:
+    """The request with its violations mended and nothing else; what was taken out is recallable.
+
+    Raises InvalidRequest, InvalidSetting.
+    """
+    wanted = Settings(
+        Limits(window=NO_WINDOW, reserve=0), format=format, model=model, open_tail=open_tail,
+        counter=counter,
+    )  # fmt: skip
+    return repair_only(request, wanted)
+
+
+__all__ = [
+    "CannotFit",
+    "Converted",
+    "Counter",
+    "Detected",
+    "Fitted",
+    "InvalidRequest",
+    "InvalidSetting",
+    "Limits",
+    "Loss",
+    "Measured",
+    "MeasuredBlock",
+    "MissingExtra",
+    "NotAccepted",
+    "Report",
+    "ReportEdit",
+    "ReportRepair",
+    "Session",
+    "TrimtabError",
+    "UnknownHandle",
+    "Violation",
+    "check",
+    "convert",
+    "detect",
+    "fit",
+    "measure",
+    "repair",
+]

@@ -1,0 +1,68 @@
+"""Reasoning that is signed over what stands before it: what an edit costs there.
+
+Knows where a batch changes the request.  Which models bind reasoning, and how the API is asked
+to drop it, stands in ``rules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtab import rules
+from trimtab.edits import Applied, note_host, operations
+from trimtab.model import Edit
+from trimtab.plan import Planner
+from trimtab.work import Work
+
+
+def unbind(work: Work, plan: Planner) -> None:
+    """Reasoning behind the first change of this call goes too, unless the API is asked to."""
+    if _binds(work) and not _asks(work):
+        spots = _positions(work, plan)
+        if spots:
+            plan.unbind(min(spots))
+
+
+def _binds(work: Work) -> bool:
+    return rules.binds_reasoning(work.transcript.format.name, work.transcript.facts)
+
+
+def _asks(work: Work) -> bool:
+    """Whether the API is asked to drop what no longer fits: only where thinking is on at all."""
+    facts = work.transcript.facts
+    wanted = work.settings.thinking == "drop_block" and not facts.bare
+    return wanted and facts.thinking != "disabled"
+
+
+def _positions(work: Work, plan: Planner) -> list[tuple[int, int]]:
+    """Where this call changes the request, as (message, index of block)."""
+    board = plan.board
+    spots = [key for key, shown in board.shown.items() if shown.edit is None]
+    for run in board.runs:
+        if run.edit is None:
+            groups = board.groups(run)
+            host = note_host(work.transcript, groups)
+            spots.append((groups[0].first, -1) if host is None else (host, 10**9))
+    depth = len(work.transcript.base)
+    for path in work.new_mends:
+        number = path[depth] if len(path) > depth else 0
+        spots.append((number, -1) if isinstance(number, int) else (0, -1))
+    return spots
+
+
+def with_option(work: Work, edits: Sequence[Edit]) -> list[Applied]:
+    """The operations of these edits, with the request's own option to let the API drop reasoning
+    that no longer fits, where that is wanted and there is any."""
+    transcript = work.transcript
+    applied = operations(transcript, work.repaired.tree, edits)
+    changed = bool(edits) or work.mends is not None
+    if not (changed and _asks(work) and _binds(work)):
+        return applied
+    if not any(block.kind == "reasoning" for m in transcript.messages for block in m.blocks):
+        return applied
+    ops = rules.drop_block_ops(transcript.format.name, work.repaired.tree)
+    if ops:
+        why = "asks the API to drop thinking that an edit unbound"
+        edit = Edit("insert", (), "", "drop-block", why)
+        applied.append(Applied(edit, tuple(op.path for op in ops), ops))
+    return applied

@@ -1,0 +1,98 @@
+"""The command line: ``trimtab fit | check | explain | convert | recall | replay``.
+
+Knows the commands and turns every error into one line and an exit code.  Does not know what a
+request looks like, nor how it is reduced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from typing import NoReturn, TextIO
+
+from trimtab.cli import check, convert, explain, fit, replay
+from trimtab.cli.exits import INTERNAL, MEANINGS, USAGE, Stop, code_of
+from trimtab.cli.screen import clean
+from trimtab.errors import TrimtabError
+
+_COMMANDS = {
+    "fit": (fit.add_fit, "make a request fit, write it and say what was done"),
+    "check": (check.add, "say which rules of the provider a request breaks"),
+    "explain": (explain.add, "show what fills the window"),
+    "convert": (convert.add, "write a request in another provider's format"),
+    "recall": (fit.add_recall, "print the original that an edit replaced"),
+    "replay": (replay.add, "play recorded transcripts through policies and measure them"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    """Complains in one line, as everything here does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"trimtab: {message}; see {self.prog} --help\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands and their options."""
+    codes = "\n".join(f"  {code:>2}  {meaning}" for code, meaning in MEANINGS.items())
+    top = _Parser(
+        prog="trimtab",
+        description="Makes an agent's conversation fit a model's limits, so that it is accepted.\n"
+        "FILE is the body of a request (or a bare list of messages) as JSON; - is "
+        "standard input.",
+        epilog=f"exit codes:\n{codes}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"trimtab {_version()}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+    for name, (add, about) in _COMMANDS.items():
+        add(commands.add_parser(name, help=about, description=f"{about.capitalize()}."))
+    return top
+
+
+def _version() -> str:
+    try:
+        return metadata.version("trimtab")
+    except metadata.PackageNotFoundError:  # run from a source tree
+        return "(not installed)"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        _never_raise_on_odd_characters(stream)
+    args = parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+        return code
+    except Stop as stop:
+        return _complain(stop.code, str(stop))
+    except TrimtabError as error:
+        return _complain(code_of(error, getattr(args, "data", None)), str(error))
+    except BrokenPipeError:
+        # The reader (head, a pager) has gone.  Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # 128 + SIGPIPE, as shells have it
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if os.environ.get("TRIMTAB_TRACEBACK"):
+            raise
+        about = f"{type(error).__name__}: {error}"
+        return _complain(INTERNAL, f"a fault of trimtab, please report it: {about}")
+
+
+def _complain(code: int, message: str) -> int:
+    print(f"trimtab: {clean(' '.join(message.split()))}", file=sys.stderr)
+    return code
+
+
+def _never_raise_on_odd_characters(stream: TextIO) -> None:
+    """Lone surrogates and narrow encodings are printed as escapes."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure:
+        reconfigure(errors="backslashreplace")

@@ -1,0 +1,58 @@
+"""``trimtab convert``: the same conversation in another provider's format.
+
+Knows the options and where output goes: the request to standard output or a file, what could not
+go along to standard error.  Does not know any format.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+
+import trimtab
+from trimtab import paths
+from trimtab.cli import files
+from trimtab.cli.exits import DONE
+from trimtab.cli.screen import clean
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab convert``."""
+    parser.add_argument("file", nargs="?", default="-", metavar="FILE")
+    parser.add_argument(
+        "--to", required=True, metavar="NAME",
+        help="openai-chat, openai-responses, anthropic, bedrock or gemini",
+    )  # fmt: skip
+    parser.add_argument("--format", metavar="NAME", help="what FILE is in (default: seen)")
+    parser.add_argument("--model", metavar="NAME", help="the model it is for; written into it")
+    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
+    parser.add_argument("--json", action="store_true", help="losses, notes and ids as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """Convert, write the request, say what was lost."""
+    data = files.request_of(args)
+    converted = trimtab.convert(data, args.to, format=args.format, model=args.model)
+    files.write(args.output, f"{paths.dump(converted.request)}\n".encode())
+    _tell(converted, as_json=args.json)
+    return DONE
+
+
+def _tell(converted: trimtab.Converted, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(converted.as_dict(), indent=2, ensure_ascii=False), file=sys.stderr)
+        return
+    count = len(converted.losses)
+    lost = f"{count:,} {'loss' if count == 1 else 'losses'}" if count else "nothing was lost"
+    lines = [f"{converted.source} → {converted.to}: {lost}"]
+    kinds = Counter((loss.what, loss.why) for loss in converted.losses)
+    first = {(loss.what, loss.why): loss.path for loss in reversed(converted.losses)}
+    for (what, why), times in kinds.items():
+        place = paths.escape(first[what, why])
+        more = f" and {times - 1:,} more" if times > 1 else ""
+        lines.append(f"  lost  {what}: {why} ({place}{more})")
+    lines += [f"  note  {note}" for note in converted.notes]
+    print("\n".join(map(clean, lines)), file=sys.stderr)

@@ -1,0 +1,147 @@
+"""``trimtab explain``: what fills the window, by role, by tool, block by block.
+
+Knows how a measurement is summed up and drawn.  Does not count anything itself.
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from collections import Counter
+from typing import Any
+
+import trimtab
+from trimtab import paths
+from trimtab.cli import files
+from trimtab.cli.amounts import amount
+from trimtab.cli.exits import DONE
+from trimtab.cli.options import add_request
+from trimtab.cli.screen import Screen, clean
+from trimtab.model import Limits
+
+_LABELS = {
+    "system": "system prompt",
+    "tools": "tool definitions",
+    "call": "tool calls",
+    "result": "tool results",
+    "reasoning": "reasoning",
+    "media": "images, documents",
+    "other": "other parts",
+}
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab explain``."""
+    add_request(parser, counts=True, judges=False)
+    parser.add_argument("--window", type=amount, metavar="N", help="tokens: 32k, 128_000, 1m")
+    parser.add_argument("--top", type=amount, default=10, metavar="N", help="largest blocks shown")
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """Measure and print, to standard output."""
+    data = files.request_of(args)
+    measured = trimtab.measure(data, format=args.format, model=args.model, counter=args.counter)
+    summary = summarize(measured, args.window, args.top)
+    if args.json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(draw(summary, Screen.of_stdout())))
+    return DONE
+
+
+def summarize(measured: Any, window: int | None, top: int) -> dict[str, Any]:
+    """Sums of a measurement, largest first; JSON-able.
+
+    What the blocks do not account for (the fixed cost of messages, calls and results) is the row
+    "message overhead", so that the rows of ``by_role`` add up to the total.
+    """
+    by_role: Counter[str] = Counter()
+    by_tool: dict[str, Counter[str]] = {}
+    for row in measured.rows:
+        label = f"{row.role} text" if row.kind == "text" else _LABELS.get(row.kind, row.kind)
+        by_role[label] += row.tokens
+        if row.kind in ("call", "result"):
+            tool = by_tool.setdefault(row.tool or "(unnamed)", Counter())
+            tool[f"{row.kind}_tokens"] += row.tokens
+            tool[f"{row.kind}s"] += 1
+    rest = measured.total - sum(by_role.values())
+    if rest > 0:
+        by_role["message overhead"] = rest
+    largest = sorted(measured.rows, key=lambda row: -row.tokens)[:top]
+    return {
+        "format": measured.format,
+        "format_reason": measured.reason,
+        "counter": measured.counter,
+        "tokens": measured.total,
+        "window": window,
+        "by_role": dict(by_role.most_common()),
+        "by_tool": dict(sorted(by_tool.items(), key=lambda item: -_tokens(item[1]))),
+        "largest": [
+            {
+                "path": paths.escape(row.path),
+                "what": f"{row.tool} {row.kind}" if row.tool else f"{row.role} {row.kind}",
+                "tokens": row.tokens,
+                "chars": row.chars,
+            }
+            for row in largest
+        ],
+    }
+
+
+def _tokens(tool: Counter[str]) -> int:
+    return tool["call_tokens"] + tool["result_tokens"]
+
+
+def draw(summary: dict[str, Any], screen: Screen) -> list[str]:
+    """The lines of the picture."""
+    total, window = summary["tokens"], summary["window"]
+    lines = [
+        f"{summary['format']} ({summary['format_reason']})",
+        f"{total:,} tokens, counted by {summary['counter']}",
+    ]
+    if window:
+        lines += _window_lines(total, window, screen)
+    lines += _table("by role", list(summary["by_role"].items()), total, screen)
+    tools = [
+        (f"{clean(name)} ×{max(tool['calls'], tool['results'])}", _tokens(tool))
+        for name, tool in summary["by_tool"].items()
+    ]
+    lines += _table("by tool (calls and results)", tools, total, screen)
+    lines += ["", screen.paint("bold", "largest blocks")]
+    for block in summary["largest"]:
+        head = f"{block['tokens']:>9,} {_percent(block['tokens'], total):>5}  "
+        tail = f"  {clean(block['what'])}, {block['chars']:,} chars"
+        room = max(12, screen.columns - len(head) - len(tail))
+        lines.append(f"{head}{screen.shorten(block['path'], room)}{screen.paint('dim', tail)}")
+    return lines
+
+
+def _window_lines(total: int, window: int, screen: Screen) -> list[str]:
+    trigger = Limits().trigger
+    share = f"{_percent(total, window)} of a window of {window:,}"
+    if total > window:
+        about = f"{share}: {total - window:,} too many"
+    elif total > trigger * window:
+        about = f"{share}: above the trigger of {trigger:.0%}, fit would reduce it"
+    else:
+        about = f"{share}: fit would leave it alone (below {trigger:.0%}, output reserve apart)"
+    return [about, screen.gauge(total, window, screen.columns - 1)]
+
+
+def _table(title: str, rows: list[tuple[str, int]], total: int, screen: Screen) -> list[str]:
+    if not rows:
+        return []
+    most = max(max(tokens for _, tokens in rows), 1)
+    room = min(max(len(label) for label, _ in rows), screen.columns // 3)
+    lines = ["", screen.paint("bold", title)]
+    for label, tokens in rows:
+        head = f"{screen.shorten(label, room):<{room}} {tokens:>9,} {_percent(tokens, total):>5}  "
+        bar = screen.bar(tokens / most, screen.columns - len(head))
+        lines.append(head + screen.paint("bar", bar))
+    return lines
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else "0%"

@@ -1,0 +1,88 @@
+"""Reading the request and writing what comes out: whole or not at all.
+
+Knows files, standard input and output.  Does not know what is in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+
+from trimtab.cli.exits import MISSING, UNREADABLE, USAGE, Stop
+
+
+def request_of(args: Namespace) -> bytes:
+    """The bytes of ``args.file`` (``-``: standard input), kept as ``args.data`` for complaints."""
+    args.data = data = _stdin() if args.file == "-" else read(args.file)
+    name = "standard input" if args.file == "-" else args.file
+    if not data.strip():
+        raise Stop(UNREADABLE, f"{name} is empty; give a request as JSON")
+    if b"\0" in data:  # JSON text never holds a zero byte
+        raise Stop(UNREADABLE, f"{name} is binary; give a request as JSON in UTF-8")
+    return data
+
+
+def _stdin() -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise Stop(USAGE, "name a FILE, or pipe a request into the command")
+    return sys.stdin.buffer.read()
+
+
+def read(name: str) -> bytes:
+    """The bytes of a file; Stop says in one line why there are none."""
+    try:
+        return Path(name).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        raise Stop(MISSING, f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise Stop(UNREADABLE, f"{name} is a directory; name a file") from None
+    except OSError as error:
+        raise Stop(UNREADABLE, f"{name}: {error.strerror or error}") from None
+
+
+def write(name: str, data: bytes, *, private: bool = False) -> None:
+    """Write a file (``-``: standard output) at once: a reader sees the old one or the new one.
+
+    ``private`` makes it readable by its owner alone; otherwise an existing file keeps its mode.
+    """
+    if name == "-":
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(name))
+    try:
+        if target.exists() and not target.is_file():  # /dev/null, a pipe; a directory raises
+            target.write_bytes(data)
+        else:
+            _replace(target, data, 0o600 if private else _mode(target))
+    except FileNotFoundError:
+        raise Stop(MISSING, f"{name}: no such directory to write to") from None
+    except OSError as error:
+        raise Stop(UNREADABLE, f"{name}: cannot write: {error.strerror or error}") from None
+
+
+def _replace(target: Path, data: bytes, mode: int) -> None:
+    number, temporary = tempfile.mkstemp(prefix=".trimtab-", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode(target: Path) -> int:
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)  # the only way to ask for it
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,154 @@
+"""``trimtab fit`` and ``trimtab recall``: make a request fit, get an original back.
+
+Knows the options and where output goes: the request to standard output or a file, the report to
+standard error.  Does not know how anything is reduced.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+import trimtab
+from trimtab import paths
+from trimtab.cli import files, journal_file
+from trimtab.cli.amounts import amount, share
+from trimtab.cli.exits import DONE, USAGE, Stop
+from trimtab.cli.options import add_request
+from trimtab.cli.screen import clean
+from trimtab.fitted import Fitted, recall
+from trimtab.model import Limits
+from trimtab.report import Report
+
+_SHOWN = 5
+"""Recall lines in a report; the other handles stand in the report as JSON."""
+
+
+def add_fit(parser: ArgumentParser) -> None:
+    """The options of ``trimtab fit``."""
+    add_request(parser, counts=True, judges=True)
+    default = Limits()
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--window", type=amount, metavar="N",
+        help="tokens the model takes, output included: 32k, 128_000, 1m",
+    )  # fmt: skip
+    limits.add_argument("--request-bytes", type=amount, metavar="N", help="bytes of the body")
+    limits.add_argument("--result-chars", type=amount, metavar="N", help="of one tool result")
+    limits.add_argument("--images", type=amount, metavar="N", help="in the whole request")
+    when = parser.add_argument_group("when and how far")
+    when.add_argument(
+        "--reserve", type=amount, metavar="N",
+        help="output tokens to keep free (default: what the request asks for, where the model "
+        "shares its window)",
+    )  # fmt: skip
+    when.add_argument(
+        "--trigger", type=share, metavar="X", default=default.trigger,
+        help="share of the window above which something happens at all (%(default)s; 1 cuts only "
+        "when it must)",
+    )  # fmt: skip
+    when.add_argument(
+        "--target", type=share, metavar="X", default=default.target,
+        help="share of the room that a cut goes down to (%(default)s)",
+    )  # fmt: skip
+    what = parser.add_argument_group("what may be touched")
+    what.add_argument(
+        "--protect-tool", action="append", default=[], metavar="GLOB",
+        help="touch calls and results of these tools last; may be repeated",
+    )  # fmt: skip
+    what.add_argument("--recall", action="store_true", help="the model has a recall tool")
+    what.add_argument("--strict", action="store_true", help="refuse a broken request, repair none")
+    what.add_argument(
+        "--thinking", choices=("drop", "drop_block"), default="drop",
+        help="what becomes of signed thinking behind an edit: taken out (%(default)s), or the "
+        "provider is asked to",
+    )  # fmt: skip
+    out = parser.add_argument_group("output")
+    out.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
+    out.add_argument(
+        "--journal", metavar="FILE",
+        help="keep the choice and the originals there, and go on from it if it exists",
+    )  # fmt: skip
+    out.add_argument("--json", action="store_true", help="report as JSON")
+    parser.set_defaults(run=run_fit)
+
+
+def run_fit(args: Namespace) -> int:
+    """Fit, keep the originals where asked, write the request, report."""
+    limits = Limits(
+        window=args.window,
+        reserve=args.reserve,
+        trigger=args.trigger,
+        target=args.target,
+        request_bytes=args.request_bytes,
+        result_chars=args.result_chars,
+        images=args.images,
+    )
+    if (limits.window, limits.request_bytes, limits.result_chars, limits.images) == (None,) * 4:
+        raise Stop(USAGE, "no limit to meet; add --window 128k")
+    settings: dict[str, Any] = {
+        "limits": limits,
+        "format": args.format,
+        "model": args.model,
+        "counter": args.counter,
+        "protected_tools": tuple(args.protect_tool),
+        "recall": args.recall,
+        "open_tail": args.open_tail,
+        "strict": args.strict,
+        "thinking": args.thinking,
+    }
+    data = files.request_of(args)
+    lines: list[str] = []
+    if args.journal is None:
+        fitted = trimtab.fit(data, **settings)
+    else:
+        fitted, lines = _fit_and_keep(data, settings, args.journal)
+    files.write(args.output, fitted.request)
+    _report(fitted.report, lines, as_json=args.json)
+    return DONE
+
+
+def _fit_and_keep(data: bytes, settings: dict[str, Any], name: str) -> tuple[Fitted, list[str]]:
+    """Fit within the session of a journal file; the lines that get the largest originals back."""
+    session = trimtab.Session(**settings, journal=journal_file.load(name).as_dict())
+    fitted = session.fit(data)
+    journal_file.save(name, session.journal)
+    places = {edit.handle: edit.path for edit in fitted.report.edits if edit.handle}
+    places |= {repair.handle: repair.path for repair in fitted.report.repairs if repair.handle}
+    chars = {handle: len(session.recall(handle)) for handle in places}
+    largest = sorted(places, key=lambda handle: -chars[handle])[:_SHOWN]
+    return fitted, [
+        f"trimtab recall {handle} --journal {shlex.quote(name)}"
+        f"  # {paths.escape(places[handle])}, {chars[handle]:,} chars"
+        for handle in largest
+    ]
+
+
+def _report(report: Report, lines: list[str], *, as_json: bool) -> None:
+    if as_json:
+        tree = {**report.as_dict(), **({"recall": lines} if lines else {})}
+        print(json.dumps(tree, indent=2, ensure_ascii=False), file=sys.stderr)
+        return
+    shown = str(report).splitlines()
+    if lines:
+        shown += ["originals are kept; the largest come back with", *(f"  {row}" for row in lines)]
+    print("\n".join(map(clean, shown)), file=sys.stderr)
+
+
+def add_recall(parser: ArgumentParser) -> None:
+    """The options of ``trimtab recall``."""
+    parser.add_argument("handle", metavar="HANDLE", help="as the report prints it")
+    parser.add_argument("--journal", required=True, metavar="FILE", help="of an earlier fit")
+    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
+    parser.set_defaults(run=run_recall)
+
+
+def run_recall(args: Namespace) -> int:
+    """Print the exact original, not a character more."""
+    originals = journal_file.load(args.journal, must_exist=True).originals
+    text = recall(originals, args.handle)
+    files.write(args.output, text.encode("utf-8", "surrogatepass"))
+    return DONE

@@ -1,0 +1,184 @@
+"""The values a conversion passes through: turns, their parts, tools, settings; and the account.
+
+Knows what requests of all formats have in common, and where each value stood in the source.
+Does not know any provider's keys.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from trimtab.convert.loss import Loss
+from trimtab.model import Path
+
+Role = Literal["system", "user", "assistant"]
+Mark = str | None
+"""A cache breakpoint behind a part: its lifetime ("5m", "1h", "" for the provider's own), or None
+where there is none."""
+
+
+@dataclass
+class Account:
+    """What a conversion lists while it works: losses (with places), notes (counted)."""
+
+    to: str
+    losses: list[Loss] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    repeated: dict[str, str] = field(default_factory=dict)
+    """New id → the id that was given, of calls whose id another call had already."""
+
+    def lose(self, path: Path, what: str, why: str = "") -> None:
+        """List one loss; without a reason, that the target has no place for it."""
+        self.losses.append(Loss(path, what, why or f"{self.to} has no place for it"))
+
+    def rest(self, source: Any, known: frozenset[str], path: Path) -> None:
+        """List every key of an object that is not among the known ones and says anything."""
+        for key in source.keys() - known if len(source) else ():
+            if source[key] not in (None, "", [], {}):
+                self.lose((*path, key), key)
+
+
+class Text(NamedTuple):
+    """Words of a speaker, or of a tool."""
+
+    text: str
+    path: Path
+    mark: Mark = None
+
+
+class Json(NamedTuple):
+    """A JSON value in a tool result."""
+
+    value: Any
+    path: Path
+
+
+class Media(NamedTuple):
+    """An image, document, sound or film: ``data`` in base64, or a ``url``, or a stored ``file``
+    ("openai:file-1": whose, and its id)."""
+
+    kind: Literal["image", "document", "audio", "video"]
+    mime: str
+    path: Path
+    data: str = ""
+    url: str = ""
+    file: str = ""
+    name: str = ""
+    mark: Mark = None
+
+
+class Call(NamedTuple):
+    """A tool call.  ``arguments`` is an object, or the text of a ``custom`` (free-form) tool."""
+
+    id: str
+    name: str
+    arguments: Any
+    path: Path
+    custom: bool = False
+    mark: Mark = None
+
+
+class Result(NamedTuple):
+    """What a tool answered; ``name`` is the tool's where the source says it."""
+
+    id: str
+    name: str
+    items: tuple[Text | Json | Media, ...]
+    path: Path
+    error: bool = False
+    custom: bool = False
+    mark: Mark = None
+
+
+class Reasoning(NamedTuple):
+    """Thinking, open or sealed."""
+
+    text: str
+    path: Path
+    sealed: bool = True
+
+
+Part = Text | Media | Call | Result | Reasoning
+
+
+class Turn(NamedTuple):
+    """What one speaker said in one message; ``name`` is the role's own spelling (developer)."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    path: Path
+    name: str = ""
+
+
+class Tool(NamedTuple):
+    """A declared tool.  ``schema`` is JSON Schema, None where the source has none."""
+
+    name: str
+    description: str
+    schema: Any
+    path: Path
+    strict: bool | None = None
+    custom: Any = None
+    """The declaration of a free-form tool as it stood, for targets that have them."""
+    mark: Mark = None
+
+
+class Choice(NamedTuple):
+    """Which tool has to be called: ``mode`` "tool" names one, "any" leaves it open."""
+
+    mode: Literal["auto", "none", "any", "tool"]
+    path: Path
+    name: str = ""
+
+
+class Setting(NamedTuple):
+    """The value of a parameter and where it stood."""
+
+    value: Any
+    path: Path
+
+
+@dataclass(frozen=True)
+class Neutral:
+    """One request, read.  ``settings`` by our names: model, max_output, temperature, top_p, top_k,
+    stop, stream, seed, parallel (whether several calls may be made at once)."""
+
+    turns: tuple[Turn, ...]
+    tools: tuple[Tool, ...] = ()
+    choice: Choice | None = None
+    settings: Mapping[str, Setting] = field(default_factory=dict)
+    bare: bool = False
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """Every tool call, in order."""
+        return tuple(p for turn in self.turns for p in turn.parts if isinstance(p, Call))
+
+    @property
+    def has_tool_blocks(self) -> bool:
+        """Whether a call or a result stands anywhere."""
+        return any(isinstance(p, (Call, Result)) for turn in self.turns for p in turn.parts)
+
+
+def read_settings(
+    source: Any, names: Mapping[str, str], path: Path, found: dict[str, Setting]
+) -> None:
+    """Add the parameters among ``names`` (source key → our name) that are set."""
+    for key, name in names.items():
+        value = source.get(key)
+        if value is not None and name not in found:
+            found[name] = Setting(value, (*path, key))
+
+
+def write_settings(neutral: Neutral, names: Mapping[str, str], account: Account) -> dict[str, Any]:
+    """The parameters the target has, under its keys; the others are listed."""
+    out: dict[str, Any] = {}
+    for name, (value, path) in neutral.settings.items():
+        if name in names:
+            out[names[name]] = value
+        elif name != "parallel" and value is not False:
+            account.lose(path, name)
+    return out

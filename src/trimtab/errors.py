@@ -1,0 +1,92 @@
+"""The errors of trimtab, named for what the caller can do about them.
+
+    TrimtabError
+     +- InvalidRequest (ValueError)    not JSON, or no format we know: mend the input
+     +- InvalidSetting (ValueError)    an argument contradicts another: mend the call
+     +- CannotFit                      one part cannot shrink enough: enlarge the window
+     +- NotAccepted (ValueError)       strict only: the request breaks a provider's rule
+     +- UnknownHandle (KeyError)       nothing is stored under this handle: run the tool again
+     +- MissingExtra (ImportError)     pip install 'trimtab[x]'
+
+A provider's own errors are never wrapped.  This file knows no format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class TrimtabError(Exception):
+    """Base of all errors raised on purpose by trimtab; each message ends with the next step."""
+
+
+class InvalidRequest(TrimtabError, ValueError):
+    """The input is not JSON, or has the shape of no format we know."""
+
+
+class InvalidSetting(TrimtabError, ValueError):
+    """Two settings contradict each other, or one has an impossible value."""
+
+
+class NotAccepted(TrimtabError, ValueError):
+    """Raised with ``strict=True`` when the request breaks rules; ``violations`` lists them."""
+
+    def __init__(self, message: str, violations: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.violations = violations
+
+
+class UnknownHandle(TrimtabError, KeyError):
+    """Nothing is stored under this handle."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingExtra(TrimtabError, ImportError):
+    """An optional integration is not installed; the message has the pip line."""
+
+
+class CannotFit(TrimtabError):
+    """The request cannot be made to meet a limit, whatever is reduced.
+
+    ``limit`` names the limit that fails ("window", "request_bytes", "result_chars", "images" or
+    "pin"), ``allowed`` its value, ``floor`` the smallest size that can be reached (same unit;
+    tokens include the output reserve), ``projected`` the size without any reduction,
+    ``needed`` how much is still missing, ``tried`` the kinds of reduction that were used,
+    ``largest`` the biggest parts that cannot shrink, as (path, tokens, what it is),
+    ``hint`` what to do.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: str,
+        allowed: int,
+        floor: int,
+        projected: int,
+        tried: tuple[str, ...] = (),
+        largest: tuple[tuple[str, int, str], ...] = (),
+        hint: str = "",
+    ) -> None:
+        self.limit, self.allowed, self.floor, self.projected = limit, allowed, floor, projected
+        self.needed = floor - allowed
+        self.tried, self.largest, self.hint = tried, largest, hint
+        unit = {"window": "tokens", "pin": "tokens", "request_bytes": "bytes"}.get(limit, limit)
+        parts = "; ".join(f"{path} ({what}, {size:,} tokens)" for path, size, what in largest)
+        super().__init__(
+            f"cannot fit: {limit} allows {allowed:,} {unit}, the smallest this request can become "
+            f"is {floor:,} ({self.needed:,} too many; it arrived with {projected:,}). "
+            f"Tried: {', '.join(tried) or 'nothing applies'}. "
+            f"What cannot shrink: {parts or 'the fixed cost of the messages'}. {hint}".rstrip()
+        )
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """The same facts as JSON-able values."""
+        names = ("limit", "allowed", "floor", "projected", "needed", "hint")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "tried": list(self.tried),
+            "largest": [list(part) for part in self.largest],
+        }

@@ -1,0 +1,174 @@
+"""The result of a call: the request, the report, and the way back to each original.
+
+Knows how an outcome is told.  Does not decide anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab import fitting
+from trimtab.edits import Applied, groups_of, note_host
+from trimtab.errors import UnknownHandle
+from trimtab.floor import floor
+from trimtab.model import Edit
+from trimtab.report import Report, ReportEdit, ReportRepair
+from trimtab.settings import NO_WINDOW
+from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
+from trimtab.work import Outcome, Work
+
+
+class Fitted:
+    """A request that can be sent, and what was done to it.
+
+    ``request`` has the type that was given, and is the very same object where nothing had to
+    change.  ``report`` says what happened and why.
+    """
+
+    def __init__(self, outcome: Outcome, originals: Mapping[str, str]) -> None:
+        self.request: Any = outcome.sent.returned(outcome.work.source)
+        self.report: Report = report_of(outcome)
+        self._originals = originals
+
+    def recall(self, handle: str) -> str:
+        """The original behind a handle, exactly: the string of a text, else JSON text.
+
+        Raises UnknownHandle.
+        """
+        return recall(self._originals, handle)
+
+    def __repr__(self) -> str:
+        return f"<Fitted {self.report.tokens_before:,} → {self.report.tokens_after:,} tokens>"
+
+
+def recall(originals: Mapping[str, str], handle: str) -> str:
+    """Look up one handle.  Raises UnknownHandle with what to do."""
+    try:
+        return originals[handle]
+    except KeyError:
+        raise UnknownHandle(
+            f"no original is kept under {handle!r} here: run the tool again, "
+            "or recall it from the session that made the edit"
+        ) from None
+
+
+def report_of(outcome: Outcome) -> Report:
+    """The report of one outcome."""
+    work = outcome.work
+    counter = work.usage.counter
+    warnings = list(dict.fromkeys(work.warnings))
+    if counter.failures:
+        warnings.append(f"the given counter failed {counter.failures} times; the default counted")
+    if outcome.step not in ("", "planned"):
+        warnings.append(f"fell back to: {outcome.step}")
+    fresh = {edit.handle for edit in outcome.new}
+    return Report(
+        reason=_reason(outcome),
+        format=work.transcript.format.name,
+        format_reason=work.format_reason,
+        counter=counter.name,
+        factor=counter.factor,
+        tokens_before=outcome.tokens_before,
+        tokens_after=outcome.tokens_after,
+        limits=work.force.as_dict(outcome.target),
+        edits=tuple(
+            _edit(work, applied, applied.edit.handle in fresh) for applied in outcome.applied
+        ),
+        repairs=_repairs(work),
+        warnings=tuple(warnings),
+        _floor=lambda: floor(work),
+        _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
+    )
+
+
+def _reason(outcome: Outcome) -> str:
+    """One line: why something happened at all, or why nothing did."""
+    work, force = outcome.work, outcome.work.force
+    before, after = outcome.tokens_before, outcome.tokens_after
+    share = work.settings.limits.trigger
+    capacity = f"{force.bounds.capacity:,}"
+    if force.reserve:
+        capacity = f"{force.bounds.capacity:,} ({force.window:,} less {force.reserve:,} for output)"
+    if not outcome.applied:
+        mended = f", {len(_repairs(work))} repair(s)" if work.mends else ""
+        if outcome.step == "original":
+            return f"{before:,} of {capacity} tokens: sent as it came, it could not be reduced"
+        if before > force.bounds.trigger:
+            return (
+                f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "
+                f"nothing can be reduced at little loss{mended}"
+            )
+        where = "no window given" if force.window >= NO_WINDOW else f"below the trigger {share:.0%}"
+        of = "" if force.window >= NO_WINDOW else f" of {capacity}"
+        return f"{before:,}{of} tokens, {where}: nothing to reduce{mended}"
+    if not outcome.new:
+        return (
+            f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
+            "the edits of earlier turns stand, nothing new"
+        )
+    if before > force.bounds.capacity:
+        cause = f"{before:,} tokens do not fit into {capacity}"
+    elif before > force.bounds.trigger:
+        cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
+    else:
+        of = "" if force.window >= NO_WINDOW else f" of {capacity}"
+        cause = f"{before:,}{of} tokens would fit, but bytes, chars or images do not"
+        return f"{cause}: reduced to {after:,}"
+    hint = "; trigger=1.0 cuts only when it must" if before <= force.bounds.capacity else ""
+    return f"{cause}: reduced to {after:,}{hint}"
+
+
+def _edit(work: Work, applied: Applied, new: bool) -> ReportEdit:
+    edit, transcript = applied.edit, work.transcript
+    places = work.places(edit)
+    found = tuple(work.before_repair(path) for path in applied.paths)
+    before = sum(work.usage.block(transcript, place) for place in places)
+    after = work.usage.counter(edit.text) if edit.text else 0
+    if edit.op == "insert":
+        before = 0
+    elif edit.op == "drop":
+        before += _frames(work, edit)
+        whole = note_host(transcript, groups_of(transcript, edit) or ()) is None
+        after += work.usage.counter.scaled(MESSAGE_TOKENS) if whole else 0
+    elif edit.op == "replace" and places[0].block.label:
+        after += work.usage.counter(places[0].block.label)
+    tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
+    role = ""
+    if places:
+        number = places[0].message
+        role = "head" if number < 0 else transcript.messages[number].role
+    return ReportEdit(
+        kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
+        tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
+        tool=", ".join(tools) or None, role=role, refs=edit.targets,
+        new=new,
+    )  # fmt: skip
+
+
+def _frames(work: Work, edit: Edit) -> int:
+    """The fixed cost that goes with dropped groups: frames of messages, calls and results."""
+    transcript, counter, total = work.transcript, work.usage.counter, 0
+    for group in groups_of(transcript, edit) or ():
+        for item in group.items:
+            number = item[len(transcript.base)]
+            assert isinstance(number, int)
+            if len(item) == len(transcript.base) + 1:
+                total += work.usage.overhead(transcript.messages[number])
+            else:
+                total += counter.scaled(CALL_TOKENS)
+    return total
+
+
+def _repairs(work: Work) -> tuple[ReportRepair, ...]:
+    if work.mends is None:
+        return ()
+    mends = work.mends
+    handles = {index: fitting.taken_handle(value) for index, _, value in mends.taken}
+    rows = []
+    for index, (rule, mend) in enumerate(mends.mends):
+        before = mends.at[index]
+        touched = dict.fromkeys(work.before_repair(op.path, before) for op in mend.ops)
+        path = work.before_repair(mend.path, before)
+        rows.append(ReportRepair(rule, path, mend.message, handles.get(index, ""), tuple(touched)))
+    return tuple(rows)

@@ -1,0 +1,41 @@
+"""What a conversation has taught us: messages read, texts counted, the body parsed last.
+
+A memo: it changes no result, only time.  Knows nothing of what was decided.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.formats import Memo
+from trimtab.source import Source
+from trimtab.tokens import counter_for
+from trimtab.usage import Usage
+
+
+class Known:
+    """What one conversation has taught us: messages read and counted, by position."""
+
+    def __init__(self) -> None:
+        self.arrived, self.sent = Memo(), Memo()
+        self._usage: Usage | None = None
+        self._asked: tuple[Any, ...] = ()
+        self._parsed: Source | None = None
+
+    def usage(self, counter: Any, model: str | None, format: str) -> Usage:
+        """Sizes with this counter; counted anew where another is asked for."""
+        asked = (counter, model, format)
+        if self._usage is None or self._asked != asked:
+            self._usage = Usage(counter_for(counter, model=model, format=format))
+            self._asked = asked
+        return self._usage
+
+    def source(self, request: Any) -> Source:
+        """The parsed request; text that came before is not parsed again."""
+        if not isinstance(request, (bytes, str)):
+            return Source.of(request)
+        last = self._parsed
+        if last is not None and type(last.given) is type(request) and last.given == request:
+            return Source(request, last.tree, last.text)
+        self._parsed = Source.of(request)
+        return self._parsed

@@ -1,0 +1,360 @@
+"""A path in JSON: read, set, delete, insert, on a tree (copy on write) or on source text (splice).
+
+Knows JSON and nothing of what a request means: no provider, no format, no rule.
+
+All ops of one call speak of the ORIGINAL tree and happen at once:
+
+* ops below a path that another op sets or deletes are ignored; of several ``Set`` and ``Delete``
+  on one path the last wins;
+* an ``Insert`` stands before the original item of its index, whether or not that item survives;
+* a place that does not exist is a ``LookupError``, except a new key in an object that does.
+
+``parse(splice(text, ops)) == apply(parse(text), ops)``, key order included, and ``splice`` leaves
+every character outside the touched values, their commas and the whitespace between deleted
+neighbours as it was: number spellings, escapes, duplicate keys, layout.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from trimtab.jsontext import Spot, decode, dump, layout, parse
+from trimtab.model import Path
+
+__all__ = [
+    "Delete",
+    "Insert",
+    "Path",
+    "PathOp",
+    "Set",
+    "apply",
+    "decode",
+    "dump",
+    "escape",
+    "get",
+    "parse",
+    "rebase",
+    "spans",
+    "splice",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Replace the value at ``path``; a last key that its object lacks becomes a new last member.
+
+    The path ``()`` is the whole tree.
+    """
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object member (each one of that key) or an array item."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put ``value`` before the original item ``path[-1]``; the array's length means at the end.
+
+    Several at one index keep the order in which they are given.
+    """
+
+    path: Path
+    value: Any
+
+
+PathOp = Set | Delete | Insert
+
+
+def get(tree: Any, path: Path) -> Any:
+    """The value at ``path`` (``tree`` itself at ``()``); ``LookupError`` if there is none."""
+    here = tree
+    for depth, key in enumerate(path, 1):
+        if not _has(here, key):
+            _lost(path[:depth])
+        here = here[key]
+    return here
+
+
+def escape(path: Path) -> str:
+    """A path for people: ``messages[3].content[0].text``; ``$`` for the whole tree."""
+    out = ""
+    for key in path:
+        if isinstance(key, int):
+            out += f"[{key}]"
+        elif _PLAIN_KEY(key):
+            out += f".{key}" if out else key
+        else:
+            out += f"[{dump(key)}]"
+    return out or "$"
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*", re.ASCII).fullmatch
+
+
+def _has(tree: Any, key: str | int) -> bool:
+    if isinstance(key, str):
+        return isinstance(tree, dict) and key in tree
+    return isinstance(tree, list) and 0 <= key < len(tree)
+
+
+def _lost(path: Path) -> NoReturn:
+    raise LookupError(f"the request has no {escape(path)}")
+
+
+# --- ops as a tree of their own ------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is asked of one place: at itself (``op``), below it, and, of an array, between items."""
+
+    op: Set | Delete | None = None
+    below: dict[str | int, _Node] = field(default_factory=dict)
+    inserts: dict[int, list[Any]] = field(default_factory=dict)
+    _segments: tuple[list[int], list[int | None]] | None = None
+
+    @property
+    def opens(self) -> bool:
+        return self.op is None and bool(self.below or self.inserts)
+
+    @property
+    def deleted(self) -> set[str | int]:
+        return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
+
+    @property
+    def segments(self) -> tuple[list[int], list[int | None]]:
+        """Where runs of items begin afterwards, and where they began before (None: new ones)."""
+        if self._segments is None:
+            starts: list[int] = []
+            olds: list[int | None] = []
+            deleted = self.deleted
+            old = new = 0  # items passed before and after
+            for mark in sorted({*self.inserts, *(key for key in deleted if isinstance(key, int))}):
+                for first, count in ((old, mark - old), (None, len(self.inserts.get(mark, ())))):
+                    if count:
+                        starts.append(new)
+                        olds.append(first)
+                        new += count
+                old = mark + (mark in deleted)
+            self._segments = [*starts, new], [*olds, old]
+        return self._segments
+
+    def at(self, path: Path) -> _Node:
+        """The node of a path, made if it is new."""
+        node = self
+        for key in path:
+            found = node.below.get(key)
+            if found is None:
+                found = node.below[key] = _Node()
+            node = found
+        return node
+
+
+def _plan(ops: Iterable[PathOp]) -> _Node:
+    root = _Node()
+    for op in ops:
+        if isinstance(op, Insert):
+            if not op.path or not isinstance(op.path[-1], int):
+                raise ValueError(f"an Insert needs an index as its last step, not {op.path!r}")
+            root.at(op.path[:-1]).inserts.setdefault(op.path[-1], []).append(op.value)
+        elif not op.path and isinstance(op, Delete):
+            raise ValueError("the whole tree cannot be deleted, only set")
+        else:
+            root.at(op.path).op = op
+    return root
+
+
+# --- on a tree -----------------------------------------------------------------------------------
+
+
+def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
+    """The tree after ``ops``; only containers along touched paths are new, the rest is shared.
+
+    Without ops the very same object.  Values are put in as they are, not copied.
+    """
+    root = _plan(ops)
+    return _applied(tree, root, ()) if root.op or root.opens else tree
+
+
+def _applied(value: Any, node: _Node, path: Path) -> Any:
+    if isinstance(node.op, Set):
+        return node.op.value
+    is_object, is_array = isinstance(value, dict), isinstance(value, list)
+    new: Any = dict(value) if is_object else list(value) if is_array else None
+    for key, child in node.below.items():
+        may_be_new = is_object and isinstance(key, str) and isinstance(child.op, Set)
+        if not may_be_new and not _has(value, key):
+            _lost((*path, key))
+        if not isinstance(child.op, Delete):
+            new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key))
+    if is_array:
+        return _spaced(new, node, path)
+    _marks(node, -1, path)
+    for key in node.deleted:
+        del new[key]
+    return new
+
+
+def _spaced(items: list[Any], node: _Node, path: Path) -> list[Any]:
+    """The array without its deleted items and with the inserted ones."""
+    deleted = node.deleted
+    out: list[Any] = []
+    done = 0
+    for index in _marks(node, len(items), path):
+        out += items[done:index]
+        out += node.inserts.get(index, ())
+        done = index + (index in deleted)
+    return out + items[done:]
+
+
+def _marks(node: _Node, count: int, path: Path) -> list[int]:
+    """Where items go or come, in order; ``LookupError`` for an insert outside ``0 … count``."""
+    for index in node.inserts:
+        if not 0 <= index <= count:
+            _lost((*path, index))
+    return sorted({*node.inserts, *(key for key in node.deleted if isinstance(key, int))})
+
+
+def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
+    """A path in the tree after ``apply(tree, ops)`` → the same thing's path in ``tree``.
+
+    None if it stands at or inside something set or inserted (or, a key, was deleted).
+    """
+    return rebaser(ops)(path)
+
+
+def rebaser(ops: Iterable[PathOp]) -> Callable[[Path], Path | None]:
+    """``rebase`` for many paths behind the same operations."""
+    root = _plan(ops)
+    return lambda path: _before(path, root)
+
+
+def _before(path: Path, root: _Node) -> Path | None:
+    node: _Node | None = root
+    before: list[str | int] = []
+    for key in path:
+        if node is not None and node.op is not None:
+            return None
+        old = key if node is None or isinstance(key, str) else _index_before(key, node)
+        if old is None:
+            return None
+        before.append(old)
+        node = None if node is None else node.below.get(old)
+    return tuple(before) if node is None or node.op is None else None
+
+
+def _index_before(index: int, node: _Node) -> int | None:
+    """The index an array item had; None if it is new."""
+    starts, olds = node.segments
+    at = bisect_right(starts, index) - 1
+    old = olds[at]
+    return None if old is None else old + index - starts[at]
+
+
+# --- on source text ------------------------------------------------------------------------------
+
+
+def splice(text: str, ops: Iterable[PathOp]) -> str:
+    """The source text after ``ops``: new values in compact JSON, all else as it was spelled.
+
+    Without ops the very same object.  Linear in the text, about the cost of ``json.loads``.
+    """
+    root = _plan(ops)
+    if root.op is None and not root.opens:
+        return text
+    pieces: list[str] = []
+    done = 0
+    cuts: list[_Cut] = []
+    _cut(text, layout(text, root), root, (), cuts)
+    for start, end, new in sorted(cuts):
+        pieces += (text[done:start], new)
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """(start, end) in chars of the values at ``paths``; those that are not there are missing."""
+    asked = tuple(paths)
+    root = _Node()
+    for path in asked:
+        root.at(path)
+    if not asked:
+        return {}
+    top = layout(text, root)
+    found: dict[Path, tuple[int, int]] = {}
+    for path in asked:
+        spot: Spot | None = top
+        for key in path:
+            spot = spot.inner.get(key) if spot else None
+        if spot:
+            found[path] = (spot.start, spot.end)
+    return found
+
+
+_Cut = tuple[int, int, str]
+"""(start, end, new text)."""
+
+
+def _cut(text: str, spot: Spot, node: _Node, path: Path, cuts: list[_Cut]) -> None:
+    """Add what changes at and below one place; no two cuts overlap, the order is arbitrary."""
+    if isinstance(node.op, Set):
+        cuts.append((spot.start, spot.end, dump(node.op.value)))
+        return
+    first = text[spot.start]
+    new: dict[int, list[str]] = {}
+    for key, child in node.below.items():
+        inner = spot.inner.get(key)
+        if inner is not None:
+            if not isinstance(child.op, Delete):
+                _cut(text, inner, child, (*path, key), cuts)
+        elif first == "{" and isinstance(key, str) and isinstance(child.op, Set):
+            member = f"{dump(key)}:{dump(child.op.value)}"
+            new.setdefault(len(spot.starts), []).append(member)
+        else:
+            _lost((*path, key))
+    gone = node.deleted
+    deleted: set[int] = set()
+    if gone:
+        keys = enumerate(spot.keys) if first == "{" else ((key, key) for key in gone)
+        deleted = {index for index, key in keys if key in gone and isinstance(index, int)}
+    if node.inserts:
+        _marks(node, len(spot.starts) if first == "[" else -1, path)
+        new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
+    if deleted or new:
+        cuts += _gap_cuts(spot, deleted, new)
+
+
+def _gap_cuts(spot: Spot, deleted: set[int], new: dict[int, list[str]]) -> Iterator[_Cut]:
+    """What changes between the surviving elements of a container: one cut for each such gap.
+
+    A gap is named by the survivor before it (−1: none).  Its text goes from that survivor's end
+    to the end of the last deleted element, so the comma and layout after it stay; without a
+    survivor before, from the first element's start to that of the survivor after.
+    """
+    gaps: dict[int, tuple[list[str], int]] = {}
+    before = -1
+    for index in sorted(deleted | new.keys()):
+        if index - 1 not in deleted:
+            before = index - 1
+        texts = gaps[before][0] if before in gaps else []
+        gaps[before] = (texts + new.get(index, []), index + (index in deleted))
+    count = len(spot.starts)
+    for before, (texts, after) in gaps.items():
+        if before >= 0:
+            yield spot.ends[before], spot.ends[after - 1], "".join("," + text for text in texts)
+        elif after < count:
+            yield spot.starts[0], spot.starts[after], "".join(text + "," for text in texts)
+        elif count:
+            yield spot.starts[0], spot.ends[-1], ",".join(texts)
+        else:
+            yield spot.start + 1, spot.start + 1, ",".join(texts)

@@ -1,0 +1,239 @@
+"""Identifiers, lines and the words around them: what of a text can be told to be lost.
+
+Knows text only, no request and no policy.  An identifier (*atom*) is a path, an id, a number of
+five digits or more, or a compound name (camelCase, snake_case, dotted file name, letters mixed
+with digits); never a plain word.  Escape sequences of JSON are taken as the breaks they stand
+for, so ``\\nThe`` is never an identifier, however often the text was encoded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+LINE_CHARS, LINE_WORDS = 15, 3
+"""A line counts from so many characters and words on."""
+NEAR_CHARS = 50
+"""Words on the same line within this distance ground an identifier (g1)."""
+CONTEXT_CHARS = 80
+"""Context across line breaks on either side of an identifier (g3)."""
+CONTEXT_SHARE = 0.8
+GROUND_WORDS = 2
+"""Plain words that must stand by an identifier, so that a bare list of names grounds none."""
+
+_ESCAPED = re.compile(r'\\+(?:(?P<line>[nr])|["t/]|u[0-9a-fA-F]{4})')
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t)", re.MULTILINE)
+_TOKEN = re.compile(r"[#\w][\w./@~+-]*\w|\w")
+_SPLIT_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\w_\w")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)?[a-zA-Z%]{1,3}")
+_DOTTED = re.compile(r"[\w@~+-]{2,}(?:\.[\w@~+-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}")
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
+
+
+class Span(NamedTuple):
+    """An identifier and where it stands in its text."""
+
+    atom: str
+    start: int
+    end: int
+
+
+class Context(NamedTuple):
+    """The words around one occurrence: plain ones, and all of them."""
+
+    plain: frozenset[str]
+    every: frozenset[str]
+
+
+def plain_text(text: str) -> str:
+    """The text as it is meant: escapes undone, colours and line-number prefixes left out."""
+    if "\\" in text:
+        text = _ESCAPED.sub(lambda found: "\n" if found["line"] else " ", text)
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    if "→" in text or "\t" in text:
+        text = _NUMBERED.sub("", text)
+    return text
+
+
+def values(text: str) -> list[str]:
+    """The string and number values in a JSON text, keys left out; the text itself if it is none."""
+    try:
+        tree = json.loads(text)
+    except (ValueError, RecursionError):
+        return [text]
+    return [str(leaf) for leaf in _leaves(tree)]
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, dict):
+        for value in tree.values():
+            yield from _leaves(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _leaves(value)
+    elif isinstance(tree, str) or (isinstance(tree, int) and not isinstance(tree, bool)):
+        yield tree
+
+
+_known: dict[str, tuple[tuple[str, int], ...]] = {}
+"""Token → its identifiers and their offsets; a memo of a pure function."""
+_KNOWN_TOKENS = 400_000
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Every identifier of a text that ``plain_text`` has been over, in order.
+
+    >>> [span.atom for span in spans("see src/app/main.go:12 and fooBar(self.max_len)")]
+    ['src/app/main.go', 'fooBar', 'max_len']
+    """
+    known = _known
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        found = known.get(token)
+        if found is None:
+            if len(known) >= _KNOWN_TOKENS:
+                known.clear()
+            found = known[token] = tuple(_atoms(token))
+        for atom, offset in found:
+            start = match.start() + offset
+            yield Span(atom, start, start + len(atom))
+
+
+def _atoms(token: str) -> Iterator[tuple[str, int]]:
+    if len(token) < 4:
+        return
+    if "/" in token:
+        if _is_path(token):
+            yield token, 0
+        return
+    if _VERSION.fullmatch(token):
+        yield token, 0
+        return
+    offset = 0
+    parts = token.split(".")
+    named = [part for part in parts if _is_name(part)]
+    if named and len(parts) > 1 and not (len(parts) == 2 and _DOTTED.fullmatch(token)):
+        for part in parts:  # self.max_len: the names in it
+            if _is_name(part):
+                yield part, offset
+            offset += len(part) + 1
+    elif named or _DOTTED.fullmatch(token):
+        yield token, 0
+
+
+def _is_path(token: str) -> bool:
+    """``src/app``, ``a/b/c``, ``x/y.go``; not ``and/or``, ``1/2``."""
+    parts = [part for part in token.split("/") if part]
+    if len(parts) < 2 or not any(char.isalpha() for char in token):
+        return False
+    return len(parts) > 2 or any("." in part or _is_name(part) for part in parts)
+
+
+def _is_name(part: str) -> bool:
+    """Compound names, long numbers, letters mixed with digits, ``#123``."""
+    if len(part) < 4:
+        return False
+    if part[0] == "#":
+        return part[1:].isalnum() and any(char.isdigit() for char in part)
+    if part.isdigit():
+        return len(part) >= 5
+    if _SPLIT_NAME.search(part):
+        return True
+    digits = any(char.isdigit() for char in part)
+    if digits and any(char.isalpha() for char in part):
+        return not _QUANTITY.fullmatch(part)
+    return part.count("-") >= 2 and not part.startswith("-")
+
+
+def lines(text: str) -> Iterator[str]:
+    """Lines worth keeping verbatim, blanks at both ends left out."""
+    for line in text.splitlines():
+        line = line.strip()
+        if len(line) >= LINE_CHARS and len(line.split()) >= LINE_WORDS:
+            yield line
+
+
+def near(text: str, span: Span) -> Context:
+    """The words on the same line, at most NEAR_CHARS away."""
+    low = max(text.rfind("\n", 0, span.start) + 1, span.start - NEAR_CHARS)
+    end = text.find("\n", span.end)
+    high = min(len(text) if end < 0 else end, span.end + NEAR_CHARS)
+    return _words(text, span, low, high)
+
+
+def around(text: str, span: Span) -> Context:
+    """The words at most CONTEXT_CHARS away, across line breaks."""
+    low, high = max(0, span.start - CONTEXT_CHARS), min(len(text), span.end + CONTEXT_CHARS)
+    return _words(text, span, low, high)
+
+
+def _words(text: str, span: Span, low: int, high: int) -> Context:
+    """Words that stand whole between ``low`` and ``high``, beside the identifier itself."""
+    plain, every = set(), set()
+    for match in _TOKEN.finditer(text, low, high):
+        start, end = match.span()
+        if start < span.end and end > span.start:
+            continue
+        if (start == low and low and _joins(text[low - 1], text[low])) or (
+            end == high and high < len(text) and _joins(text[high - 1], text[high])
+        ):
+            continue  # cut by the border
+        token = match[0]
+        if len(token) < 2 or not any(char.isalpha() for char in token):
+            continue
+        every.add(token)
+        if not any(True for _ in _atoms(token)):
+            plain.add(token)
+    return Context(frozenset(plain), frozenset(every))
+
+
+def _joins(left: str, right: str) -> bool:
+    """Whether two neighbouring characters belong to one token."""
+    return bool(_TOKEN.fullmatch(left + "x") and _TOKEN.fullmatch("x" + right + "x"))
+
+
+def grounds(original: Context, shown: Context) -> bool:
+    """g1: at least two and at least half of the plain words stand by the identifier again."""
+    shared = len(original.plain & shown.plain)
+    return shared >= GROUND_WORDS and 2 * shared >= len(original.plain)
+
+
+def surrounds(original: Context, shown: Context) -> bool:
+    """g3: at least two plain words and 80 % of all words stand by the identifier again."""
+    if len(original.plain & shown.plain) < GROUND_WORDS:
+        return False
+    return len(original.every & shown.every) >= CONTEXT_SHARE * len(original.every)
+
+
+def can_ground(context: Context) -> bool:
+    """Whether enough plain words stand by it for the question to be asked."""
+    return len(context.plain) >= GROUND_WORDS
+
+
+_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]?")
+_DEMAND = re.compile(
+    r"\b(?:must|never|always|do(?:n['’]t| not)|should(?:n['’]t| not)?|only|without|avoid|ensure"
+    r"|make sure|required?|forbidden|at (?:most|least)|nie(?:mals)?|immer|muss|nicht|nur"
+    r"|nunca|siempre|debe|solo|jamais|toujours|doit)\b|必须|不要|不能|只能|никогда|нельзя|всегда",
+    re.IGNORECASE,
+)
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+
+
+def demands(text: str) -> list[str]:
+    """Sentences of 15 to 300 characters in which a user forbids or demands something.
+
+    What a client injects between ``<system-reminder>`` tags is not the user's.
+    """
+    text = _REMINDER.sub(" ", text)
+    found = (squeezed(match[0]) for match in _SENTENCE.finditer(text))
+    return [part for part in found if 15 <= len(part) <= 300 and _DEMAND.search(part)]
+
+
+def squeezed(text: str) -> str:
+    """Runs of blanks and line breaks as one space."""
+    return " ".join(text.split())

@@ -1,0 +1,162 @@
+"""Other libraries as policies, each in an environment of its own behind one process.
+
+Knows which packages an environment needs and how its worker is spoken to.  Does not know how a
+library is called (worker.py does).  Their pins contradict each other, so none is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trimtab.errors import MissingExtra
+from trimtab.replay.index import Index
+from trimtab.replay.policies import Sent, Step
+
+ENVIRONMENTS = {
+    "langchain": ("langchain", "langchain-core", "splintr-rs"),
+    "litellm": ("litellm",),
+    "headroom": ("headroom-ai",),
+}
+"""Name → what is installed into it."""
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+def home() -> Path:
+    """Where the environments are: TRIMTAB_PEERS, else ``~/.cache/trimtab/peers``."""
+    named = os.environ.get("TRIMTAB_PEERS")
+    return Path(named) if named else Path.home() / ".cache" / "trimtab" / "peers"
+
+
+def setup() -> Iterator[str]:
+    """Make every environment that is not there; says what it does, line by line."""
+    for name, packages in ENVIRONMENTS.items():
+        folder = home() / name
+        if _python(folder).exists():
+            yield f"{name}: there already, {folder}"
+            continue
+        yield f"{name}: installing {', '.join(packages)} into {folder}"
+        venv.EnvBuilder(with_pip=True).create(folder)
+        done = subprocess.run(
+            [str(_python(folder)), "-m", "pip", "install", "-q", *packages],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        yield f"{name}: done" if done.returncode == 0 else f"{name}: failed\n{done.stderr[-500:]}"
+
+
+def _python(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+class _Peer:
+    """One way to call one library.  Raises MissingExtra where its environment is not there."""
+
+    name = ""
+    environment = ""
+    package = ""
+    format = "openai-chat"
+
+    def __init__(self) -> None:
+        self.python = _python(home() / self.environment)
+        if not self.python.exists():
+            raise MissingExtra(
+                f"{self.name} needs its own environment: run trimtab replay --setup-peers"
+            )
+        self.call = self.name
+
+    @property
+    def version(self) -> str:
+        """What is installed in its environment."""
+        stem = self.package.replace("-", "_")
+        found = [*self.python.parent.parent.glob(f"**/site-packages/{stem}-*.dist-info")]
+        return found[0].name.removesuffix(".dist-info").rpartition("-")[2] if found else "unknown"
+
+    def start(self, index: Index, window: int) -> Step:
+        """A process of its own for each recording, so that no state is shared."""
+        return _Process([str(self.python), str(WORKER), self.call, str(window)]).step
+
+
+class LangChainTrim(_Peer):
+    """``langchain_core.messages.trim_messages``."""
+
+    name, environment, package = "langchain-trim", "langchain", "langchain-core"
+
+
+class LangChainClear(_Peer):
+    """``langchain.agents.middleware.ClearToolUsesEdit``."""
+
+    name, environment, package = "langchain-clear", "langchain", "langchain"
+
+
+class LangChainSummarize(_Peer):
+    """``langchain.agents.middleware.SummarizationMiddleware`` with a model that is a stub."""
+
+    name, environment, package = "langchain-summarize", "langchain", "langchain"
+
+
+class LiteLLMTrim(_Peer):
+    """``litellm.utils.trim_messages``."""
+
+    name, environment, package = "litellm-trim", "litellm", "litellm"
+
+
+class LiteLLMCompress(_Peer):
+    """``litellm.compress``."""
+
+    name, environment, package = "litellm-compress", "litellm", "litellm"
+
+
+class Headroom(_Peer):
+    """``headroom.compress``."""
+
+    name, environment, package = "headroom", "headroom", "headroom-ai"
+
+
+class _Process:
+    """A worker over one recording; ends with it."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, encoding="utf-8",
+        )  # fmt: skip
+        self.told = 0
+
+    def step(self, body: dict[str, Any]) -> Sent:
+        messages = body["messages"]
+        # Lone surrogates cannot cross a pipe as UTF-8; json.dumps writes them as escapes.
+        answer = self._ask({"add": messages[self.told :]})
+        self.told = len(messages)
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        kept = [messages[m] if isinstance(m, int) else m for m in answer["messages"]]
+        return Sent(
+            {**body, "messages": kept}, originals=answer.get("originals") or {},
+            calls=[(asked, said) for asked, said in answer.get("calls") or ()],
+            seconds=answer["seconds"],
+        )  # fmt: skip
+
+    def _ask(self, question: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        try:
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            raise RuntimeError("its process has ended") from None
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("its process has ended")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def __del__(self) -> None:
+        self.process.kill()
+        self.process.wait()

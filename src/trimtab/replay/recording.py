@@ -1,0 +1,154 @@
+"""A recorded conversation, and the model calls in it.
+
+Knows how a request is put together in each format.  Does not know where recordings come from,
+nor what is measured on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from trimtab.formats import FORMATS, Format
+from trimtab.model import Message
+
+MESSAGES = {
+    "anthropic": "messages",
+    "openai-chat": "messages",
+    "openai-responses": "input",
+    "bedrock": "messages",
+    "gemini": "contents",
+}
+"""The key of a body under which its messages stand."""
+
+_SYSTEM = {
+    "anthropic": "system",
+    "openai-responses": "instructions",
+    "bedrock": "system",
+    "gemini": "systemInstruction",
+}
+
+
+class Turn(NamedTuple):
+    """One model call: the request is ``messages[:sent]``, the answer ``messages[sent:end]``."""
+
+    sent: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One conversation as it was, in the items of its own format.
+
+    ``source`` names the collection it is reported under, ``task`` the kind of work where it is
+    known.  ``system`` and ``tools`` are native values (None: not recorded), ``params`` the other
+    keys of the body.  ``times``: seconds since the epoch, one a message, None where unknown;
+    empty where none is known.
+    """
+
+    source: str
+    id: str
+    format: str
+    messages: Sequence[Any]
+    model: str | None = None
+    system: Any = None
+    tools: Any = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    times: tuple[float | None, ...] = ()
+    task: str = ""
+    origin: str = ""
+    """Where it was read from, for people."""
+
+    @property
+    def reader(self) -> Format:
+        """The format its items are in."""
+        return FORMATS[self.format]
+
+    def body(self, messages: Sequence[Any]) -> dict[str, Any]:
+        """A request with these messages: model, system and tools put back."""
+        body: dict[str, Any] = dict(self.params)
+        if self.model and self.format != "gemini":  # there the model stands in the address
+            body.setdefault("modelId" if self.format == "bedrock" else "model", self.model)
+        if self.system is not None and self.format in _SYSTEM:
+            body[_SYSTEM[self.format]] = self.system
+        if self.tools is not None:
+            bedrock = self.format == "bedrock" and isinstance(self.tools, list)
+            body["toolConfig" if self.format == "bedrock" else "tools"] = (
+                {"tools": self.tools} if bedrock else self.tools
+            )
+        body[MESSAGES[self.format]] = list(messages)
+        return body
+
+    def request(self, turn: Turn) -> dict[str, Any]:
+        """The request that this model call answered."""
+        return self.body(self.messages[: turn.sent])
+
+    @cached_property
+    def views(self) -> tuple[Message, ...]:
+        """Every message as blocks and parts."""
+        return tuple(self.reader.read_message(message) for message in self.messages)
+
+    @cached_property
+    def turns(self) -> tuple[Turn, ...]:
+        """Every model call with something before it, in order.
+
+        A turn is a run of the model's items.  Where calls of a run are answered only after the
+        model has spoken again, that is still the same turn: no request was sent between.
+        """
+        views, pending = self.views, _answered_later(self.views)
+        found: list[Turn] = []
+        number = 0
+        while number < len(views):
+            if views[number].role != "assistant":
+                number += 1
+                continue
+            first = number
+            while number < len(views) and views[number].role == "assistant":
+                number += 1
+            if first and not pending[first]:
+                found.append(Turn(first, number))
+            elif found:
+                found[-1] = Turn(found[-1].sent, number)
+        return tuple(found)
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex characters over everything that is replayed."""
+        kept = (self.format, self.model, self.system, self.tools, self.params, self.messages)
+        data = json.dumps([*kept, self.times], sort_keys=True, default=str).encode()
+        return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields alone: what was worked out from them is not sent to other processes."""
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+    def renamed(self, **changes: Any) -> Recording:
+        """The same with other values."""
+        return replace(self, **changes)
+
+
+def _answered_later(views: Sequence[Message]) -> list[bool]:
+    """For each position: is a call before it answered by a result at or behind it?
+
+    Ids repeat within a conversation: a result answers the oldest open call of its id in the newest
+    message that has any.
+    """
+    change = [0] * (len(views) + 1)
+    waiting: dict[str, list[int]] = {}
+    for number, view in enumerate(views):
+        for call in view.calls:
+            queue = waiting.setdefault(call.id, [])
+            queue[:] = [*(n for n in queue if n == number), number]
+        for result in view.results:
+            if calls := waiting.get(result.id):
+                change[calls.pop(0) + 1] += 1
+                change[number + 1] -= 1
+    open_calls, found = 0, []
+    for number in range(len(views)):
+        open_calls += change[number]
+        found.append(open_calls > 0)
+    return found

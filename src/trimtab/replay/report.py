@@ -1,0 +1,51 @@
+"""Results as JSON, CSV and HTML.
+
+Knows how figures are written down.  The page stands in page.py, its plots in svg.py.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from trimtab.replay import page
+from trimtab.replay.summary import INTERVALS, Line
+
+Results = Sequence[Mapping[str, Any]]
+
+
+def as_json(results: Results, lines: Sequence[Line], prices: str) -> str:
+    """Every line of the table, and the rows of every recording behind it."""
+    whole = {"prices": prices, "lines": [asdict(line) for line in lines], "results": list(results)}
+    return json.dumps(whole, indent=1)
+
+
+def as_csv(results: Results, lines: Sequence[Line], prices: str) -> str:
+    """One line of the table a row; empty cells where nothing was asked for."""
+    out = io.StringIO()
+    names = list(lines[0].figures) if lines else []
+    head = ["group", "window", "policy", "version", "recordings", "calls", "prices", *names]
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*head, *(f"{n}_{end}" for n in INTERVALS for end in ("low", "high"))])
+    for line in lines:
+        told = [line.group, line.window, line.policy, line.version, line.recordings, line.calls]
+        figures = [_cell(line.figures[name]) for name in names]
+        ends = [_cell(side.get(n)) for n in INTERVALS for side in (line.low, line.high)]
+        writer.writerow([*told, prices, *figures, *ends])
+    return out.getvalue()
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"
+
+
+WRITERS: dict[str, Callable[[Results, Sequence[Line], str], str]] = {
+    "json": as_json,
+    "csv": as_csv,
+    "html": page.as_html,
+}
+"""What can be written, by the end of its name."""

@@ -1,0 +1,223 @@
+"""From rows to figures: shares, cost, intervals.  One summary a source, task or all together.
+
+Knows the columns of the metric and price tables.  Does not know how figures are shown.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.prices import Prices, named
+from trimtab.replay.judge import Row
+
+RESAMPLES = 1000
+SEED = 20_260_101
+"""Fixed, so that the same results give the same intervals."""
+
+SHARES = {
+    "recall": ("need_kept", "need"),
+    "old": ("old_kept", "old"),
+    "g1": ("ground_kept", "ground"),
+    "g3": ("wide_kept", "wide"),
+    "lines": ("line_kept", "line"),
+    "next": ("fresh_kept", "fresh"),
+    "user": ("demand_kept", "demand"),
+    "handle": ("recoverable", "lost"),
+}
+"""Figure → (kept, asked for), in percent."""
+
+
+@dataclass
+class Tally:
+    """Sums over the calls of some recordings; adds up."""
+
+    recordings: int = 0
+    calls: int = 0
+    sums: Counter[str] = field(default_factory=Counter)
+    billed: float = 0.0
+    full_billed: float = 0.0
+    cpu_us: list[int] = field(default_factory=list)
+    lost_by: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    versions: set[str] = field(default_factory=set)
+    formats: set[str] = field(default_factory=set)
+
+    def add(self, other: Tally) -> None:
+        """Take in another tally."""
+        self.recordings += other.recordings
+        self.calls += other.calls
+        self.billed += other.billed
+        self.full_billed += other.full_billed
+        self.cpu_us += other.cpu_us
+        for name in ("sums", "lost_by", "errors"):
+            getattr(self, name).update(getattr(other, name))
+        self.versions |= other.versions
+        self.formats |= other.formats
+
+    def figures(self) -> dict[str, float | None]:
+        """Shares in percent (None: nothing was asked for), cost against sending everything,
+        breaks per 20 turns, milliseconds per call and counts."""
+        sums = self.sums
+        found: dict[str, float | None] = {
+            name: 100 * sums[kept] / sums[asked] if sums[asked] else None
+            for name, (kept, asked) in SHARES.items()
+        }
+        times = sorted(self.cpu_us)
+        calls = max(1, self.calls)
+        return {
+            **found,
+            "cost": self.billed / self.full_billed if self.full_billed else None,
+            "breaks": 20 * sums["broke"] / calls,
+            "over": sums["over"],
+            "invalid": sums["invalid"],
+            "failed": sums["failed"],
+            "sent": sums["tokens"],
+            "billed": self.billed,
+            "mean_ms": sum(times) / calls / 1000,
+            "p99_ms": times[min(len(times) - 1, len(times) * 99 // 100)] / 1000 if times else 0.0,
+            "session_ms": sum(times) / max(1, self.recordings) / 1000,
+        }
+
+
+def billed(rows: Iterable[Row], prices: Prices) -> float:
+    """What a session's prompts cost under a table, in plain input tokens; its policy's own
+    model calls included."""
+    total = 0.0
+    for row in rows:
+        total += prices.prompt(row.tokens, row.prefix, row.gap)
+        if row.asked_in or row.asked_out:
+            total += prices.call(row.asked_in, row.asked_out)
+    return total
+
+
+def full_billed(rows: Sequence[Row], prices: Prices) -> float:
+    """What sending everything would cost: each request repeats the one before it."""
+    total, before = 0.0, 0
+    for row in rows:
+        total += prices.prompt(row.full, before, row.gap)
+        before = row.full
+    return total
+
+
+def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
+    """The sums of one result (one recording, one policy, one window)."""
+    rows = [Row(*row) for row in result["rows"]]
+    sums: Counter[str] = Counter()
+    for name, values in zip(Row._fields, zip(*rows, strict=True), strict=False):
+        if name not in ("turn", "gap"):
+            sums[name] = sum(values)
+    return Tally(
+        1, len(rows), sums, billed(rows, prices), full_billed(rows, prices),
+        [row.cpu_us for row in rows], Counter(result["lost_by"]), Counter(result["errors"]),
+        {result["version"]}, {f"{result['native']} → {result['format']}"}
+        if result["native"] != result["format"] else set(),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a table: a policy at a window on one group of recordings.
+
+    ``low``/``high``: 95 % intervals by resampling recordings.  ``of_oracle``: figures as shares of
+    the oracle's on the same recordings.
+    """
+
+    group: str
+    window: int
+    policy: str
+    version: str
+    recordings: int
+    calls: int
+    figures: Mapping[str, float | None]
+    low: Mapping[str, float]
+    high: Mapping[str, float]
+    of_oracle: Mapping[str, float]
+    lost_by: Mapping[str, int]
+    errors: Mapping[str, int]
+    note: str
+
+
+INTERVALS = ("recall", "old", "g1", "g3", "lines", "cost")
+
+
+def summarize(
+    results: Iterable[Mapping[str, Any]],
+    *,
+    prices: str = "claude-5m",
+    by: Callable[[Mapping[str, Any]], str] = lambda result: str(result["source"]),
+) -> list[Line]:
+    """One line for each group, window and policy, in order of first appearance.
+
+    Raises InvalidSetting for a price table that is not there.
+    """
+    table = named(prices)
+    groups: dict[tuple[str, int], dict[str, list[Tally]]] = {}
+    # In one order whatever the engine, so that the same draws meet the same recordings.
+    for result in sorted(results, key=lambda r: str(r["id"])):
+        if result["rows"]:
+            place = groups.setdefault((by(result), result["window"]), {})
+            place.setdefault(result["policy"], []).append(tally(result, table))
+    lines = []
+    for (group, window), policies in sorted(groups.items(), key=lambda item: item[0]):
+        done = {name: _sum(tallies) for name, tallies in policies.items()}
+        bound = done["oracle"].figures() if "oracle" in done else {}
+        for name, tallies in policies.items():
+            lines.append(_line(group, window, name, tallies, done[name], bound))
+    return lines
+
+
+def _line(
+    group: str, window: int, policy: str, tallies: Sequence[Tally], total: Tally,
+    bound: Mapping[str, float | None],
+) -> Line:  # fmt: skip
+    figures = total.figures()
+    low, high = intervals(tallies)
+    of_oracle = {}
+    for name in ("recall", "old", "g1", "g3", "lines"):
+        own, best = figures[name], bound.get(name)
+        if own is not None and best:
+            of_oracle[name] = 100 * own / best
+    return Line(
+        group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
+        figures, low, high, of_oracle, dict(total.lost_by.most_common()),
+        dict(total.errors.most_common()), "; ".join(sorted(total.formats)),
+    )  # fmt: skip
+
+
+def _sum(tallies: Iterable[Tally]) -> Tally:
+    total = Tally()
+    for part in tallies:
+        total.add(part)
+    return total
+
+
+def intervals(tallies: Sequence[Tally]) -> tuple[dict[str, float], dict[str, float]]:
+    """2.5th and 97.5th percentile of each figure over resampled recordings."""
+    if len(tallies) < 2:
+        return {}, {}
+    chance = random.Random(SEED)
+    parts: dict[str, list[tuple[float, float]]] = {
+        name: [(t.sums[kept], t.sums[asked]) for t in tallies]
+        for name, (kept, asked) in SHARES.items()
+        if name in INTERVALS
+    }
+    parts["cost"] = [(t.billed, t.full_billed) for t in tallies]
+    drawn: dict[str, list[float]] = {name: [] for name in parts}
+    for _ in range(RESAMPLES):
+        chosen = chance.choices(range(len(tallies)), k=len(tallies))
+        for name, pairs in parts.items():
+            asked = sum(pairs[n][1] for n in chosen)
+            if asked:
+                scale = 1 if name == "cost" else 100
+                drawn[name].append(scale * sum(pairs[n][0] for n in chosen) / asked)
+    low, high = {}, {}
+    for name, values in drawn.items():
+        if values:
+            values.sort()
+            low[name] = values[int(0.025 * len(values))]
+            high[name] = values[min(len(values) - 1, int(0.975 * len(values)))]
+    return low, high

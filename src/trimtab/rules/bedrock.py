@@ -1,0 +1,340 @@
+"""The rules of Bedrock Converse, as data.
+
+Knows what this provider refuses and in which words, by family of models.  Sources: error texts
+quoted in public issues, recorded requests (accepted), botocore's service model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.formats.bedrock import ID
+from trimtab.model import Facts, Transcript
+from trimtab.paths import PathOp, Set
+from trimtab.rules import alternation, anthropic
+from trimtab.rules.base import Finding, Rule, Table
+from trimtab.rules.bedrock_content import (
+    CLAUDE,
+    declare,
+    delete,
+    documents,
+    head,
+    is_file,
+    json_as_text,
+    list_content,
+    list_result,
+    marks,
+    name_document,
+    respell_names,
+    server_pairs,
+    switch_off,
+    take_off,
+)
+from trimtab.rules.content import (
+    begin_with_user,
+    clean_ids,
+    end_with_user,
+    ends,
+    flaws,
+    open_arguments,
+    take_parts,
+)
+from trimtab.rules.pairing import answer_calls, rename_calls, take_out
+from trimtab.rules.pairing import scan as pairing
+
+APART = frozenset({"bedrock-llama", "bedrock-mistral"})
+"""Families that refuse words and tool parts in one turn; Claude, Nova, Qwen and Kimi take them."""
+
+
+def binds_thinking(facts: Facts) -> bool:
+    """As the underlying model: only Claude binds reasoning to what stands before it."""
+    return facts.dialect in CLAUDE and anthropic.binds_thinking(facts)
+
+
+def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
+    """The same option as Anthropic's own, under ``additionalModelRequestFields``."""
+    key = "additionalModelRequestFields"
+    fields = tree.get(key) if isinstance(tree, dict) else None
+    if not isinstance(fields, dict):
+        (op,) = anthropic.drop_block_ops({})
+        assert isinstance(op, Set)
+        return (Set((key,), {op.path[0]: op.value}),)
+    return tuple(
+        Set((key, *op.path), op.value)
+        for op in anthropic.drop_block_ops(fields)
+        if isinstance(op, Set)
+    )
+
+
+def last_must_be_user(facts: Facts) -> bool:
+    """Claude 4.6 and later, and Llama."""
+    if facts.dialect == "bedrock-llama":
+        return True
+    return facts.dialect in CLAUDE and anthropic.refuses_prefill(facts)
+
+
+def thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """As for Anthropic; models that bind thinking decide themselves whether a turn has any."""
+    if not binds_thinking(transcript.facts):
+        yield from anthropic.thinking_first(transcript, open_tail)
+
+
+TABLE = Table(
+    rows=(
+        Rule(
+            "content_not_list",
+            "Parameter validation failed: Invalid type for parameter messages[0].content, valid "
+            "types: <class 'list'>, <class 'tuple'>",
+            "botocore 1.44.5 service model",
+            list_content,
+        ),
+        Rule(
+            "misplaced_part",
+            "`tool_result` blocks can only be in `user` messages",
+            "tghamm/Anthropic.SDK issue #128; Amazon Bedrock API reference: toolUse is the model's",
+            take_parts,
+        ),
+        Rule(
+            "no_messages",
+            "A conversation must start with a user message. Try again with a conversation that "
+            "starts with a user message.",
+            "langgenius/dify issue #12340",
+            begin_with_user,
+        ),
+        Rule(
+            "arguments_not_object",
+            "The format of the value at messages.1.content.0.toolUse.input is invalid. Provide a "
+            "json object for the field and try again.",
+            "vercel/ai PR #19023",
+            open_arguments,
+        ),
+        Rule(
+            "id_format",
+            "Value at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy "
+            "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
+            "botocore 1.44.5 service model (1 to 64 characters)",
+            clean_ids(re.compile(ID.pattern.replace("{1,64}", "+")), 64),
+        ),
+        Rule(
+            "name_format",
+            "Value at 'messages.73.member.content.2.member.toolUse.name' failed to satisfy "
+            "constraint: Member must have length less than or equal to 64; Member must satisfy "
+            "regular expression pattern: [a-zA-Z0-9_-]+",
+            "openclaw/openclaw issue #12892",
+            respell_names,
+        ),
+        Rule(
+            "result_not_list",
+            'Parameter validation failed: Missing required parameter in toolResult: "content"',
+            "botocore 1.44.5 service model",
+            list_result,
+        ),
+        Rule(
+            "json_not_object",
+            "The format of the value at messages.3.content.0.toolResult.content.0.json is "
+            "invalid. Provide a json object for the field and try again.",
+            "aws/aws-sdk-js-v3 issue #7330",
+            json_as_text,
+        ),
+        Rule(
+            "reasoning_unsigned",
+            "User messages cannot contain reasoning content. Please remove the reasoning content "
+            "and try again. (Claude since 3.7: thinking.signature.str: Input should be a valid "
+            "string)",
+            "langchain-ai/langchain-aws issue #401; vercel/ai PR #17591",
+            take_parts,
+            dialects=frozenset({*CLAUDE, "bedrock-deepseek"}),
+        ),
+        Rule(
+            "stray_mark",
+            "There is nothing available to cache. Please remove the invalid cache point and try "
+            "again. (behind reasoning: Cache point cannot be inserted after reasoning block.)",
+            "strands-agents/harness-sdk PR #3677; anomalyco/opencode issue #36517",
+            take_off,
+        ),
+        Rule(
+            "blank_text",
+            "The text field in the ContentBlock object at messages.11.content.0 is blank. Add "
+            "text to the text field, and try again.",
+            "continuedev/continue issue #9767; boto/botocore issue #3525",
+            take_parts,
+        ),
+        Rule(
+            "no_content",
+            "The content field in the Message object at messages.2 is empty. Add a ContentBlock "
+            "object to the content field and try again.",
+            "earendil-works/pi PR #3443",
+            list_content,
+        ),
+        Rule(
+            "roles_alternate",
+            "A conversation must alternate between user and assistant roles. Make sure the "
+            "conversation alternates between user and assistant roles and try again.",
+            "langchain-ai/langchain-aws issue #192",
+            alternation.merge(lambda facts: facts.dialect in APART),
+        ),
+        Rule(
+            "server_orphan",
+            "The number of toolResult blocks at messages.2.content exceeds the number of toolUse "
+            "blocks of previous turn.",
+            "Just-Curieous/Curie issue #16 (server tools: recorded pairs stand in one message)",
+            take_parts,
+        ),
+        Rule(
+            "duplicate_call",
+            "The toolUse blocks at messages.1.content contain duplicate Ids",
+            "BerriAI/litellm PR #20049",
+            rename_calls,
+        ),
+        Rule(
+            "call_unanswered",
+            "Expected toolResult blocks at messages.2.content for the following Ids: "
+            "tooluse_jQ912rboYgzgLULQpRxWot",
+            "agno-agi/agno issue #6698",
+            answer_calls,
+        ),
+        Rule(
+            "result_late",
+            "messages.54: Did not find 2 `tool_result` block(s) at the beginning of this message. "
+            "Messages following `tool_use` blocks must begin with a matching number of "
+            "`tool_result` blocks.",
+            "Amazon-Q-Developer/language-servers PR #1235",
+            answer_calls,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "orphan_result",
+            "The number of toolResult blocks at messages.2.content exceeds the number of toolUse "
+            "blocks of previous turn.",
+            "Just-Curieous/Curie issue #16",
+            take_out,
+        ),
+        Rule(
+            "duplicate_result",
+            "The toolResult blocks at messages.2.content contain duplicate Ids: tooluse_abc123",
+            "BerriAI/litellm issue #20047",
+            take_out,
+        ),
+        Rule(
+            "empty_error_result",
+            "The content field at messages.2.content.0.toolResult cannot be empty when status "
+            "value is error.",
+            "aws-samples/sample-multi-agent-orchestration-chat-on-agentcore issue #15",
+            list_result,
+        ),
+        Rule(
+            "empty_result",
+            "ValidationException for toolResult content [] (words not recorded; Claude takes it)",
+            "stdapi.ai issue #226 (Nova); strands-agents/harness-sdk PR #2123 (Nemotron)",
+            list_result,
+            dialects=frozenset({"bedrock-nova", "bedrock-nemotron"}),
+        ),
+        Rule(
+            "file_beside_result",
+            "`tool_use` ids were found without `tool_result` blocks immediately after: each "
+            "`tool_use` block must have a corresponding `tool_result` block in the next message.",
+            "pydantic/pydantic-ai issue #3253, PR #6098 (documents other than PDF, and video)",
+            alternation.split,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "mixed_turn",
+            "messages.4.content: Conversation blocks and tool result blocks cannot be provided in "
+            "the same turn. (of the model: Conversation blocks and tool use blocks)",
+            "strands-agents/harness-sdk issue #1223; quarkiverse/quarkus-langchain4j issue #1983; "
+            "langchain-ai/langchain-aws PR #1118",
+            alternation.split,
+            dialects=APART,
+        ),
+        Rule(
+            "document_without_text",
+            "A text block must be included when using documents.",
+            "archestra-ai/archestra PR #4220",
+            name_document,
+        ),
+        Rule(
+            "too_many_marks",
+            "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+            "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
+            take_off,
+        ),
+        Rule(
+            "first_not_user",
+            "A conversation must start with a user message. Try again with a conversation that "
+            "starts with a user message.",
+            "langgenius/dify issue #12340",
+            begin_with_user,
+        ),
+        Rule(
+            "thinking_missing",
+            "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found "
+            "`tool_use`. When `thinking` is enabled, a final `assistant` message must start with "
+            "a thinking block.",
+            "RooCodeInc/Roo-Code PR #11238",
+            switch_off,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "last_not_user",
+            "This model does not support assistant message prefill. The conversation must end "
+            "with a user message. (Llama: The model that you are using requires the last turn in "
+            "the conversation to be a user message.)",
+            "NousResearch/hermes-agent PR #101401; i-am-bee/beeai-framework issue #753",
+            end_with_user,
+        ),
+        Rule(
+            "empty_system",
+            "Parameter validation failed: Invalid length for parameter system[0].text, value: 0, "
+            "valid min length: 1",
+            "botocore 1.44.5 service model",
+            delete,
+        ),
+        Rule(
+            "toolconfig_missing",
+            "The toolConfig field must be defined when using toolUse and toolResult content "
+            "blocks.",
+            "langgenius/dify issue #7328; aws-samples/bedrock-access-gateway PR #239",
+            declare,
+        ),
+        Rule(
+            "toolconfig_empty",
+            "Parameter validation failed: Invalid length for parameter toolConfig.tools, value: "
+            "0, valid min length: 1",
+            "botocore 1.44.5 service model",
+            delete,
+        ),
+    ),
+    scans=(
+        flaws(
+            {
+                "no-list": "content_not_list",
+                "no-parts": "no_content",
+                "misplaced": "misplaced_part",
+                "empty": "blank_text",
+                "arguments": "arguments_not_object",
+                "id": "id_format",
+                "name": "name_format",
+                "result-no-list": "result_not_list",
+                "json": "json_not_object",
+                "empty-error": "empty_error_result",
+                "empty-result": "empty_result",
+                "signature": "reasoning_unsigned",
+            }
+        ),
+        head,
+        alternation.neighbours,
+        pairing,
+        server_pairs,
+        alternation.mixed("mixed_turn", lambda part: True),
+        alternation.mixed("file_beside_result", is_file),
+        documents,
+        marks,
+        thinking_first,
+        ends(first_user=True, last_user=last_must_be_user),
+    ),
+    may_drop_reasoning=anthropic.old_turn,
+    limits={"images": 20},
+)
+"""``images``: "too many images and documents: 21 + 0 > 20" (cline issue #1844)."""

@@ -1,0 +1,197 @@
+"""What is wrong with parts and head of a Converse request, and how each is mended.
+
+Knows where this format keeps names, marks, documents and declared tools.  Does not know in which
+words the provider refuses (rules/bedrock.py), nor how calls and results pair.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab import paths
+from trimtab.formats.bedrock import TOOL_NAME
+from trimtab.model import Part, Path, Transcript
+from trimtab.paths import Delete, Insert, PathOp, Set
+from trimtab.rules.base import Finding, Mend
+from trimtab.rules.content import PLACEHOLDER
+
+CLAUDE = frozenset({"bedrock-anthropic"})
+MAX_MARKS = 4
+SEE_DOCUMENT = "(See the document.)"
+_TOOLS = ("call", "result", "server-call", "server-result")
+
+# --- scans -----------------------------------------------------------------------------------
+
+
+def marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings stray_mark and too_many_marks."""
+    beside: tuple[Path, ...] = transcript.facts.extra.get("marked_head", ())
+    sound: list[Path] = []
+    for number, message in enumerate(transcript.messages):
+        for mark in message.marks:
+            path = (*transcript.base, number, *mark.path)
+            stray = mark.flaw and (
+                mark.flaw != "after-document" or transcript.facts.dialect in CLAUDE
+            )
+            if stray:
+                yield Finding("stray_mark", path, f"cache point {mark.flaw}")
+            else:
+                sound.append(path)
+    spare = len(beside) + len(sound) - MAX_MARKS
+    for path in (*sound, *beside)[: max(spare, 0)]:
+        yield Finding("too_many_marks", path, f"{len(beside) + len(sound)} cache points")
+
+
+def server_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """A result in a message of the model belongs to a server tool called before it there."""
+    for number, message in enumerate(transcript.messages):
+        calls: set[str] = set()
+        for part in message.parts:
+            if part.kind == "server-call":
+                calls.add(part.id)
+            elif part.kind == "server-result" and part.id not in calls:
+                path = (*transcript.base, number, *part.path)
+                detail = f"no server tool use {part.id} before this result"
+                yield Finding("server_orphan", path, detail, (number, part))
+
+
+def documents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings document_without_text."""
+    for number, message in enumerate(transcript.messages):
+        if any(p.tool == "document" and p.kind == "media" for p in message.parts) and not any(
+            p.kind == "text" for p in message.parts
+        ):
+            path = (*transcript.base, number)
+            yield Finding("document_without_text", path, "a document and no text", number)
+
+
+def is_file(part: Part) -> bool:
+    """A video, or a document other than PDF."""
+    return part.flaw == "file"
+
+
+def head(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings name_format of declared tools, empty_system, toolconfig_missing and _empty."""
+    facts = transcript.facts
+    for index, tool in facts.extra.get("tool_names", ()):
+        if not TOOL_NAME.fullmatch(tool):
+            where: Path = ("toolConfig", "tools", index)
+            yield Finding(
+                "name_format", where, f"tool {tool!r}", (-1, Part("other", (), tool=tool))
+            )
+    for path in facts.extra.get("empty_system", ()):
+        yield Finding("empty_system", path, "an empty system text")
+    if facts.bare or facts.tools:
+        return
+    if any(p.kind in _TOOLS for message in transcript.messages for p in message.parts):
+        yield Finding("toolconfig_missing", ("toolConfig",), "tool blocks, but no tools declared")
+    elif facts.tools is not None:
+        yield Finding("toolconfig_empty", ("toolConfig",), "no tools in toolConfig")
+
+
+# --- repairs ---------------------------------------------------------------------------------
+
+
+def take_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Cache points off."""
+    for finding in found:
+        yield Mend(finding.path, "a cache point was taken off", (Delete(finding.path),))
+
+
+def list_content(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Content as a list of blocks: of the text that stood there, else of a placeholder."""
+    for finding in found:
+        number, _ = finding.data
+        message = paths.get(tree, (*transcript.base, number))
+        text = message.get("content")
+        text = text if isinstance(text, str) and text.strip() else PLACEHOLDER
+        yield Mend(finding.path, "content made a list", (Set(finding.path, [{"text": text}]),))
+
+
+def list_result(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """The content of a result as a list; a placeholder where there is none."""
+    for finding in found:
+        path = (*finding.path, "toolResult", "content")
+        content = paths.get(tree, finding.path)["toolResult"].get("content")
+        text = content if isinstance(content, str) and content else PLACEHOLDER
+        yield Mend(path, "content of a tool result filled in", (Set(path, [{"text": text}]),))
+
+
+def json_as_text(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """JSON items of a result that are no objects, as text."""
+    for finding in found:
+        path = (*finding.path, "toolResult", "content")
+        ops: list[PathOp] = []
+        for index, item in enumerate(paths.get(tree, path)):
+            if isinstance(item, dict) and "json" in item and not isinstance(item["json"], dict):
+                ops.append(Set((*path, index), {"text": paths.dump(item["json"])}))
+        yield Mend(path, "JSON that is no object written as text", tuple(ops))
+
+
+def respell_names(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Tool names mapped to allowed ones, in calls and declarations alike."""
+    new = {finding.data[1].tool: "" for finding in found}
+    for old in new:
+        digest = hashlib.blake2b(old.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        new[old] = f"{re.sub('[^a-zA-Z0-9_-]', '_', old)[:55] or 'tool'}_{digest}"
+    ops: list[PathOp] = [
+        Set((*transcript.base, number, *part.path, "toolUse", "name"), new[part.tool])
+        for number, message in enumerate(transcript.messages)
+        for part in message.calls
+        if part.tool in new
+    ]
+    for index, tool in transcript.facts.extra.get("tool_names", ()):
+        spec = paths.get(tree, ("toolConfig", "tools", index))
+        if tool in new and "toolSpec" in spec:
+            ops.append(Set(("toolConfig", "tools", index, "toolSpec", "name"), new[tool]))
+    chosen = _chosen(tree)
+    if chosen in new:
+        ops.append(Set(("toolConfig", "toolChoice", "tool", "name"), new[chosen]))
+    names = ", ".join(sorted(new.values()))
+    yield Mend(found[0].path, f"{len(new)} tool name(s) respelled: {names}", tuple(ops))
+
+
+def _chosen(tree: Any) -> str | None:
+    value = tree
+    for key in ("toolConfig", "toolChoice", "tool", "name"):
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def declare(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Declare the tools that the history calls, with a schema that takes any object."""
+    parts = [part for message in transcript.messages for part in message.parts]
+    ours = dict.fromkeys(part.tool for part in parts if part.kind == "call")
+    theirs = dict.fromkeys(part.tool for part in parts if part.kind == "server-call")
+    tools: list[Any] = [
+        {"toolSpec": {"name": tool, "inputSchema": {"json": {"type": "object"}}}} for tool in ours
+    ]
+    tools += [{"systemTool": {"name": tool}} for tool in theirs]
+    config = tree.get("toolConfig")
+    rest = config if isinstance(config, dict) else {}
+    done = f"declared the tools that the history calls, with an open schema: {', '.join(ours)}"
+    yield Mend(("toolConfig",), done, (Set(("toolConfig",), {**rest, "tools": tools}),))
+
+
+def delete(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """What the finding names, taken out."""
+    for finding in found:
+        yield Mend(finding.path, f"taken out: {finding.detail}", (Delete(finding.path),))
+
+
+def name_document(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A short text at the end of a message that holds a document and no text."""
+    for finding in found:
+        end = (*finding.path, "content", transcript.messages[finding.data].width)
+        yield Mend(end, "a text was put beside a document", (Insert(end, {"text": SEE_DOCUMENT}),))
+
+
+def switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Thinking off, under the key with which it was asked for."""
+    key = transcript.facts.extra.get("thinking_key", "thinking")
+    path: Path = ("additionalModelRequestFields", key)
+    done = "thinking switched off: the open turn has none"
+    yield Mend(path, done, (Set(path, {"type": "disabled"}),))

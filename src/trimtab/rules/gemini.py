@@ -1,0 +1,283 @@
+"""The rules of Gemini generateContent, as data, and the scans and repairs only this format needs.
+
+Knows what this provider refuses and in which words, and since which generation.  Does not match
+calls with responses (gemini_turns.py does).  Sources: quoted error texts, Google's documentation,
+recorded requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab import paths
+from trimtab.formats import gemini
+from trimtab.model import Facts, Message, Transcript
+from trimtab.paths import Insert, Set
+from trimtab.rules.base import Finding, Mend, Rule, Table
+from trimtab.rules.content import (
+    BEGIN,
+    PLACEHOLDER,
+    begin_with_user,
+    end_with_user,
+    ends,
+    flaws,
+    open_arguments,
+    take_parts,
+)
+from trimtab.rules.gemini_turns import answer, pairing, spots_of, take_out
+from trimtab.rules.pairing import absolute, runs
+
+SIGNED = frozenset({"gemini-3"})
+"""Dialects that demand thought signatures."""
+NEWER = SIGNED | {"gemini-3-image"}
+SENTINEL = "skip_thought_signature_validator"
+"""Stands for a signature that was lost or never was (Google's page on thought signatures)."""
+
+
+# --- order, roles, shapes --------------------------------------------------------------------
+
+
+def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings call_order and calls_apart."""
+    messages = transcript.messages
+    for run in runs(transcript):
+        bearing = [i for i in range(run.first, run.end) if messages[i].calls]
+        if not bearing:
+            continue
+        # Cached content may end with the user's words.
+        if run.first == 0 and not transcript.facts.server_state:
+            yield Finding("call_order", (*transcript.base, 0), "no user speaks before this call")
+        for number in bearing[1:]:
+            path = (*transcript.base, number)
+            yield Finding("calls_apart", path, "calls of one turn in several contents")
+
+
+def _begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A short user content before the call."""
+    for finding in found:
+        message = gemini.text_message("user", BEGIN)
+        yield Mend(finding.path, "a first user content was added", (Insert(finding.path, message),))
+
+
+def _roles(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for number, message in enumerate(transcript.messages):
+        if message.role == "other":
+            yield Finding("invalid_role", (*transcript.base, number), "no such role")
+
+
+def _respell_roles(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """``model`` for what other formats call the model, ``user`` for the rest."""
+    for finding in found:
+        old = paths.get(tree, finding.path).get("role")
+        new = "model" if old in ("assistant", "MODEL", "ai") else "user"
+        yield Mend(finding.path, f"role {old!r} is {new!r}", (Set((*finding.path, "role"), new),))
+
+
+def _fill(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A short text as the only part."""
+    for finding in found:
+        op = Set(finding.path, [gemini.text_part(PLACEHOLDER)])
+        yield Mend(finding.path, "a content without parts was given a text", (op,))
+
+
+def _open_responses(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A response that is no object is kept inside one."""
+    for finding in found:
+        key = gemini.data_key(paths.get(tree, finding.path))
+        assert key is not None
+        path = (*finding.path, key, "response")
+        op = Set(path, {"result": paths.get(tree, path)})
+        yield Mend(path, "a response put into an object", (op,))
+
+
+# --- thought signatures ----------------------------------------------------------------------
+
+
+def _begins_turn(message: Message) -> bool:
+    """Ordinary words of the user.  Beside a response they may not count, so they do not here:
+    too long a turn is mended without harm, too short a one is refused."""
+    return (
+        message.role == "user"
+        and not message.results
+        and any(block.kind == "text" and block.text for block in message.blocks)
+    )
+
+
+def _unsigned(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """In each step of the current turn the first call carries its signature."""
+    if transcript.facts.dialect not in SIGNED:
+        return
+    messages = transcript.messages
+    start = len(messages) - 1
+    while start > 0 and not _begins_turn(messages[start]):
+        start -= 1
+    for run in runs(transcript):
+        calls = spots_of(messages, run.first, run.end, "call") if run.end > start else ()
+        if calls and calls[0].part.flaw == "unsigned":
+            detail = f"function call {calls[0].part.tool} has no signature"
+            path = absolute(transcript, calls[0])
+            yield Finding("signature_missing", path, detail, calls[0])
+
+
+def _sign(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """The sentinel that Google documents, in place of the signature."""
+    for finding in found:
+        snake = "function_call" in paths.get(tree, finding.path)
+        key = "thought_signature" if snake else "thoughtSignature"
+        op = Set((*finding.path, key), SENTINEL)
+        yield Mend(finding.path, "a lost thought signature was made up for", (op,))
+
+
+def _may_drop_thought(transcript: Transcript, number: int) -> bool:
+    """Thoughts of earlier turns may go; of the current one where no signature is demanded."""
+    if transcript.facts.dialect not in SIGNED:
+        return True
+    return any(_begins_turn(message) for message in transcript.messages[number + 1 :])
+
+
+def _refuses_model_last(facts: Facts) -> bool:
+    return facts.dialect in NEWER
+
+
+_PAIRS = (
+    "Please ensure that the number of function response parts is equal to the number of function "
+    "call parts of the function call turn."
+)
+_AFTER_CALL = (
+    "Please ensure that function response turn comes immediately after a function call turn."
+)
+
+TABLE = Table(
+    rows=(
+        Rule(
+            "no_messages",
+            "Unable to submit request because at least one contents field is required.",
+            "Calcium-Ion/new-api-horizon issue #24",
+            begin_with_user,
+        ),
+        Rule(
+            "invalid_role",
+            "Please use a valid role: user, model.",
+            "Gemini API reference: role is 'user' or 'model' ('function' is taken too)",
+            _respell_roles,
+        ),
+        Rule(
+            "no_parts",
+            "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
+            "egoist/chatwise-releases issue #250; in Vertex's words: router-for-me/CLIProxyAPI "
+            "issue #176",
+            _fill,
+        ),
+        Rule(
+            "empty_part",
+            "* contents[2].parts[1].data: required oneof field 'data' must have one initialized "
+            "field",
+            "54xzh/FLIT issue #69",
+            take_parts,
+        ),
+        Rule(
+            "empty_beside_response",
+            "* contents[2].parts[1].data: required oneof field 'data' must have one initialized "
+            "field",
+            "54xzh/FLIT issue #69 (an empty text as the only part was accepted)",
+            take_parts,
+        ),
+        Rule(
+            "arguments_not_object",
+            "Invalid value at 'contents[1].parts[0].function_call.args' "
+            "(type.googleapis.com/google.protobuf.Struct)",
+            "Gemini API reference: args is a Struct",
+            open_arguments,
+        ),
+        Rule(
+            "response_not_object",
+            'Invalid JSON payload received. Unknown name "response" at '
+            "'contents[2].parts[0].function_response': Proto field is not repeating, cannot start "
+            "list.",
+            "vercel/ai PR #3589",
+            _open_responses,
+        ),
+        Rule(
+            "call_unanswered",
+            _PAIRS,
+            "microsoft/vscode issue #299295; google-gemini/gemini-cli issue #4217",
+            answer,
+        ),
+        Rule(
+            "result_late",
+            _PAIRS,
+            "parallel responses in contents of their own: cloudwego/eino-ext issue #571, "
+            "docker/docker-agent PR #2959, crewAIInc/crewAI PR #4693",
+            answer,
+        ),
+        Rule(
+            "extra_result",
+            _PAIRS,
+            "microsoft/vscode issue #299295: also said of responses too many",
+            take_out,
+        ),
+        Rule(
+            "orphan_result",
+            _AFTER_CALL,
+            "lobehub/lobehub issue #7298; langchain-ai/langchain issue #27799",
+            take_out,
+        ),
+        Rule(
+            "call_order",
+            "Please ensure that function call turn comes immediately after a user turn or after a "
+            "function response turn.",
+            "continuedev/continue issue #11164; google-gemini/gemini-cli issue #11814",
+            _begin,
+        ),
+        Rule(
+            "signature_missing",
+            "Function call is missing a thought_signature in functionCall parts. This is required "
+            "for tools to work correctly, and missing thought_signature may lead to degraded "
+            "model performance.",
+            "lbjlaq/Antigravity-Manager issue #3202; in Vertex's words: GewoonJaap/gemini-cli-"
+            "openai issue #156",
+            _sign,
+            dialects=SIGNED,
+        ),
+        Rule(
+            "last_not_user",
+            "Requests ending with a model turn are not supported",
+            "decolua/9router PR #3055; crewAIInc/crewAI PR #6973",
+            end_with_user,
+            dialects=NEWER,
+        ),
+        Rule(
+            "mixed_response",
+            "a user turn with function responses should hold nothing else",
+            "anomalyco/opencode PR #43479; livekit/agents PR #3509 (no refusal is quoted)",
+            take_parts,
+            sure="inferred",
+        ),
+        Rule(
+            "calls_apart",
+            "parallel calls belong in one content: only the first of them carries a signature",
+            "pipecat-ai/pipecat PR #3420 (neighbouring contents of one role were accepted)",
+            take_parts,
+            sure="inferred",
+        ),
+    ),
+    scans=(
+        _roles,
+        flaws(
+            {
+                "no-parts": "no_parts",
+                "no-data": "empty_part",
+                "blank-beside": "empty_beside_response",
+                "arguments": "arguments_not_object",
+                "response": "response_not_object",
+            }
+        ),
+        pairing,
+        _order,
+        _unsigned,
+        ends(first_user=False, last_user=_refuses_model_last),
+    ),
+    may_drop_reasoning=_may_drop_thought,
+    limits={"request_bytes": 20 * 1024 * 1024},
+)

@@ -1,0 +1,231 @@
+"""The rules of OpenAI Responses, as data.
+
+Knows what providers of this format refuse and in which words.  Sources: quoted error texts,
+OpenAI's documentation and item types; what was recorded as accepted is never a violation (an
+output without its call under ``previous_response_id``, a server's tool search without output, an
+empty assistant text, a function output for a tool search, an item with an id and no reasoning).
+"""
+
+from __future__ import annotations
+
+import re
+
+from trimtab.formats.openai_responses import companions, may_lose_id
+from trimtab.formats.responses_items import LONGEST_ID
+from trimtab.model import Transcript
+from trimtab.rules.base import Rule, Table
+from trimtab.rules.content import clean_ids, fill_nulls, flaws, open_arguments
+from trimtab.rules.pairing import take_out
+from trimtab.rules.responses_items import (
+    STRICT_ORDER,
+    answer,
+    begin,
+    pull,
+    rename,
+    scan_call_ids,
+    scan_input,
+    scan_items,
+    scan_order,
+    scan_pairs,
+    shape_item,
+    shape_output,
+    speak,
+    take_double,
+    take_reasoning,
+    unname,
+)
+
+_OPENAI = frozenset({"openai"})
+
+
+def _earlier_step(transcript: Transcript, number: int) -> bool:
+    """Reasoning of the latest step stays; older goes with the ids that demand it.
+
+    Where an item must keep its id, its reasoning stays.  DeepSeek wants the reasoning of every
+    turn that called a tool.
+    """
+    messages, groups = transcript.messages, transcript.groups
+    if transcript.facts.dialect == STRICT_ORDER or not groups or number >= groups[-1].first:
+        return False
+    if number + 1 < len(messages) and messages[number + 1].type == "reasoning":
+        return False
+    if number and messages[number - 1].type == "reasoning":
+        return False  # which of the two the next item needs can't be told
+    return all(
+        messages[other].id is None or may_lose_id(messages[other])
+        for other in companions(messages, number)
+    )
+
+
+TABLE = Table(
+    rows=(
+        Rule(
+            "no_input",
+            "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be "
+            "provided.",
+            "quoted refusal in public repositories",
+            begin,
+        ),
+        Rule(
+            "not_an_item",
+            "Invalid type for 'input[0]': expected an input item, but got a string instead.",
+            "quoted refusal in public repositories",
+            shape_item,
+        ),
+        Rule(
+            "null_content",
+            "Invalid type for 'input[4].content': expected one of an array of objects or string, "
+            "but got null instead.",
+            "QuantumNous/new-api issue #4776",
+            fill_nulls,
+        ),
+        Rule(
+            "part_of_speaker",
+            "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
+            "jeremychone/rust-genai PR #119; jamesrochabrun/SwiftOpenAI issue #136",
+            speak,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "arguments_not_string",
+            "Invalid type for 'input[1].arguments': expected a string, but got an object instead.",
+            "OpenAI API reference: arguments is a JSON string",
+            open_arguments,
+        ),
+        Rule(
+            "output_type",
+            "Invalid type for 'input[0].output': expected one of a string or array of objects, but "
+            "got an object instead.",
+            "quoted refusal in public repositories; vllm-project/vllm PR #41355",
+            shape_output,
+        ),
+        Rule(
+            "encrypted_content",
+            "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content "
+            "could not be decrypted or parsed.",
+            "openai/codex issue #8145; smallmain/vscode-unify-chat-provider issue #178",
+            take_reasoning,
+        ),
+        Rule(
+            "item_id_chars",
+            "Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, "
+            "underscores, or dashes, but this value contained additional characters.",
+            "anomalyco/opencode issue #25065; langchain-ai/langchainjs issue #11044",
+            unname,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "item_id_too_long",
+            "Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but "
+            "got a string with length 416 instead.",
+            "can1357/oh-my-pi issue #284; NousResearch/hermes-agent issue #10788",
+            unname,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "item_id_prefix",
+            "Invalid 'input[111].id': 'msg_097e…'. Expected an ID that begins with 'fc'.",
+            "continuedev/continue issue #11494; openai/codex issue #33176",
+            unname,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "duplicate_item",
+            "Duplicate item found with id rs_0ad2…. Remove duplicate items from your input and try "
+            "again.",
+            "OpenRouterTeam/ai-sdk-provider issue #254; vercel/ai PR #13383",
+            take_double,
+        ),
+        Rule(
+            "call_id_missing",
+            "Invalid 'input[4].call_id': empty string. Expected a string with minimum length 1, "
+            "but got an empty string instead.",
+            "BigPizzaV3/CodexPlusPlus issue #315",
+            rename,
+        ),
+        Rule(
+            "call_id_too_long",
+            "Invalid 'input[95].call_id': string too long. Expected a string with maximum length "
+            "64, but got a string with length 116 instead.",
+            "AnswerDotAI/fastllm issue #45",
+            clean_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+        ),
+        Rule(
+            "duplicate_call",
+            "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have "
+            "exactly one matching function_call_output",
+            "NousResearch/hermes-agent issue #102629; mnfst/llm-gateway PR #2858",
+            rename,
+        ),
+        Rule(
+            "call_unanswered",
+            "No tool output found for function call call_U80UaBc1YfQVSXfZiKGqTvN7.",
+            "symgraph/GhidrAssist issue #78",
+            answer,
+        ),
+        Rule(
+            "calls_interleaved",
+            "No tool output found for tool call call-a.",
+            "recorded: DeepSeek refused an item between a call and its output; "
+            "deepseek-ai/awesome-deepseek-integration issue #740, DeepSeek-V3 issue #1588",
+            pull,
+            dialects=frozenset({STRICT_ORDER}),
+        ),
+        Rule(
+            "orphan_result",
+            "No tool call found for function call output with call_id "
+            "call_uelfkqtHfJDC4Btqeoozq82e.",
+            "continuedev/continue issue #10092",
+            take_out,
+        ),
+        Rule(
+            "duplicate_result",
+            "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have "
+            "exactly one matching function_call_output",
+            "NousResearch/hermes-agent issue #102629",
+            take_out,
+        ),
+        Rule(
+            "reasoning_alone",
+            "Item 'rs_0c3876…' of type 'reasoning' was provided without its required following "
+            "item.",
+            "continuedev/continue issue #8933",
+            take_reasoning,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "reasoning_missing",
+            "Item 'fc_07b27a…' of type 'function_call' was provided without its required "
+            "'reasoning' item: 'rs_07b27a…'.",
+            "continuedev/continue issues #10018, #12620; NousResearch/hermes-agent PR #102282",
+            unname,
+            dialects=_OPENAI,
+        ),
+        Rule(
+            "reasoning_unlinked",
+            "Item 'rs_6863…' of type 'reasoning' was provided without its required following item.",
+            "openai/openai-node issue #1567; vercel/ai issue #7099 (the item followed, without id)",
+            unname,
+            sure="inferred",
+            dialects=_OPENAI,
+        ),
+    ),
+    scans=(
+        scan_pairs,
+        scan_order,
+        scan_call_ids,
+        scan_items,
+        scan_input,
+        flaws(
+            {
+                "item": "not_an_item",
+                "null": "null_content",
+                "speaker": "part_of_speaker",
+                "arguments": "arguments_not_string",
+                "output": "output_type",
+                "sealed": "encrypted_content",
+            }
+        ),
+    ),
+    may_drop_reasoning=_earlier_step,
+)

@@ -1,0 +1,396 @@
+"""What is wrong with items of OpenAI Responses and between them: scans and repairs.
+
+Knows how ids, calls, results and reasoning must stand to each other.  Knows no provider's words
+(those are the rows of openai_responses.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from trimtab import paths
+from trimtab.formats.openai_responses import companions, may_lose_id, output_item, pairs
+from trimtab.formats.responses_items import LONGEST_ID, TYPES
+from trimtab.model import Message, Path, Transcript
+from trimtab.paths import Delete, Insert, PathOp, Set
+from trimtab.rules.base import Finding, Mend
+from trimtab.rules.content import BEGIN
+from trimtab.rules.pairing import INTERRUPTED, Spot
+
+PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
+"""What an item's id begins with, where a refusal that says so was quoted."""
+_WRITTEN = re.compile(r"[A-Za-z0-9_-]+")
+STRICT_ORDER = "deepseek"
+_ID_IS_THE_LINK = ("local_shell_call", "local_shell_call_output")
+"""Call and output may be linked by the item's id, so both have the same."""
+_STORED = ("rs_", "msg_")
+"""References to these can't stand for a call."""
+
+# --- calls and results -----------------------------------------------------------------------
+
+
+def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """call_unanswered, orphan_result, duplicate_result, duplicate_call, call_id_missing."""
+    messages, base = transcript.messages, transcript.base
+    found = pairs(messages)
+    if not (found.open or found.lone or found.twice):
+        yield from _nameless(transcript, found.answers)
+        return
+    for number in found.twice:
+        call_id = messages[number].calls[0].id
+        detail = f"call id {call_id} stands twice"
+        yield Finding("duplicate_call", (*base, number), detail, found.answers.get(number))
+    tail = _tail(messages) if open_tail else len(messages)
+    waiting = {messages[number].calls[0].id for number in found.open}
+    for number in found.open:
+        if number < tail and not _may_wait(messages, number):
+            call_id = messages[number].calls[0].id
+            yield Finding("call_unanswered", (*base, number), f"call {call_id} has no output")
+    known = {part.id for message in messages for part in message.calls}
+    stored = transcript.facts.server_state or _refers_to_calls(messages)
+    for number in found.lone:
+        part, spot = messages[number].results[0], Spot(number, messages[number].results[0])
+        if part.id in waiting and part.id:
+            continue  # stands before its call: answering the call moves it
+        if part.id in known and part.id:
+            detail = f"a second output for call {part.id}"
+            yield Finding("duplicate_result", (*base, number), detail, spot)
+        elif not (stored and part.id) and messages[number].type != "tool_search_output":
+            detail = f"no call {part.id or '(without id)'} stands before this output"
+            yield Finding("orphan_result", (*base, number), detail, spot)
+    yield from _nameless(transcript, found.answers)
+
+
+def _nameless(transcript: Transcript, answers: dict[int, int]) -> Iterator[Finding]:
+    for number, message in enumerate(transcript.messages):
+        if message.calls and not message.calls[0].id:
+            path = (*transcript.base, number)
+            yield Finding("call_id_missing", path, "a call without call_id", answers.get(number))
+
+
+def _tail(messages: Sequence[Message]) -> int:
+    """Where the newest step begins, if the input ends with it."""
+    number = len(messages)
+    while number and messages[number - 1].role == "tool":
+        number -= 1
+    while number and messages[number - 1].role == "assistant":
+        number -= 1
+    return number
+
+
+def _may_wait(messages: Sequence[Message], number: int) -> bool:
+    """A program of the server's goes on once the calls it made are answered."""
+    later = messages[number + 1 :]
+    return messages[number].type == "program" and all(m.role != "user" for m in later)
+
+
+def _refers_to_calls(messages: Sequence[Message]) -> bool:
+    return any(m.type == "item_reference" and not (m.id or "").startswith(_STORED)
+               for m in messages)  # fmt: skip
+
+
+def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """calls_interleaved: an output that does not stand in the run right behind its run of calls."""
+    if transcript.facts.dialect != STRICT_ORDER:
+        return
+    messages = transcript.messages
+    for call, result in sorted(pairs(messages).answers.items()):
+        if result > _end_of_outputs(messages, call):
+            path = (*transcript.base, call)
+            detail = f"items stand between call {messages[call].calls[0].id} and its output"
+            yield Finding("calls_interleaved", path, detail, (call, result))
+
+
+def _end_of_calls(messages: Sequence[Message], number: int) -> int:
+    """The last of the calls that stand together with this one."""
+    while number + 1 < len(messages) and messages[number + 1].calls:
+        number += 1
+    return number
+
+
+def _end_of_outputs(messages: Sequence[Message], number: int) -> int:
+    """The last of the outputs right behind the run of calls that this one stands in."""
+    number = _end_of_calls(messages, number)
+    while number + 1 < len(messages) and messages[number + 1].results:
+        number += 1
+    return number
+
+
+def answer(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """An output for each interrupted call, right behind it and its siblings.
+
+    One that stands too early is moved there; else one is made up; where none can be (a computer
+    wants a screenshot), the model says in one line that it was interrupted.
+    """
+    messages, base = transcript.messages, transcript.base
+    early: dict[str, list[int]] = {}
+    for number in pairs(messages).lone:
+        early.setdefault(messages[number].results[0].id, []).append(number)
+    for finding in found:
+        number = _number(transcript, finding)
+        message, behind = messages[number], (*base, _end_of_calls(messages, number) + 1)
+        part = message.calls[0]
+        if part.id and early.get(part.id):
+            there = (*base, early[part.id].pop(0))
+            ops: list[PathOp] = [Delete(there), Insert(behind, paths.get(tree, there))]
+            yield Mend(finding.path, "an output pulled behind its call", tuple(ops))
+            continue
+        made = output_item(message.type, part.id, INTERRUPTED)
+        done = f"interrupted call answered ({part.tool or 'no name'})"
+        if made is not None:
+            yield Mend(finding.path, done, (Insert(behind, made),))
+            continue
+        text = f"[A {part.tool} call was interrupted and has no output.]"
+        ops = [Set(finding.path, transcript.format.text_message("assistant", text))]
+        ops += unlinked(transcript, number)
+        yield Mend(finding.path, f"interrupted {part.tool} call put into words", tuple(ops),
+                   (finding.path,))  # fmt: skip
+
+
+def _number(transcript: Transcript, finding: Finding) -> int:
+    """The position of the item a finding is about."""
+    number = finding.path[len(transcript.base)]
+    assert isinstance(number, int)
+    return number
+
+
+def pull(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Move outputs right behind their calls."""
+    messages, base = transcript.messages, transcript.base
+    for finding in found:
+        call, result = finding.data
+        there: Path = (*base, result)
+        to = (*base, _end_of_outputs(messages, call) + 1)
+        ops = (Delete(there), Insert(to, paths.get(tree, there)))
+        yield Mend(finding.path, "an output pulled behind its call", ops)
+
+
+def rename(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A call id of its own for each call that has none or another's, and for its output."""
+    messages, base = transcript.messages, transcript.base
+    taken = {part.id for message in messages for part in (*message.calls, *message.results)}
+    for finding in found:
+        number = _number(transcript, finding)
+        part, count = messages[number].calls[0], 2
+        stem = part.id[: LONGEST_ID - 5] or "call"
+        while f"{stem}_{count}" in taken:
+            count += 1
+        new = f"{stem}_{count}"
+        taken.add(new)
+        ops: list[PathOp] = [Set((*finding.path, *part.id_path), new)]
+        if finding.data is not None:
+            result = messages[finding.data].results[0]
+            ops.append(Set((*base, finding.data, *result.id_path), new))
+        yield Mend(finding.path, "call ids told apart", tuple(ops))
+
+
+def scan_call_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """call_id_too_long."""
+    for number, message in enumerate(transcript.messages):
+        for part in message.calls or message.results:
+            if len(part.id) > LONGEST_ID:
+                path = (*transcript.base, number, *part.id_path)
+                yield Finding("call_id_too_long", path, f"{len(part.id)} chars", (number, part))
+
+
+# --- ids of items ----------------------------------------------------------------------------
+
+
+def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """item_id_prefix, item_id_chars, item_id_too_long, duplicate_item, and reasoning rules."""
+    for number, message in enumerate(transcript.messages):
+        if message.type == "reasoning":
+            yield from _reasoning(transcript, number)
+        name = message.id
+        if name is None or message.type in _ID_IS_THE_LINK or message.type not in TYPES:
+            continue
+        begin = PREFIXES.get(message.type, "")
+        sound = name.isascii() and name.isidentifier() and len(name) <= LONGEST_ID
+        if not sound or not name.startswith(begin):
+            yield from _misnamed(transcript, number, name, begin)
+    names = [message.id for message in transcript.messages if message.id]
+    if len(set(names)) < len(names):
+        yield from _repeated(transcript)
+
+
+def _misnamed(transcript: Transcript, number: int, name: str, begin: str) -> Iterator[Finding]:
+    path: Path = (*transcript.base, number, "id")
+    if not _WRITTEN.fullmatch(name):
+        yield Finding("item_id_chars", path, f"item id {name!r}", number)
+    elif len(name) > LONGEST_ID:
+        yield Finding("item_id_too_long", path, f"{len(name)} chars", number)
+    elif not name.startswith(begin):
+        detail = f"{transcript.messages[number].type} id {name} does not begin with {begin}"
+        yield Finding("item_id_prefix", path, detail, number)
+
+
+def _repeated(transcript: Transcript) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for number, message in enumerate(transcript.messages):
+        if message.id and message.type not in _ID_IS_THE_LINK:
+            if message.id in seen:
+                detail = f"a second item has the id {message.id}"
+                path = (*transcript.base, number)
+                yield Finding("duplicate_item", path, detail, seen[message.id])
+            seen.setdefault(message.id, number)
+
+
+def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
+    messages, base = transcript.messages, transcript.base
+    if messages[number].id is None:
+        for other in companions(messages, number):
+            if messages[other].id and may_lose_id(messages[other]):
+                detail = f"the reasoning of {messages[other].id} has no id"
+                yield Finding("reasoning_missing", (*base, other, "id"), detail, other)
+        return
+    following = number + 1
+    while following < len(messages) and messages[following].type == "reasoning":
+        following += 1
+    behind = messages[following] if following < len(messages) else None
+    if behind is None or behind.role in ("user", "system", "tool"):
+        detail = f"nothing of the model's follows reasoning {messages[number].id}"
+        yield Finding("reasoning_alone", (*base, number), detail, number)
+    elif behind.id is None and may_lose_id(behind):
+        detail = f"the item behind reasoning {messages[number].id} has no id"
+        yield Finding("reasoning_unlinked", (*base, following), detail, number)
+
+
+def unlinked(transcript: Transcript, number: int) -> list[PathOp]:
+    """Deletes the ids by which this item, its reasoning and its siblings refer to each other."""
+    messages, first = transcript.messages, number
+    while first and messages[first].type != "reasoning" and messages[first].role != "user":
+        first -= 1
+    if messages[first].type != "reasoning":
+        return []
+    linked = [first, *companions(messages, first)]
+    return [
+        Delete((*transcript.base, n, "id"))
+        for n in linked
+        if n != number and messages[n].id is not None
+        and (may_lose_id(messages[n]) or messages[n].type == "reasoning")
+    ]  # fmt: skip
+
+
+def unname(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Item ids taken off (with those that refer to them); respelled where an item must have one."""
+    for finding in found:
+        message = transcript.messages[finding.data]
+        if message.type in _NEEDS_ID:
+            yield Mend(
+                finding.path, "an item id respelled", (Set(finding.path, _respelled(message)),)
+            )
+            continue
+        ops = (Delete(finding.path), *unlinked(transcript, finding.data))
+        yield Mend(finding.path, "an item id taken off; the item stays", ops)
+
+
+_NEEDS_ID = frozenset({
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "mcp_call", "mcp_list_tools", "mcp_approval_request", "computer_call", "program",
+    "program_output", "item_reference",
+})  # fmt: skip
+"""Items whose ``id`` the API's item types demand."""
+
+
+def _respelled(message: Message) -> str:
+    old = message.id or ""
+    digest = hashlib.blake2b(old.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    kept = "".join(_WRITTEN.findall(old))[: LONGEST_ID - 13]
+    return f"{kept or message.type[:3]}_{digest}"
+
+
+def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A repeated item is taken out; another item under the same id loses its id.
+
+    Of two copies the one behind its reasoning stays.  Reasoning is taken out, never changed.
+    """
+    for finding in found:
+        first: Path = (*transcript.base, finding.data)
+        again = finding.path[-1]
+        assert isinstance(again, int)
+        if paths.get(tree, finding.path) == paths.get(tree, first):
+            bare = _thought_before(transcript, again) and not _thought_before(
+                transcript, finding.data
+            )
+            path = first if bare else finding.path
+            yield Mend(path, "a repeated item was taken out", (Delete(path),), (path,))
+        elif transcript.messages[again].type == "reasoning":
+            ops = (Delete(finding.path), *unlinked(transcript, again))
+            yield Mend(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
+        else:
+            named = Finding(finding.rule, (*finding.path, "id"), "", again)
+            yield from unname(transcript, tree, [named])
+
+
+def _thought_before(transcript: Transcript, number: int) -> bool:
+    """Whether reasoning stands before this item, no word of the user between them."""
+    for message in reversed(transcript.messages[:number]):
+        if message.type == "reasoning" or message.role == "user":
+            return message.type == "reasoning"
+    return False
+
+
+def take_reasoning(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Reasoning (or a compaction) taken out as a whole, with the ids that demand it."""
+    for finding in found:
+        number = finding.data[0] if isinstance(finding.data, tuple) else finding.data
+        place = next(transcript.places_in(number))
+        ids: Iterable[Path] = transcript.format.goes_with(transcript, place)
+        path = (*transcript.base, number)
+        ops = (Delete(path), *(Delete(other) for other in ids))
+        yield Mend(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))
+
+
+# --- the whole input -------------------------------------------------------------------------
+
+
+def scan_input(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """no_input."""
+    facts = transcript.facts
+    if transcript.messages or facts.server_state or facts.extra.get("asks"):
+        return
+    yield Finding("no_input", transcript.base, "there is nothing to answer")
+
+
+def begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A short user message as the whole input."""
+    for finding in found:
+        message = transcript.format.text_message("user", BEGIN)
+        yield Mend(finding.path, "a first user message was added", (Set(finding.path, [message]),))
+
+
+def shape_output(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """An output as the type of item demands it: a text, or a list of chunks for a shell."""
+    for finding in found:
+        number, _ = finding.data
+        kind = transcript.messages[number].type
+        key = "result" if kind == "program_output" else "output"
+        value = paths.get(tree, finding.path).get(key)
+        value = value if isinstance(value, str) else "" if value is None else paths.dump(value)
+        if kind == "shell_call_output":
+            ended = {"type": "exit", "exit_code": 0}
+            value = [{"stdout": value, "stderr": "", "outcome": ended}]
+        path = (*finding.path, key)
+        yield Mend(path, "an output given the shape the provider demands", (Set(path, value),))
+
+
+def shape_item(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A bare text becomes a user message; what is no item at all is taken out."""
+    for finding in found:
+        value = paths.get(tree, finding.path)
+        if isinstance(value, str) and value:
+            message = transcript.format.text_message("user", value)
+            yield Mend(finding.path, "a text made a user message", (Set(finding.path, message),))
+        else:
+            done = "something that is no item was taken out"
+            yield Mend(finding.path, done, (Delete(finding.path),), (finding.path,))
+
+
+def speak(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """The model's own texts are ``output_text``."""
+    for finding in found:
+        path = (*finding.path, "type")
+        yield Mend(path, "a part of the model's made output_text", (Set(path, "output_text"),))

@@ -1,0 +1,155 @@
+"""What may be touched at all: pins, protected tools, the newest part, the open group, groups.
+
+Knows places, groups and shares of the room.  Does not know offers or what anything is shown as.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from trimtab import rules
+from trimtab.model import Place, Transcript
+from trimtab.strategies import Config, Strategy
+from trimtab.usage import Usage
+
+RAW_SHARE = 0.2
+"""Share of the room, newest first, that a batch leaves as it is."""
+ARRIVAL_SHARE = 0.25
+"""A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
+next turn, a tenth does (measured on real sessions)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What may be chosen from, and what must stay whole."""
+
+    config: Config
+    strategies: Sequence[Strategy]
+    pinned: frozenset[str] = frozenset()
+    spared: Callable[[Place], bool] = lambda place: False
+    """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
+    open_tail: bool = False
+    drops: bool = True
+    want: bool = True
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One transcript, one capacity (tokens), one choice."""
+
+    transcript: Transcript
+    usage: Usage
+    choice: Choice
+    capacity: int
+
+    def pinned(self, place: Place) -> bool:
+        """Whether the user wants this block whole."""
+        return bool(self.choice.pinned) and self.transcript.ref(place) in self.choice.pinned
+
+    @cached_property
+    def user_texts(self) -> tuple[Place, ...]:
+        """The user's own words, oldest first."""
+        numbers = [n for n, m in enumerate(self.transcript.messages) if m.role == "user"]
+        return tuple(
+            place
+            for number in (-1, *numbers)  # in the head where one text is all there is
+            for place in self.transcript.places_in(number)
+            if place.block.kind == "text"
+        )
+
+    @cached_property
+    def open_from(self) -> int:
+        """The first message of the open group, which is not ours to touch."""
+        groups = self.transcript.groups
+        if self.choice.open_tail and groups and not groups[-1].closed:
+            return groups[-1].first
+        return len(self.transcript.messages)
+
+    @cached_property
+    def room(self) -> int:
+        """Tokens for the history: capacity without head, pins and the last user message."""
+        fixed = self.usage.head(self.transcript)
+        if self.choice.pinned:
+            pins = (place for place in self.transcript.places() if place.message >= 0)
+            fixed += sum(self.usage.block(self.transcript, p) for p in pins if self.pinned(p))
+        fixed += sum(self.usage.block(self.transcript, place) for place in self._last_said)
+        return max(0, self.capacity - fixed)
+
+    @cached_property
+    def _last_said(self) -> tuple[Place, ...]:
+        """Words and media of the user's last message (tool results apart)."""
+        for number in range(len(self.transcript.messages) - 1, -1, -1):
+            message = self.transcript.messages[number]
+            said = tuple(
+                Place(number, index, block)
+                for index, block in enumerate(message.blocks)
+                if block.kind in ("text", "media") and block.call_id is None
+            )
+            if message.role == "user" and said:
+                return said
+        return ()
+
+    def target(self, share: float) -> int:
+        """Where a batch stops: head, pins and last user message whole, a share of the rest."""
+        return min(self.capacity, self.capacity - self.room + int(self.room * share))
+
+    @cached_property
+    def raw_from(self) -> int:
+        """The first message of the newest part, which a batch leaves as it is."""
+        allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
+        groups = self.transcript.groups
+        for index in range(len(groups) - 1, -1, -1):
+            messages = self.transcript.messages[groups[index].first : number]
+            cost = sum(self.usage.message(message) for message in messages)
+            if index == len(groups) - 1 and cost <= self.capacity * ARRIVAL_SHARE:
+                cost = min(cost, allowed)
+            if cost > allowed:
+                break
+            allowed -= cost
+            number = groups[index].first
+        return number
+
+    def reducible(self, first: int, end: int, *, prose: bool, spared: bool) -> Iterator[Place]:
+        """Blocks of messages[first:end] that may be shown smaller."""
+        for number in range(first, min(end, self.open_from)):
+            message = self.transcript.messages[number]
+            for index, block in enumerate(message.blocks):
+                place = Place(number, index, block)
+                ours = block.kind in ("result", "call", "media") and not block.sealed
+                if block.kind == "reasoning":  # of the model: a stray one may be all a user says
+                    ours = message.role == "assistant" and rules.may_drop_reasoning(
+                        self.transcript, number
+                    )
+                if block.kind == "text" and message.role == "assistant":
+                    ours = prose
+                if ours and not self.pinned(place) and (spared or not self.choice.spared(place)):
+                    yield place
+
+    def droppable(self, index: int, *, spared: bool = True) -> bool:
+        """Whether a group may go as a whole: closed, answered, not the newest, nothing pinned."""
+        groups = self.transcript.groups
+        group = groups[index]
+        return (
+            self.choice.drops
+            and group.closed
+            and group.has_calls
+            and index != len(groups) - 1
+            and not any(self.pinned(place) for place in group.places)
+            and (spared or not any(self.choice.spared(place) for place in group.places))
+        )
+
+    def stretches(self, end: int, *, spared: bool) -> Iterator[tuple[int, ...]]:
+        """Neighbouring droppable groups that end before message ``end``."""
+        groups, run = self.transcript.groups, list[int]()
+        for index, group in enumerate(groups):
+            free = group.last < end and self.droppable(index, spared=spared)
+            if run and not (free and self.transcript.adjoin(groups[run[-1]], group)):
+                yield tuple(run)
+                run = []
+            if free:
+                run.append(index)
+        if run:
+            yield tuple(run)

@@ -1,0 +1,136 @@
+"""The arguments of ``fit`` as one value, and the limits they come to.
+
+Knows defaults and what contradicts what.  Does not know sizes of any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from trimtab import rules
+from trimtab.errors import InvalidSetting
+from trimtab.model import Limits, Transcript
+from trimtab.plan import Bounds
+from trimtab.protect import Pin
+from trimtab.tokens import Counter
+
+NO_WINDOW = 2**62
+"""Tokens: more than any request has, where only other limits are asked for."""
+
+Thinking = Literal["drop", "drop_block"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All keyword arguments of ``fit``; see there for what each means."""
+
+    limits: Limits
+    format: str | None = None
+    model: str | None = None
+    counter: str | Callable[[str], int] | Counter | None = None
+    pins: Sequence[Pin] = ()
+    protected_tools: Sequence[str] = ()
+    protected_paths: Sequence[str] = ()
+    recall: bool = False
+    open_tail: bool = False
+    strict: bool = False
+    thinking: Thinking = "drop"
+
+
+def joined_settings(
+    window: int | None, reserve: int | None, limits: Limits | None, **rest: object
+) -> Settings:
+    """Check and join the arguments.  Raises InvalidSetting."""
+    joined = Limits() if limits is None else limits
+    if not isinstance(joined, Limits):
+        raise InvalidSetting(f"limits={joined!r}: give a trimtab.Limits")
+    if window is not None:
+        joined = replace(joined, window=window)
+    if reserve is not None:
+        joined = replace(joined, reserve=reserve)
+    if joined.window is None and (joined.request_bytes, joined.result_chars, joined.images) != (
+        None,
+        None,
+        None,
+    ):
+        joined = replace(joined, window=NO_WINDOW)
+    _check(joined)
+    done = Settings(limits=joined, **rest)  # type: ignore[arg-type]
+    if done.thinking not in ("drop", "drop_block"):
+        raise InvalidSetting(f"thinking={done.thinking!r}: choose 'drop' or 'drop_block'")
+    return done
+
+
+def _check(limits: Limits) -> None:
+    if limits.window is None:  # joined_settings fills it in where another limit is given
+        raise InvalidSetting("no window: say how many tokens the model takes, as window=128_000")
+    for name in ("window", "request_bytes", "result_chars"):
+        number = getattr(limits, name)
+        if number is not None and (type(number) is not int or number <= 0):
+            raise InvalidSetting(f"{name}={number!r}: give a whole number above 0")
+    for name in ("reserve", "images"):
+        number = getattr(limits, name)
+        if number is not None and (type(number) is not int or number < 0):
+            raise InvalidSetting(f"{name}={number!r}: give a whole number, 0 or more")
+    for name in ("trigger", "target"):
+        share = getattr(limits, name)
+        if type(share) not in (int, float) or not 0 < share <= 1:
+            raise InvalidSetting(f"{name}={getattr(limits, name)!r}: give a share, 0 < share ≤ 1")
+    if limits.reserve is not None and limits.reserve >= limits.window:
+        raise InvalidSetting(
+            f"reserve {limits.reserve:,} leaves nothing of the window {limits.window:,}: "
+            "reserve fewer output tokens, or give the model's real window"
+        )
+
+
+@dataclass(frozen=True)
+class InForce:
+    """Limits for one request: what was asked for, what it reserves, what the provider allows."""
+
+    window: int
+    reserve: int
+    bounds: Bounds
+
+    def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
+        """For the report."""
+        bounds = self.bounds
+        return {
+            "window": self.window,
+            "reserve": self.reserve,
+            "capacity": bounds.capacity,
+            "trigger_tokens": bounds.trigger,
+            "target_tokens": target,
+            "request_bytes": bounds.body_bytes,
+            "result_chars": bounds.result_chars,
+            "images": bounds.images,
+        }
+
+
+def in_force(limits: Limits, transcript: Transcript) -> InForce:
+    """Read the reserve from the request where none was given; take the provider's own limits.
+
+    Raises InvalidSetting if the request's own output limit leaves nothing of the window.
+    """
+    assert limits.window is not None
+    reserve = limits.reserve
+    if reserve is None:
+        asked = transcript.facts.max_output
+        reserve = asked if type(asked) is int and asked > 0 else 0
+        if reserve >= limits.window:
+            raise InvalidSetting(
+                f"the request asks for {reserve:,} output tokens of {limits.window:,}: "
+                "lower its output limit, or give the model's real window (reserve=… overrides)"
+            )
+    hard = rules.hard_limits(transcript)
+    capacity = limits.window - reserve
+    bounds = Bounds(
+        capacity=capacity,
+        trigger=int(capacity * limits.trigger),
+        target=limits.target,
+        body_bytes=limits.request_bytes or hard.get("request_bytes"),
+        result_chars=limits.result_chars,
+        images=hard.get("images") if limits.images is None else limits.images,
+    )
+    return InForce(limits.window, reserve, bounds)

@@ -1,0 +1,76 @@
+"""The kinds of reduction, in the order of what they lose.
+
+Knows the list and how to chain it.  To add one: write a ``Strategy`` in a file of its own and put
+it into ``STRATEGIES``, or pass your own tuple to ``levels``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from trimtab.model import Block
+from trimtab.strategies.arguments import arguments
+from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
+from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
+from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
+from trimtab.strategies.media import media
+from trimtab.strategies.reasoning import reasoning
+from trimtab.strategies.respell import respell
+
+__all__ = [
+    "HANDLE",
+    "STRATEGIES",
+    "Config",
+    "Offer",
+    "Strategy",
+    "cut_to",
+    "cut_to_chars",
+    "cut_to_tokens",
+    "levels",
+    "marker",
+    "text_levels",
+    "user_cut",
+    "with_handle",
+]
+
+STRATEGIES: tuple[Strategy, ...] = (respell, reasoning, cut, arguments, media, markers)
+
+
+def levels(
+    block: Block,
+    config: Config,
+    *,
+    strategies: Sequence[Strategy] = STRATEGIES,
+    failures: list[str] | None = None,
+) -> Iterator[Offer]:
+    """All offers for one block, lazily: each strictly smaller than the block and the one before.
+
+    After a lossless offer the rest works on its text.  A strategy that raises is left out from
+    there on; what it said is appended to ``failures``.  Sealed text is only ever removed.
+    """
+    last = whole = block.text
+    loss = 0.0
+    for strategy in strategies:
+        try:
+            for offer in strategy(block, config):
+                if block.sealed and offer.op != "remove":
+                    continue
+                text = offer.op == "replace" and not block.media  # what else costs is not text
+                if text and block.spelling == "part" and not _fewer_as_string(offer.text, whole):
+                    continue
+                if text and not smaller(offer.text, last, config.count):
+                    continue
+                last, loss = offer.text, max(loss, offer.loss)
+                if offer.loss == 0 and offer.op == "replace":
+                    block = replace(block, text=offer.text)
+                yield replace(offer, loss=loss)
+        except Exception as error:  # an error of ours must never break a request (law 10)
+            if failures is not None:
+                name = getattr(strategy, "__name__", repr(strategy))
+                failures.append(f"{name}: {type(error).__name__}: {error}")
+
+
+def _fewer_as_string(new: str, json_text: str) -> bool:
+    """Whether ``new``, spelled as a JSON string, is smaller than the JSON it stands for."""
+    return 6 * len(new) + 2 < len(json_text) or json_bytes(new) < utf8_bytes(json_text)

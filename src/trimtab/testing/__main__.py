@@ -1,0 +1,93 @@
+"""``python -m trimtab.testing``: the strict provider on a port, until it is stopped.
+
+Knows the command line.  Does not know what is answered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from trimtab.errors import TrimtabError
+from trimtab.testing.faults import Step, step_from
+from trimtab.testing.provider import StrictProvider
+from trimtab.testing.record import Record
+from trimtab.testing.refusals import styles
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until Ctrl-C; one line on stderr for each request."""
+    options = _parser().parse_args(arguments)
+    try:
+        provider = StrictProvider(
+            _script(options.script), window=options.window, style=options.style,
+            counter=options.counter, request_bytes=options.request_bytes,
+            result_chars=options.result_chars, overflow_as=options.overflow_as,
+            answer=options.answer, max_requests=options.max_requests,
+        ).start(options.port)  # fmt: skip
+    except (TrimtabError, OSError, ValueError) as error:
+        print(f"trimtab.testing: {error}", file=sys.stderr)
+        return 2
+    print(provider.url, flush=True)
+    told = 0
+    try:
+        while True:
+            time.sleep(0.05)
+            told = _tell(provider, told)
+    except KeyboardInterrupt:
+        return 0
+    finally:
+        provider.close()
+        _tell(provider, told)
+
+
+def _tell(provider: StrictProvider, told: int) -> int:
+    """Print the requests that were answered since; how many have been printed by now."""
+    while told < len(provider.requests) and provider.requests[told].status:
+        print(_line(provider.requests[told]), file=sys.stderr, flush=True)
+        told += 1
+    return told
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m trimtab.testing",
+        description="A fake provider as strict as the real ones.  Prints its URL.",
+    )
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--window", type=int, help="tokens of prompt and requested output")
+    parser.add_argument("--style", choices=[*styles()], help="whose refusals; default: by format")
+    parser.add_argument("--counter", choices=["o200k", "estimate"], default="o200k")
+    parser.add_argument("--request-bytes", type=int)
+    parser.add_argument("--result-chars", type=int, help="characters of one tool result")
+    parser.add_argument(
+        "--overflow-as", choices=["status", "in-stream", "empty-stream", "truncate", "finish"]
+    )
+    parser.add_argument("--script", type=Path, help="JSON: a list of answers and faults")
+    parser.add_argument("--answer", default="OK", help="the text when the script is used up")
+    parser.add_argument("--max-requests", type=int)
+    return parser
+
+
+def _script(path: Path | None) -> list[Step]:
+    if path is None:
+        return []
+    items = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(items, list):
+        raise ValueError(f"{path}: a script is a list")
+    return [step_from(item) for item in items]
+
+
+def _line(record: Record) -> str:
+    what = record.refusal or f"{record.cached_tokens} cached"
+    rules = ", ".join(dict.fromkeys(found.rule for found in record.violations))
+    size = f"{record.tokens}+{record.output} tokens"
+    return f"{record.status} {record.format} {size} {what} {rules}".rstrip()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,110 @@
+"""What can go wrong on purpose: refusals, cut streams, slow answers.
+
+Knows values and how a script of answers and faults is read, item by item.  Does not send them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.errors import InvalidSetting
+from trimtab.testing.answers import Answer, answer_from
+from trimtab.testing.record import Record
+from trimtab.testing.refusals import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Refuse the next ``times`` requests, whatever they hold.
+
+    ``when``: a kind of the catalogue: "overflow", "overflow_output", "request_bytes", "rate",
+    "rate_size" (the request alone is above the limit per minute), "server_error", "overloaded",
+    "opaque", "rule:<name>" and others.  ``limit``, ``input`` and ``output`` (tokens) are the
+    numbers it names; None: the request's own against the window, or against three quarters of
+    its size where there is none.  ``retry_after`` in seconds adds that header.  ``body`` and
+    ``status`` replace what the catalogue has.
+    """
+
+    when: str = "overflow"
+    times: int = 1
+    shape: Shape | None = None
+    limit: int | None = None
+    input: int | None = None
+    output: int | None = None
+    retry_after: float | None = None
+    status: int | None = None
+    body: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Answer, and break the connection after so many bytes of the body."""
+
+    after_bytes: int
+    answer: Answer | str = "OK"
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Wait before the first byte, and between two pieces of a stream; both in seconds."""
+
+    first: float = 0.0
+    between: float = 0.0
+    answer: Answer | str = "OK"
+
+
+Step = Answer | Refuse | Cut | Slow | str
+"""One item of a script; a str is an Answer of that text."""
+Script = Iterable[Step] | Callable[[Record], Step]
+"""Steps, one for each request that is answered (``Refuse``: one for ``times`` requests), and the
+default answer once they are used up; or a function from the request to its step."""
+
+
+class Steps:
+    """A script as it is being used up."""
+
+    def __init__(self, script: Script, otherwise: Answer) -> None:
+        self._ask = script if callable(script) else None
+        self._steps = iter(()) if callable(script) else iter(script)
+        self._otherwise = otherwise
+        self._again: list[Step] = []
+
+    def next(self, record: Record) -> Step:
+        """The step for this request."""
+        if self._ask is not None:
+            return self._ask(record)
+        if self._again:
+            return self._again.pop()
+        step = next(self._steps, self._otherwise)
+        if isinstance(step, Refuse):
+            self._again = [step] * (step.times - 1)
+        return step
+
+
+def as_answer(answer: Answer | str) -> Answer:
+    """A str as an answer of that text."""
+    return Answer(answer) if isinstance(answer, str) else answer
+
+
+def step_from(item: Any) -> Step:
+    """One item of a script in JSON: a text, an answer, {"refuse": …}, {"cut": …}, {"slow": …}.
+
+    Raises InvalidSetting for anything else.
+    """
+    try:
+        if isinstance(item, str):
+            return item
+        if not isinstance(item, Mapping):
+            raise TypeError("not an object")
+        rest = dict(item)
+        if "refuse" in rest:
+            return Refuse(rest.pop("refuse"), **rest)
+        if "cut" in rest:
+            return Cut(rest.pop("cut"), answer_from(rest))
+        if "slow" in rest:
+            return Slow(rest.pop("slow"), rest.pop("between", 0.0), answer_from(rest))
+        return answer_from(rest)
+    except TypeError as error:
+        raise InvalidSetting(f"script item {item!r}: {error}") from None

@@ -1,0 +1,269 @@
+"""Whether a request would be accepted: bytes, rules, sizes, bound thinking, the window.
+
+Knows the order in which providers look and which kind of refusal follows.  Does not know their
+words (``refusals``) nor what is answered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trimtab import formats, paths, rules
+from trimtab.formats import dialects
+from trimtab.model import Part, Path, Transcript
+from trimtab.rules import Violation
+from trimtab.testing import binding
+from trimtab.testing.prefix import Unit, units
+from trimtab.testing.record import Record
+from trimtab.testing.refusals import Style
+from trimtab.testing.wire import Wire
+from trimtab.tokens import Counter, counter_for
+from trimtab.usage import Usage
+
+UNREADABLE = "rule:unreadable"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is enforced; None means the provider's own limit where the rules know one."""
+
+    window: int | None = None
+    counter: str | Callable[[str], int] | Counter | None = "o200k"
+    request_bytes: int | None = None
+    result_chars: int | None = None
+    images: int | None = None
+    bind_thinking: bool = True
+    secret: str = "trimtab"
+
+
+@dataclass(slots=True)
+class Judged:
+    """``when``: the kind of refusal, "" where accepted; ``facts`` the numbers its words name."""
+
+    when: str = ""
+    facts: dict[str, object] = field(default_factory=dict)
+    units: list[Unit] = field(default_factory=list)
+    model: str | None = None
+
+
+def judge(policy: Policy, wire: Wire, style: Style, tree: Any, record: Record) -> Judged:
+    """Judge one request; sizes, violations and dropped thinking are noted in the record."""
+    limits = rules.TABLES[wire.format].limits if wire.format in rules.TABLES else {}
+    most = policy.request_bytes or limits.get("request_bytes")
+    if most and record.body_bytes > most:
+        return Judged("request_bytes", {"bytes": record.body_bytes, "limit": most})
+    try:
+        transcript = _read(wire, style, tree, record.model)
+        usage = Usage(counter_for(policy.counter, model=record.model, format=wire.format))
+        chain = units(transcript, tree, usage)
+        record.violations = rules.check(transcript)
+        if not record.violations:
+            _only_objects(transcript, tree)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        return Judged(UNREADABLE, {"message": f"the body is not valid: {error}"})
+    record.model = transcript.facts.model
+    record.tokens = chain[-1].tokens if chain else 0
+    asked = transcript.facts.max_output
+    record.output = asked if isinstance(asked, int) and asked > 0 else 0
+    done = Judged(units=chain, model=record.model)
+    if record.violations:
+        done.when = f"rule:{record.violations[0].rule}"
+        done.facts = _broken_rule(transcript, wire.format, record.violations)
+        return done
+    own = rules.hard_limits(transcript)
+    images = policy.images if policy.images is not None else own.get("images")
+    # A request that only counts is held to the same rules (count_tokens refuses what the model
+    # would refuse), not to the window.
+    found = _images(transcript, images)
+    found = found if found[0] else _results(transcript, policy.result_chars)
+    found = found if found[0] else _thinking(policy, wire, transcript, tree, chain, record)
+    if record.operation == "generate" and not found[0]:
+        found = _window(policy, style, record)
+    done.when, done.facts = found
+    return done
+
+
+Found = tuple[str, dict[str, object]]
+_FINE: Found = ("", {})
+
+
+def _read(wire: Wire, style: Style, tree: Any, model: str | None) -> Transcript:
+    if not isinstance(tree, dict):
+        raise TypeError("a JSON object was expected")
+    format = formats.FORMATS[wire.format]
+    transcript = formats.read(tree, format, model=model, memo=formats.Memo())
+    if wire.format != "openai-chat" or style.dialect not in dialects.DIALECTS:
+        return transcript
+    facts = transcript.facts
+    told = dialects.joined(style.dialect, facts.dialect)
+    return replace(transcript, facts=replace(facts, dialect=told))
+
+
+def _only_objects(transcript: Transcript, tree: Any) -> None:
+    """Raises TypeError for a message that is none, should a format read on past it."""
+    key = transcript.base[0]
+    found = tree.get(key)
+    for number, message in enumerate(found if isinstance(found, list) else ()):
+        if not isinstance(message, dict):
+            raise TypeError(f"{key}[{number}]: an object was expected")
+
+
+# --- rules -----------------------------------------------------------------------------------
+
+_SAMPLE = re.compile(r"messages\.\d+(\.content\.\d+)?")
+
+
+def _broken_rule(
+    transcript: Transcript, format: str, found: Sequence[Violation]
+) -> dict[str, object]:
+    """The first violation, with the ids of all like it in the same message."""
+    first = found[0]
+    depth = len(transcript.base) + 1
+    same = [v for v in found if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
+    parts = [part for v in same if (part := _part(transcript, v.path)) is not None]
+    ids = list(dict.fromkeys(part.id for part in parts if part.id))
+    says = next(row.says for row in rules.TABLES[format].rows if row.name == first.rule)
+    facts = where(transcript, first.path, format)
+    number = re.search(r"\d+", first.message)
+    return {
+        **facts,
+        "ids": ", ".join(ids),
+        "id": ids[0] if ids else _item_id(transcript, first.path),
+        "tool": parts[0].tool if parts else "",
+        "type": _message_type(transcript, first.path),
+        "chars": len(ids[0]) if ids else 0,
+        "marks": number[0] if number else "",
+        "signature": "…",
+        "reasoning": "rs_…",
+        "message": _SAMPLE.sub(lambda sample: _like(sample, facts), says),
+    }
+
+
+def _like(sample: re.Match[str], facts: Mapping[str, object]) -> str:
+    block = f".content.{facts['block']}" if sample[1] else ""
+    return f"messages.{facts['index']}{block}"
+
+
+def where(transcript: Transcript, path: Path, format: str) -> dict[str, object]:
+    """A place in the provider's spelling, and its indices."""
+    depth = len(transcript.base)
+    index = path[depth] if len(path) > depth and isinstance(path[depth], int) else 0
+    inner = [step for step in path[depth + 1 :] if isinstance(step, int)]
+    dotted = transcript.format.results_in_user
+    assert isinstance(index, int)
+    return {
+        "path": ".".join(map(str, path)) if dotted else paths.escape(path),
+        "index": index,
+        "next": index + 1,
+        "position": index + 1,
+        "block": inner[0] if inner else 0,
+        "request_id": "req_…",
+    }
+
+
+def _message_at(transcript: Transcript, path: Path) -> int | None:
+    depth = len(transcript.base)
+    number = path[depth] if len(path) > depth else None
+    good = isinstance(number, int) and number < len(transcript.messages)
+    return number if good and isinstance(number, int) else None
+
+
+def _part(transcript: Transcript, path: Path) -> Part | None:
+    """The longest part that holds this path, one with an id first."""
+    number = _message_at(transcript, path)
+    if number is None:
+        return None
+    inner = path[len(transcript.base) + 1 :]
+    holding = [p for p in transcript.messages[number].parts if inner[: len(p.path)] == p.path]
+    return max(holding, key=lambda part: (bool(part.id), len(part.path)), default=None)
+
+
+def _item_id(transcript: Transcript, path: Path) -> str:
+    number = _message_at(transcript, path)
+    return (transcript.messages[number].id or "") if number is not None else ""
+
+
+def _message_type(transcript: Transcript, path: Path) -> str:
+    number = _message_at(transcript, path)
+    return transcript.messages[number].type if number is not None else ""
+
+
+# --- sizes -----------------------------------------------------------------------------------
+
+
+def _images(transcript: Transcript, limit: int | None) -> Found:
+    media = [place.block.media for place in transcript.places() if place.block.media]
+    if limit is None or len(media) <= limit:
+        return _FINE
+    images = media.count("image")
+    return "images", {"images": images, "documents": len(media) - images, "limit": limit}
+
+
+def _results(transcript: Transcript, limit: int | None) -> Found:
+    """The texts of one result, summed."""
+    for number, message in enumerate(transcript.messages) if limit is not None else ():
+        for part in message.results:
+            texts = [
+                block
+                for block in message.blocks
+                if block.kind == "result" and block.item[: len(part.path)] == part.path
+            ]
+            chars = sum(len(block.text) for block in texts)
+            if limit is not None and chars > limit:
+                path = (*transcript.base, number, *texts[0].path)
+                place = where(transcript, path, transcript.format.name)
+                return "string_too_long", {**place, "chars": chars, "limit": limit}
+    return _FINE
+
+
+def _window(policy: Policy, style: Style, record: Record) -> Found:
+    window = policy.window
+    if window is None:
+        return _FINE
+    output = record.output if style.output_counts else 0
+    if record.tokens > window:
+        return "overflow", numbers(record.tokens, output, window)
+    if record.tokens + output > window:
+        return "overflow_output", numbers(record.tokens, output, window)
+    return _FINE
+
+
+def numbers(input: int, output: int, limit: int) -> dict[str, object]:
+    """What texts of refusals say about a size."""
+    total = input + output
+    return {
+        "input": input,
+        "output": output,
+        "total": total,
+        "limit": limit,
+        "about_input": input,
+        "about_total": total,
+        "least": limit - output + 1,  # vLLM stops counting there
+        "limit_and_one": limit + 1,
+        "over": max(input - limit, 1),
+        "used": max(limit - total // 2, 0),
+    }
+
+
+# --- thinking --------------------------------------------------------------------------------
+
+
+def _thinking(
+    policy: Policy, wire: Wire, transcript: Transcript, tree: Any, chain: list[Unit], record: Record
+) -> Found:
+    binds = policy.bind_thinking and rules.binds_reasoning(wire.format, transcript.facts)
+    broken = binding.check(wire, transcript, chain, policy.secret, binds=binds)
+    if wire.drops_unbound(tree):
+        moved = [item for item in broken if item.kind == "thinking_binding"]
+        gone = binding.with_siblings(moved, wire, chain)
+        base = transcript.base
+        record.dropped = tuple(".".join(map(str, (*base, n, *path))) for n, path in gone)
+        broken = [item for item in broken if (item.message, item.path) not in gone]
+    if not broken:
+        return _FINE
+    first = broken[0]
+    place = where(transcript, (*transcript.base, first.message, *first.path), wire.format)
+    return first.kind, {**place, "signature": first.signature}

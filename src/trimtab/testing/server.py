@@ -1,0 +1,150 @@
+"""A provider on a port of this machine: ASGI, and a thread that serves it.
+
+Knows ASGI and how uvicorn is started and stopped.  Does not know what is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any, Self
+
+from trimtab.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from trimtab.testing.provider import Response
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Scope]]
+Send = Callable[[Scope], Awaitable[None]]
+
+START_SECONDS = 30.0
+
+
+class Server(ABC):
+    """Serves ``respond``; ``with`` starts and stops it."""
+
+    def __init__(self) -> None:
+        self._uvicorn: Any = None
+        self._thread: threading.Thread | None = None
+        self._port = 0
+        self.crashes: list[str] = []
+        """Tracebacks of what was raised while answering, by a script say; clients see a 500."""
+
+    @abstractmethod
+    def respond(self, method: str, path: str, query: str, headers: Any, body: bytes) -> Response:
+        """The response to one HTTP request."""
+
+    # --- ASGI --------------------------------------------------------------------------------
+
+    async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The provider as an ASGI app."""
+        if scope["type"] != "http":
+            return
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        headers = {
+            name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
+        }
+        query = scope.get("query_string", b"").decode("latin-1")
+        try:
+            response = self.respond(scope["method"], scope["path"], query, headers, body)
+        except Exception:  # a script that raises, or a fault of ours: never taken for a refusal
+            self.crashes.append(traceback.format_exc())
+            raise
+        await _send(response, send)
+
+    # --- a thread ----------------------------------------------------------------------------
+
+    def start(self, port: int = 0) -> Self:
+        """Listen on 127.0.0.1; port 0 is a free one.  Raises MissingExtra without uvicorn."""
+        uvicorn = _uvicorn()
+        # The protocol is named, else asyncio leaves Nagle's algorithm on: 40 ms an answer.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError:
+            listening.close()
+            raise
+        self._port = listening.getsockname()[1]
+        config = uvicorn.Config(
+            self.app, log_level="critical", access_log=False, lifespan="off", ws="none",
+            loop="asyncio", interface="asgi3", timeout_graceful_shutdown=1,
+        )  # fmt: skip
+        self._uvicorn = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._uvicorn.run, kwargs={"sockets": [listening]}, daemon=True
+        )
+        self._thread.start()
+        deadline = time.monotonic() + START_SECONDS
+        while not self._uvicorn.started:
+            if not self._thread.is_alive() or time.monotonic() > deadline:
+                raise RuntimeError(f"the server did not start on port {self._port}")
+            time.sleep(0.002)
+        return self
+
+    def close(self) -> None:
+        """Stop listening; does nothing where it does not listen."""
+        if self._uvicorn is not None and self._thread is not None:
+            self._uvicorn.should_exit = True
+            self._thread.join(timeout=10)
+        self._uvicorn = self._thread = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def url(self) -> str:
+        """Where it listens: ``http://127.0.0.1:port``.
+
+        Anthropic's, Google's and AWS's clients take it as it is, OpenAI's with ``/v1`` behind it.
+        """
+        if self._thread is None:
+            raise RuntimeError("not started: use `with provider:` or provider.start()")
+        return f"http://127.0.0.1:{self._port}"
+
+
+def _uvicorn() -> Any:
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingExtra(
+            "the strict provider needs a server: pip install 'trimtab[testing]'"
+        ) from None
+    return uvicorn
+
+
+async def _send(response: Response, send: Send) -> None:
+    """Headers, then chunks; a cut body ends without its end, so that the connection breaks."""
+    if response.first:
+        await asyncio.sleep(response.first)
+    headers = list(response.headers)
+    if not response.streamed:
+        headers.append(("content-length", str(sum(map(len, response.chunks)))))
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    await send({"type": "http.response.start", "status": response.status, "headers": raw})
+    left = response.cut
+    for chunk in response.chunks:
+        part = chunk if left is None else chunk[:left]
+        with contextlib.suppress(OSError):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        if left is not None:
+            left -= len(part)
+            if left <= 0:
+                return
+        if response.between:
+            await asyncio.sleep(response.between)
+    await send({"type": "http.response.body", "body": b"", "more_body": False})

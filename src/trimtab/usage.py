@@ -1,0 +1,122 @@
+"""How many tokens each part of a transcript costs.
+
+Knows the fixed overhead of messages, calls and results.  Does not know how text is tokenized
+(a counter is handed in) nor any format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from trimtab.model import Block, Message, Place, Transcript
+from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
+
+_BY_ID = ("call", "result", "server-call", "server-result")
+
+
+class Sizes(NamedTuple):
+    """One message: tokens of each block and of all, media it carries, bound of encoded bytes."""
+
+    blocks: tuple[int, ...]
+    total: int
+    media: int
+    byte_bound: int
+
+
+class Usage:
+    """Token sizes of one conversation; a message is counted once, for as long as it stays."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.counter = counter
+        self._known: dict[Message, Sizes] = {}
+        self._head: dict[Block, int] = {}
+        self._sums: tuple[tuple[Message, ...], Sizes] = ((), Sizes((), 0, 0, 0))
+
+    def measure(self, transcript: Transcript) -> int:
+        """Tokens of the whole request: head, messages and their overhead."""
+        return self._sum(transcript.messages).total + self.head(transcript)
+
+    def media(self, transcript: Transcript) -> int:
+        """How many images and documents the messages carry."""
+        return self._sum(transcript.messages).media
+
+    def bytes_bound(self, transcript: Transcript) -> int:
+        """An upper bound of the encoded body's bytes, cheap to keep."""
+        head = sum(6 * len(block.text) + 300 for block in transcript.head)
+        return 1000 + head + self._sum(transcript.messages).byte_bound
+
+    def _sum(self, messages: tuple[Message, ...]) -> Sizes:
+        """Totals; only what was appended since the last call is added up."""
+        before, total = self._sums
+        if messages is before:
+            return total
+        shared = len(before) if messages[: len(before)] == before else 0
+        tokens, media, size = total[1:] if shared else (0, 0, 0)
+        for message in messages[shared:]:
+            sizes = self.sizes(message)
+            tokens += sizes.total
+            media += sizes.media
+            size += sizes.byte_bound
+        if not shared and len(self._known) > 4 * len(messages) + 64:
+            self._known = {message: self._known[message] for message in messages}
+        self._sums = messages, Sizes((), tokens, media, size)
+        return self._sums[1]
+
+    def head(self, transcript: Transcript) -> int:
+        """Tokens of system text and tool definitions that stand beside the messages."""
+        if any(block not in self._head for block in transcript.head):
+            self._head = {block: self.block_cost(block) for block in transcript.head}
+        return sum(self._head[block] for block in transcript.head)
+
+    def sizes(self, message: Message) -> Sizes:
+        """Sizes of one message, overhead included."""
+        found = self._known.get(message)
+        if found is None:
+            found = self._known[message] = self._measured(message)
+        return found
+
+    def message(self, message: Message) -> int:
+        """Tokens of one message, overhead included."""
+        return self.sizes(message).total
+
+    def block(self, transcript: Transcript, place: Place) -> int:
+        """Tokens of one block as it stands."""
+        if place.message < 0:
+            self.head(transcript)
+            return self._head[place.block]
+        return self.sizes(transcript.messages[place.message]).blocks[place.index]
+
+    def block_cost(self, block: Block) -> int:
+        """Tokens of a block, its label included."""
+        cost = self.counter(block.text) if block.text else 0
+        if block.label:
+            cost += self.counter(block.label)
+        if block.signature_chars:
+            cost += self.counter.signature(block.signature_chars)
+        return cost + (self.counter.scaled(block.fixed_tokens) if block.fixed_tokens else 0)
+
+    def overhead(self, message: Message) -> int:
+        """Fixed tokens of a message: its frame, and the ids of calls and results."""
+        frame = self.counter.scaled(MESSAGE_TOKENS) if message.framed else 0
+        return frame + self.pairs(message.parts)
+
+    def pairs(self, parts: Iterable[object]) -> int:
+        """Fixed tokens of the calls and results among these parts."""
+        count = sum(1 for part in parts if getattr(part, "kind", "") in _BY_ID)
+        return count * self.counter.scaled(CALL_TOKENS)
+
+    def _measured(self, message: Message) -> Sizes:
+        blocks = message.blocks
+        costs = tuple([self.block_cost(block) for block in blocks])
+        size = sum(
+            6 * (len(b.text) + b.signature_chars + b.payload_bytes)
+            + (0 if b.media else 30 * b.fixed_tokens)
+            for b in blocks
+        )
+        return Sizes(
+            costs,
+            sum(costs) + self.overhead(message),
+            sum(1 for block in blocks if block.media),
+            size + 300 * (1 + len(message.parts) + len(blocks)),
+        )

@@ -1,0 +1,218 @@
+"""One request on its way: as it came, as it was read after repair, and what it must meet.
+
+Knows how a request is prepared and what an outcome holds.  Decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from trimtab import formats, paths, rules, strategies
+from trimtab.edits import Applied
+from trimtab.errors import NotAccepted
+from trimtab.journal import Journal
+from trimtab.known import Known
+from trimtab.model import Edit, Path, Place, Transcript
+from trimtab.plan import Bounds, Planner
+from trimtab.protect import pinned, spared
+from trimtab.rules import Repaired, Violation
+from trimtab.scope import Choice
+from trimtab.settings import InForce, Settings, in_force
+from trimtab.source import Source
+from trimtab.strategies import Config
+from trimtab.usage import Usage
+
+
+@dataclass
+class Work:
+    """``source`` and ``given`` as it came, ``repaired`` and ``transcript`` after repair.
+
+    ``active``: the journal's edits that count here; ``mended``: the repairs it has seen before.
+    """
+
+    source: Source
+    given: Transcript
+    format_reason: str
+    repaired: Source
+    transcript: Transcript
+    mends: Repaired | None
+    usage: Usage
+    force: InForce
+    settings: Settings
+    active: tuple[Edit, ...]
+    known: Known
+    warnings: list[str]
+    mended: frozenset[str]
+    stuck: frozenset[str] = frozenset()
+    """Rules that repair could not mend; edits are not blamed for them."""
+
+    @property
+    def new_mends(self) -> list[Path]:
+        """Paths of the repairs that no earlier request of this journal had."""
+        if self.mends is None:
+            return []
+        return [m.path for rule, m in self.mends.mends if mend_key(rule, m.path) not in self.mended]
+
+    def before_repair(self, path: Path, passes: int | None = None) -> Path:
+        """A path of the repaired request in the request as it came (itself where it is new).
+
+        ``passes``: after how many passes of repair the path holds; None: after all.
+        """
+        at: Path | None = path
+        for before in reversed(self._rebasers[:passes]):
+            at = None if at is None else before(at)
+        return self._moved(path) if at is None else at
+
+    @cached_property
+    def _rebasers(self) -> list[Callable[[Path], Path | None]]:
+        return [paths.rebaser(ops) for ops in (self.mends.passes if self.mends else [])]
+
+    def _moved(self, path: Path) -> Path:
+        """Where a part that a repair moved stood: operations keep the very objects they move."""
+        for end in range(len(path), len(self.transcript.base), -1):
+            try:
+                value = paths.get(self.repaired.tree, path[:end])
+            except LookupError:
+                continue
+            if isinstance(value, (dict, list)) and id(value) in self._stood:
+                return (*self._stood[id(value)], *path[end:])
+        return path
+
+    @cached_property
+    def _stood(self) -> dict[int, Path]:
+        """Where each message and each part of one stood in the request as it came."""
+        base, found = self.transcript.base, dict[int, Path]()
+        for number, message in enumerate(paths.get(self.source.tree, base)):
+            found[id(message)] = (*base, number)
+            for key, value in message.items() if isinstance(message, dict) else ():
+                for index, part in enumerate(value if isinstance(value, list) else ()):
+                    found[id(part)] = (*base, number, key, index)
+        return found
+
+    def places(self, edit: Edit) -> list[Place]:
+        """The blocks an edit stands for."""
+        refs = self.transcript.refs
+        return [refs[ref] for ref in edit.targets if ref in refs]
+
+    def check(self, transcript: Transcript) -> tuple[Violation, ...]:
+        """Violations that edits brought; a rule that raises is a warning unless ``strict``."""
+        found = checked(transcript, self.settings, self.warnings)
+        return tuple(violation for violation in found if violation.rule not in self.stuck)
+
+    def may_exceed(self, limit: int) -> bool:
+        """Whether the body can have more bytes than this at all; cheap."""
+        if self.source.text is not None:
+            return 4 * len(self.source.text) > limit
+        return self.usage.bytes_bound(self.transcript) > limit
+
+    def needs(self, tokens: int) -> bool:
+        """Whether anything is above a trigger or a limit."""
+        bounds = self.force.bounds
+        if tokens > bounds.trigger or tokens > bounds.capacity:
+            return True
+        if bounds.images is not None and self.usage.media(self.transcript) > bounds.images:
+            return True
+        if bounds.result_chars is not None and self.longest_result() > bounds.result_chars:
+            return True
+        limit = bounds.body_bytes
+        return limit is not None and self.may_exceed(limit) and self.repaired.body_bytes > limit
+
+    def longest_result(self) -> int:
+        """Chars of the longest tool result."""
+        return max(
+            (
+                sum(
+                    len(block.text)
+                    for block in message.blocks
+                    if block.kind == "result" and block.item[: len(part.path)] == part.path
+                )
+                for message in self.transcript.messages
+                for part in message.results
+            ),
+            default=0,
+        )
+
+    def planner(
+        self, bounds: Bounds | None = None, *, drops: bool = True, want: bool = True
+    ) -> Planner:
+        """A planner for this request, its journal's edits already shown."""
+        settings, transcript = self.settings, self.transcript
+        bounds = bounds or self.force.bounds
+        choice = Choice(
+            config=Config(count=self.usage.counter, recall=settings.recall),
+            strategies=strategies.STRATEGIES,
+            pinned=pinned(transcript, settings.pins),
+            spared=spared(transcript, settings.protected_tools, settings.protected_paths),
+            open_tail=settings.open_tail,
+            drops=drops,
+            want=want,
+        )
+        if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
+            return Planner(transcript, self.usage, choice, bounds, self.active)
+        size, item_bytes = self.repaired.body_bytes, self.repaired.item_bytes
+        return Planner(transcript, self.usage, choice, bounds, self.active, size, item_bytes)
+
+    def unpinned(self) -> Work:
+        """The same without its pins."""
+        return replace(self, settings=replace(self.settings, pins=()))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What leaves: the request, the edits on it, and how its size came about."""
+
+    work: Work
+    sent: Source
+    tokens_before: int
+    tokens_after: int
+    applied: tuple[Applied, ...] = ()
+    new: tuple[Edit, ...] = ()
+    originals: Mapping[str, str] = field(default_factory=dict)
+    target: int | None = None
+    step: str = ""
+    """Which step of the ladder gave it; "" where nothing had to be planned."""
+
+
+def mend_key(rule: str, path: Path) -> str:
+    """Names a repair, so that a journal can tell one it has seen."""
+    return f"{rule} {paths.escape(path)}"
+
+
+def prepare(request: Any, settings: Settings, known: Known, journal: Journal) -> Work:
+    """Read and repair.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
+    source = known.source(request)
+    format, reason = formats.find(source.tree, settings.format)
+    given = formats.read(source.tree, format, model=settings.model, memo=known.arrived)
+    transcript = given
+    warnings: list[str] = []
+    repaired, mends, stuck = source, None, frozenset[str]()
+    if found := checked(transcript, settings, warnings):
+        if settings.strict:
+            raise NotAccepted(
+                f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
+                f"{found[0].message}; repair() mends them",
+                found,
+            )
+        mends = rules.repair(
+            source.tree, format, transcript, open_tail=settings.open_tail, failures=warnings
+        )
+        repaired, transcript = source.after(mends.passes), mends.transcript
+        stuck = frozenset(v.rule for v in checked(transcript, settings, warnings))
+        mends = mends if mends.passes else None
+    usage = known.usage(settings.counter, transcript.facts.model, format.name)
+    return Work(
+        source, given, reason, repaired, transcript, mends, usage,
+        in_force(settings.limits, transcript), settings, journal.active(transcript), known,
+        warnings, journal.mended, stuck,
+    )  # fmt: skip
+
+
+def checked(
+    transcript: Transcript, settings: Settings, warnings: list[str]
+) -> tuple[Violation, ...]:
+    """Violations; a rule that raises is a warning (raised again with ``strict``)."""
+    failures = None if settings.strict else warnings
+    return rules.check(transcript, open_tail=settings.open_tail, failures=failures)

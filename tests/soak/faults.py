@@ -1,0 +1,308 @@
+"""Faults as somebody might write them, to be planted one by one in the library's rules and edits.
+
+Each is a function that patches the library for one format through pytest's ``MonkeyPatch``, with
+the mutations under which it shows.  Knows the library from the inside; judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+
+from soak.story import FORMATS
+from trimtab import edits, rules
+from trimtab.model import Path, Transcript
+from trimtab.paths import Delete, Insert, Set
+from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
+from trimtab.rules.base import Finding, Mend
+
+Plant = Callable[[pytest.MonkeyPatch, str], None]
+
+
+class Fault(NamedTuple):
+    """A fault by name, where it can be planted, and the histories that shall catch it.
+
+    ``draw``: how their windows are drawn, None: as always.
+    """
+
+    name: str
+    plant: Plant
+    formats: tuple[str, ...]
+    mutations: tuple[tuple[str, ...], ...]
+    draw: tuple[str, float] | None = None
+
+
+# --- how faults are planted -----------------------------------------------------------------------
+
+
+def silent(*names: str) -> Plant:
+    """The scans never report these rules, neither at the entrance nor at the exit."""
+
+    def plant(patch: pytest.MonkeyPatch, format: str) -> None:
+        def deaf(scan: Any) -> Any:
+            return lambda transcript, open_tail: [
+                found for found in scan(transcript, open_tail) if found.rule not in names
+            ]
+
+        table = rules.TABLES[format]
+        scans = tuple(deaf(scan) for scan in table.scans)
+        patch.setitem(rules.TABLES, format, replace(table, scans=scans))
+
+    return plant
+
+
+Change = Callable[[Transcript, list[Mend]], list[Mend]]
+
+
+def mending(names: tuple[str, ...], change: Change) -> Plant:
+    """The repairs of these rules come out changed."""
+
+    def plant(patch: pytest.MonkeyPatch, format: str) -> None:
+        def other(mend: Any) -> Any:
+            return lambda transcript, tree, found: change(
+                transcript, list(mend(transcript, tree, found))
+            )
+
+        table = rules.TABLES[format]
+        rows = tuple(
+            replace(row, mend=other(row.mend)) if row.name in names else row for row in table.rows
+        )
+        patch.setitem(rules.TABLES, format, replace(table, rows=rows))
+
+    return plant
+
+
+def _without_last(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+    return mends[:-1]
+
+
+def _without_inserts(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+    return [
+        mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Insert)))
+        for mend in mends
+    ]
+
+
+def _without_deletes(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+    return [
+        mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Delete)))
+        for mend in mends
+    ]
+
+
+# --- faults that are more than a silent rule ------------------------------------------------------
+
+
+def _one_side(patch: pytest.MonkeyPatch, format: str) -> None:
+    """Ids are respelled in calls alone."""
+    whole = pairing.rename_all
+
+    def half(transcript: Any, new: Any) -> Any:
+        calls = {
+            (number, *part.id_path)
+            for number, message in enumerate(transcript.messages)
+            for part in message.calls
+        }
+        depth = len(transcript.base)
+        return [op for op in whole(transcript, new) if op.path[depth:] in calls]
+
+    patch.setattr(content, "rename_all", half)
+
+
+def _calls_alone_are_dropped(patch: pytest.MonkeyPatch, format: str) -> None:
+    """A dropped group leaves its results behind."""
+    whole = edits._drop
+
+    def half(transcript: Any, tree: Any, edit: Any, texts: Any) -> Any:
+        done = whole(transcript, tree, edit, texts)
+        bearing = {
+            (*transcript.base, number)
+            for number, message in enumerate(transcript.messages)
+            if message.results and not message.calls
+        }
+        depth = len(transcript.base) + 1
+        ops = tuple(
+            op for op in done.ops if not (isinstance(op, Delete) and op.path[:depth] in bearing)
+        )
+        return done._replace(ops=ops)
+
+    patch.setattr(edits, "_drop", half)
+
+
+def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
+    """A dropped run becomes a message of the model's, whoever speaks next."""
+    patch.setattr(edits, "note_host", lambda transcript, groups: None)
+    patch.setattr(edits, "_stand_in", lambda transcript, groups: "assistant")
+    _unchecked(patch, format)
+
+
+def _unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
+    """Nothing is checked on the way out."""
+    from trimtab.work import Work
+
+    patch.setattr(Work, "check", lambda work, transcript: ())
+
+
+def _calls_dropped_unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
+    _calls_alone_are_dropped(patch, format)
+    _unchecked(patch, format)
+
+
+def _results_to_the_end(patch: pytest.MonkeyPatch, format: str) -> None:
+    """A made-up result is put behind the last message."""
+
+    def change(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+        end: Path = (*transcript.base, len(transcript.messages))
+        return [
+            mend._replace(
+                ops=tuple(
+                    replace(op, path=end)
+                    if isinstance(op, Insert) and len(op.path) == len(end)
+                    else op
+                    for op in mend.ops
+                )
+            )
+            for mend in mends
+        ]
+
+    mending(("call_unanswered", "result_late"), change)(patch, format)
+
+
+def _one_mark_more(patch: pytest.MonkeyPatch, format: str) -> None:
+    patch.setattr(anthropic, "MAX_MARKS", 5)
+    patch.setattr(bedrock_content, "MAX_MARKS", 5)
+
+
+def _nothing_binds(patch: pytest.MonkeyPatch, format: str) -> None:
+    patch.setattr(rules, "binds_reasoning", lambda name, facts: False)
+
+
+def _any_thought_may_go(patch: pytest.MonkeyPatch, format: str) -> None:
+    patch.setattr(rules, "may_drop_reasoning", lambda transcript, number: number % 2 == 0)
+
+
+def _thoughts_go_alone(patch: pytest.MonkeyPatch, format: str) -> None:
+    """Reasoning goes, the ids that demand it stay."""
+    from trimtab.formats import openai_responses
+
+    patch.setattr(openai_responses, "goes_with", lambda transcript, place: ())
+
+
+def _always_begins(patch: pytest.MonkeyPatch, format: str) -> None:
+    """A first user message is found missing where there is one."""
+
+    def scan(transcript: Any, open_tail: bool) -> Iterator[Finding]:
+        yield Finding("first_not_user", (*transcript.base, 0), "made up")
+
+    table = rules.TABLES[format]
+    patch.setitem(rules.TABLES, format, replace(table, scans=(*table.scans, scan)))
+
+
+def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
+    """The last result of many a message counts as an orphan."""
+
+    def scan(transcript: Any, open_tail: bool) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages):
+            if message.results and number % 4 < 2:
+                spot = pairing.Spot(number, message.results[-1])
+                path = pairing.absolute(transcript, spot)
+                yield Finding("orphan_result", path, "made up", spot)
+
+    table = rules.TABLES[format]
+    patch.setitem(rules.TABLES, format, replace(table, scans=(*table.scans, scan)))
+
+
+def _fresh_ids(patch: pytest.MonkeyPatch, format: str) -> None:
+    """Equal call ids are told apart in calls alone, their results left as they were."""
+
+    def change(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+        return [mend._replace(ops=mend.ops[::2] if _pairs(mend) else mend.ops) for mend in mends]
+
+    def _pairs(mend: Mend) -> bool:
+        return len(mend.ops) > 1 and all(isinstance(op, Set) for op in mend.ops)
+
+    mending(("duplicate_call",), change)(patch, format)
+
+
+def _strays_stay(patch: pytest.MonkeyPatch, format: str) -> None:
+    """Results further on are never pulled to their call: it is answered with a made-up one."""
+    patch.setattr(pairing, "_strays", lambda transcript: {})
+    patch.setattr(gemini_turns, "_strays", lambda transcript: [])
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+_PAIRED = ("openai-chat", "anthropic", "bedrock")
+_FLOOR = ("floor", 1.0)
+_NEAR = ("floor", 1.5)
+_ROOMY = ("roomy", 1.0)
+
+FAULTS = (
+    Fault("orphans are never reported", silent("orphan_result", "extra_result"), FORMATS,
+          (("orphaned",), ("dropped",))),
+    Fault("unanswered calls are never reported", silent("call_unanswered"), FORMATS,
+          (("interrupted",),)),
+    Fault("second results are never reported", silent("duplicate_result", "extra_result"), FORMATS,
+          (("duplicated",), ("duplicated", "merged"))),
+    Fault("equal call ids are never reported", silent("duplicate_call"),
+          (*_PAIRED, "openai-responses"), (("re-id'd",), ("duplicated",))),
+    Fault("late results are never reported", silent("result_late"), ("anthropic", "gemini"),
+          (("split",), ("swapped",), ("reordered",))),
+    Fault("the last unanswered call is forgotten", mending(("call_unanswered",), _without_last),
+          FORMATS, (("interrupted",),)),
+    Fault("calls are answered with nothing", mending(("call_unanswered",), _without_inserts),
+          FORMATS, (("interrupted",),)),
+    Fault("what is taken out stays",
+          mending(("orphan_result", "duplicate_result", "extra_result"), _without_deletes),
+          ("openai-chat", "openai-responses", "anthropic", "bedrock"),
+          (("orphaned",), ("duplicated",))),
+    Fault("made-up results stand at the end", _results_to_the_end, FORMATS, (("interrupted",),)),
+    Fault("ids are respelled on one side", _one_side, ("anthropic", "bedrock", "openai-chat"),
+          (("re-id'd",), ("re-id'd", "re-id'd")), _ROOMY),
+    Fault("equal ids are told apart on one side", _fresh_ids, (*_PAIRED, "openai-responses"),
+          (("re-id'd", "re-id'd", "re-id'd"), ("duplicated", "re-id'd", "merged")), _ROOMY),
+    Fault("results are left where they strayed", _strays_stay, ("openai-chat", "anthropic"),
+          (("swapped", "split"), ("reordered", "split")), _ROOMY),
+    Fault("results that stand well are taken out", _valid_results_are_orphans, FORMATS,
+          (("enlarged",),), _ROOMY),
+    Fault("groups drop only the call", _calls_alone_are_dropped, FORMATS, (("enlarged",),), _FLOOR),
+    Fault("groups drop only the call, unchecked", _calls_dropped_unchecked, FORMATS,
+          (("enlarged",),), _NEAR),
+    Fault("notes are the model's before its thinking", _note_of_the_model,
+          ("anthropic", "bedrock"), ((), ("enlarged",)), _NEAR),
+    Fault("roles need not alternate", silent("roles_alternate"), ("bedrock",),
+          (("split",), ("dropped",))),
+    Fault("blank texts are never reported",
+          silent("empty_text", "empty_marked", "blank_text", "empty_beside_response"),
+          ("anthropic", "bedrock", "gemini"), (("emptied",), ("emptied", "emptied"))),
+    Fault("messages without content are never reported",
+          silent("no_content", "no_parts", "null_content"), FORMATS,
+          (("emptied", "emptied", "emptied"),)),
+    Fault("a history may begin with the model", silent("first_not_user", "call_order"),
+          ("anthropic", "bedrock", "gemini"), (("dropped", "dropped"), ("reordered",))),
+    Fault("a history may end with the model", silent("last_not_user"),
+          ("anthropic", "bedrock", "gemini"), (("dropped",), ("role-changed",))),
+    Fault("five cache marks are let through", _one_mark_more, ("anthropic", "bedrock"), ((),)),
+    Fault("unsigned thoughts are let through", silent("reasoning_unsigned"), ("bedrock",), ((),)),
+    Fault("missing signatures are let through", silent("signature_missing"), ("gemini",), ((),)),
+    Fault("tools need not be declared", silent("toolconfig_missing"), ("bedrock",), ((),)),
+    Fault("arguments may be anything", silent("arguments_not_object"),
+          ("anthropic", "bedrock", "gemini"), (("emptied", "emptied", "emptied"),)),
+    Fault("ids may be spelled anyhow", silent("id_format", "id_too_long", "call_id_too_long"),
+          ("openai-chat", "openai-responses", "anthropic", "bedrock"),
+          (("re-id'd", "re-id'd"),)),
+    Fault("items may stand twice", silent("duplicate_item"), ("openai-responses",),
+          (("duplicated",),)),
+    Fault("reasoning may stand alone", silent("reasoning_alone"), ("openai-responses",),
+          (("dropped",), ("swapped",), ("interrupted",))),
+    Fault("no model binds its thinking", _nothing_binds, ("anthropic",), ((), ("enlarged",)),
+          _FLOOR),
+    Fault("thoughts go without what demands them", _thoughts_go_alone, ("openai-responses",),
+          ((), ("enlarged",)), _FLOOR),
+    Fault("any other thought may go", _any_thought_may_go, ("anthropic",), ((),), _FLOOR),
+    Fault("a first user message is always missing", _always_begins,
+          ("anthropic", "bedrock"), ((),)),
+)  # fmt: skip

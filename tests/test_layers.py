@@ -1,0 +1,171 @@
+"""Who may import whom, how big the kernel is, and what ``import trimtab`` costs.
+
+Knows the files of the package as text.  Does not know what they do.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+FILES = sorted((SRC / "trimtab").rglob("*.py"))
+
+# Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
+LAYERS = [
+    {"errors", "model"},
+    {"jsontext", "paths", "protect"},
+    {"formats", "rules", "tokens", "usage", "source"},
+    {"strategies"},
+    {"value", "edits", "scope", "board", "plan", "hard_limits", "journal", "known", "report"},
+    {"settings", "convert"},
+    {"work", "binding", "floor", "fitting", "fitted", "sizes"},
+    {"session"},
+    {"__init__"},
+    {"testing", "prices", "replay"},
+    {"cli", "__main__"},
+]
+RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+STRATEGIES_SEE = {"errors", "jsontext", "model", "strategies"}
+LAZY = {"splintr", "uvicorn"}  # third-party, and only within a function
+
+KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fitting"}
+RULES_ENGINE = {"rules/__init__.py", "rules/base.py"}
+
+
+def part_of(file: Path) -> str:
+    """``cli`` for cli/fit.py, ``plan`` for plan.py."""
+    return file.relative_to(SRC / "trimtab").parts[0].removesuffix(".py")
+
+
+def imports(file: Path) -> Iterator[tuple[str, bool]]:
+    """(dotted module, whether it is imported when the file is) of every import statement."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    at_once = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, id(node) in at_once) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            for name in names if node.module == "trimtab" else [node.module or ""]:
+                yield name, id(node) in at_once
+
+
+def code_lines(file: Path) -> int:
+    """Lines that hold code: no blanks, comments or docstrings."""
+    text = file.read_text(encoding="utf-8")
+    lines = set()
+    fresh = True  # a string that begins a statement is documentation
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+            fresh = True
+        elif token.type not in (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER):
+            if not (fresh and token.type == tokenize.STRING):
+                lines.update(range(token.start[0], token.end[0] + 1))
+            fresh = False
+    return len(lines)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
+def test_imports_point_one_way(file):
+    here = part_of(file)
+    assert here in RANK, f"give {here} a layer"
+    for name, _ in imports(file):
+        root, _, rest = name.partition(".")
+        if root == "trimtab":
+            other = rest.partition(".")[0]
+            other = other if other in RANK else "__init__"
+            assert RANK[other] <= RANK[here], f"{here} imports {other}"
+            assert here != "strategies" or other in STRATEGIES_SEE, f"strategies import {other}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
+def test_third_party_modules_are_imported_on_first_use(file):
+    for name, at_once in imports(file):
+        root = name.partition(".")[0]
+        known = root == "trimtab" or root in sys.stdlib_module_names
+        assert known or (root in LAZY and not at_once), f"{file.name} imports {root}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
+def test_a_file_says_what_it_knows_and_stays_short(file):
+    text = file.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), f"{file.name} begins without a docstring"
+    assert len(text.splitlines()) <= 400
+
+
+def test_the_kernel_is_at_most_1500_lines_of_code():
+    kernel = [
+        file
+        for file in FILES
+        if part_of(file) in KERNEL or file.relative_to(SRC / "trimtab").as_posix() in RULES_ENGINE
+    ]
+    sizes = {part_of(file): code_lines(file) for file in kernel}
+    assert sum(code_lines(file) for file in kernel) <= 1_500, sizes
+
+
+PROVIDERS = re.compile(
+    r"openai|anthropic|bedrock|gemini|claude|deepseek|kimi|minimax|mistral|openrouter|vllm|azure",
+    re.IGNORECASE,
+)
+NEUTRAL = {"model", "paths", "value", "scope", "plan", "board", "edits", "journal", "fitting"}
+NEUTRAL |= {"work", "floor", "binding", "hard_limits", "usage", "source", "known", "strategies"}
+
+
+@pytest.mark.parametrize(
+    "file",
+    [file for file in FILES if part_of(file) in NEUTRAL],
+    ids=lambda file: str(file.relative_to(SRC)),
+)
+def test_kernel_and_strategies_name_no_provider(file):
+    """In code: prose may name the source of a number."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    prose = {
+        id(node.value) for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }  # fmt: skip
+    for node in ast.walk(tree):
+        text = ""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
+            text = node.value
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            text = node.id if isinstance(node, ast.Name) else node.attr
+        assert not PROVIDERS.search(text), f"{file.name}: {text}"
+
+
+IMPORT = """
+import sys
+
+def watch(event, args):
+    if event.startswith(("socket.", "subprocess.", "os.system", "os.remove", "os.mkdir")):
+        raise SystemExit(f"import trimtab: {event} {args}")
+    if event == "open" and args[1] is not None and set(args[1]) & set("wax+"):
+        raise SystemExit(f"import trimtab writes {args[0]}")
+
+before = set(sys.modules)
+sys.dont_write_bytecode = True
+sys.addaudithook(watch)
+import trimtab
+print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
+"""
+HEAVY = {"asyncio", "http", "multiprocessing", "socket", "sqlite3", "ssl", "subprocess", "urllib"}
+
+
+def test_importing_the_package_opens_nothing_and_loads_nothing_heavy():
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT], capture_output=True, text=True, cwd=SRC, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.split())
+    assert "trimtab" in loaded
+    assert not loaded & HEAVY
+    assert not {name for name in loaded - {"trimtab"} if name not in sys.stdlib_module_names}

@@ -1,0 +1,313 @@
+"""OpenAI Responses: items read, repaired and made to fit, judged by judge_responses.py.
+
+Knows the public API and the item types.  Recorded requests are in tests/data.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from typing import Any
+
+import judge_responses as judge
+import pytest
+from hard_cases_responses import CASES, input_items
+from responses_cases import (
+    ACCEPTED,
+    BROKEN,
+    CHUNK,
+    COMPUTER,
+    CUSTOM,
+    SCREEN,
+    SEARCH,
+    SHELL,
+    Items,
+    call,
+    output,
+    said,
+    thought,
+    user,
+)
+
+import trimtab
+from trimtab import CannotFit
+
+
+def rules_of(request: Any, **more: Any) -> set[str]:
+    return {found.rule for found in trimtab.check(request, **more)}
+
+
+@pytest.mark.parametrize(("what", "rule", "items", "rest"), BROKEN, ids=[c[0] for c in BROKEN])
+def test_exactly_one_rule_is_broken_and_repair_makes_it_pass(
+    what: str, rule: str, items: Items, rest: dict[str, Any]
+) -> None:
+    body = {"model": "gpt-5.5", **rest, "input": items}
+    before = copy.deepcopy(body)
+    assert rules_of(body) == {rule}
+    assert judge.problems(body) != []
+    fitted = trimtab.repair(body)
+    assert judge.problems(fitted.request) == []
+    assert trimtab.check(fitted.request) == ()
+    assert body == before
+    assert {repair.rule for repair in fitted.report.repairs} >= {rule}
+    assert trimtab.repair(fitted.request).request is fitted.request
+    raw = json.dumps(body).encode()
+    assert json.loads(trimtab.repair(raw).request) == fitted.request
+
+
+@pytest.mark.parametrize(("what", "items", "rest"), ACCEPTED, ids=[c[0] for c in ACCEPTED])
+def test_what_is_accepted_comes_back_as_the_same_object(
+    what: str, items: Items | str, rest: dict[str, Any]
+) -> None:
+    body = {"model": "gpt-5.5", **rest, "input": items}
+    assert judge.problems(body) == []
+    assert trimtab.check(body) == ()
+    fitted = trimtab.fit(body, window=10**6, counter="o200k")
+    assert fitted.request is body
+    assert fitted.report.format == "openai-responses"
+    assert fitted.report.tokens_before == judge.tokens(body)
+
+
+def test_calls_at_the_very_end_may_stay_open_before_the_tools_run() -> None:
+    items = [user(), thought(), call("a", id="fc_1"), call("b", id="fc_2"), output("b")]
+    assert trimtab.check(items, open_tail=True) == ()
+    assert rules_of(items) == {"call_unanswered"}
+
+
+def test_an_interrupted_call_is_answered_right_behind_its_siblings() -> None:
+    items = [user(), call("a"), call("b"), output("a"), user()]
+    sent = trimtab.repair(items).request
+    assert [item.get("call_id") for item in sent] == [None, "a", "b", "b", "a", None]
+    assert "interrupted" in sent[3]["output"]
+
+
+def test_an_orphan_is_taken_out_with_a_note_and_can_be_recalled() -> None:
+    items = [user(), output("gone", "precious"), user("And now?")]
+    fitted = trimtab.repair(items)
+    assert "precious" not in json.dumps(fitted.request)
+    assert "taken out" in json.dumps(fitted.request)
+    (repair,) = fitted.report.repairs
+    assert json.loads(fitted.recall(repair.handle)) == items[1]
+
+
+# --- which format it is ---------------------------------------------------------------------------
+
+SHAPES: list[tuple[Any, str]] = [
+    ({"input": "Hello"}, "openai-responses"),
+    ({"input": [{"role": "user", "content": "x"}]}, "openai-responses"),
+    ({"previous_response_id": "resp_1"}, "openai-responses"),
+    ([user()], "openai-responses"),
+    ([{"role": "developer", "content": "x"}, call(), output()], "openai-responses"),
+    ([{"role": "user", "content": [{"type": "input_text", "text": "x"}]}], "openai-responses"),
+    ({"messages": [{"role": "user", "content": "x"}], "input": "x"}, "openai-chat"),
+    ([{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}], "openai-chat"),
+]
+
+
+@pytest.mark.parametrize(("request_", "format"), SHAPES)
+def test_the_shape_tells_the_format(request_: Any, format: str) -> None:
+    assert trimtab.fit(request_, window=10**6).report.format == format
+
+
+# --- making it fit --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_a_hard_case_is_valid_and_fits_a_quarter_of_its_size(name: str, thinking: bool) -> None:
+    items = input_items(name, thinking=thinking)
+    untouched = copy.deepcopy(items)
+    budget = judge.tokens(items) // 4
+    fitted = trimtab.fit(items, window=budget, counter="o200k")
+    assert judge.problems(fitted.request) == []
+    assert judge.thought_problems(items, fitted.request) == []
+    assert trimtab.check(fitted.request) == ()
+    assert judge.tokens(fitted.request) == fitted.report.tokens_after <= budget
+    assert items == untouched
+    assert fitted.report.edits
+
+
+def test_old_reasoning_goes_together_with_the_ids_that_demand_it() -> None:
+    items = [user("Do it.")]
+    for n in range(3):
+        items += [thought(f"rs_{n}", encrypted_content="gAAA" * 600), said(id=f"msg_{n}")]
+        items += [call(f"c{n}", id=f"fc_{n}"), output(f"c{n}")]
+    window = judge.tokens(items) - 300
+    whole = (lambda block: block.kind == "result",)
+    fitted = trimtab.fit(items, window=window, counter="o200k", pins=whole)
+    assert judge.thought_problems(items, fitted.request) == []
+    removed = [edit for edit in fitted.report.edits if edit.op == "remove"]
+    assert len(removed) in (1, 2)
+    assert len(removed[0].paths) == 3
+    kept = [item for item in fitted.request if item["type"] == "reasoning"]
+    assert items[9] in kept  # the latest step's
+    assert json.loads(fitted.recall(removed[0].handle))["type"] == "reasoning"
+
+
+def test_a_dropped_step_leaves_no_id_behind_that_demands_its_reasoning() -> None:
+    step = [thought("rs_1"), call("a", id="fc_1"), output("a", "word " * 4_000)]
+    late = [call("b", id="fc_2"), output("b"), said(id="msg_3")]
+    items = [user("Do it."), *step, *late, user(), said(), user(), call("z"), output("z")]
+    fitted = trimtab.fit(items, window=260, counter="o200k")
+    assert judge.problems(fitted.request) == []
+    assert judge.thought_problems(items, fitted.request) == []
+
+
+def test_reasoning_of_deepseek_and_of_items_that_must_keep_their_id_stays() -> None:
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
+    for model, made in (("deepseek-v4", call("a")), ("gpt-5.5", search)):
+        answer = [output("a", "word " * 500)] if made is not search else []
+        items = [user(), thought(encrypted_content="gAAA" * 900), made, *answer, user("next")]
+        items += [call("z"), output("z", "word " * 3_000)]
+        body = {"model": model, "input": items}
+        fitted = trimtab.fit(body, window=judge.tokens(body) - 2_000, counter="o200k")
+        assert items[1] in fitted.request["input"]
+
+
+def test_a_user_message_inside_a_dropped_step_stays() -> None:
+    middle = user("By the way, keep this.")
+    items = [user("Start."), call("a"), middle, output("a", "word " * 3_000), said(), user("Go")]
+    items += [call("z"), output("z")]
+    fitted = trimtab.fit(items, window=200, counter="o200k")
+    assert middle in fitted.request
+    assert judge.problems(fitted.request) == []
+
+
+def test_a_text_as_input_is_cut_as_the_last_rung_and_its_ends_stay() -> None:
+    body = {"model": "gpt-5.5", "input": "Summarize this. " + "word " * 9_000 + "The end."}
+    fitted = trimtab.fit(body, window=1_000, counter="o200k")
+    assert judge.tokens(fitted.request) == fitted.report.tokens_after <= 1_000
+    assert fitted.request["input"].startswith("Summarize this.")
+    assert fitted.request["input"].endswith("The end.")
+    (edit,) = fitted.report.edits
+    assert edit.kind == "user-text"
+    assert fitted.recall(edit.handle) == body["input"]
+    floor = fitted.report.floor
+    sent = trimtab.fit(body, window=floor, counter="o200k").request
+    assert judge.tokens(sent) == floor
+    with pytest.raises(CannotFit):
+        trimtab.fit(body, window=floor - 1, counter="o200k")
+
+
+def test_unknown_and_server_made_items_are_never_touched() -> None:
+    kept = [
+        {"type": "dream", "of": "sheep " * 50},
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA" * 50},
+        {"type": "additional_tools", "role": "developer", "tools": [{"type": "custom"}]},
+        {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x", "tools": []},
+    ]
+    items = [user(), *kept, call(), output("c1", "word " * 3_000), user()]
+    fitted = trimtab.fit(items, window=judge.tokens(items) // 2, counter="o200k")
+    assert all(any(item is sent for sent in fitted.request) for item in kept)
+    assert judge.problems(fitted.request) == []
+
+
+def test_a_picture_in_an_output_becomes_a_text_and_a_screenshot_stays() -> None:
+    picture = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 9_000}
+    shot = {"type": "computer_call_output", "call_id": "c1", "output": SCREEN}
+    items = [user(), COMPUTER, shot, call("p"), output("p", [picture]), user()]
+    fitted = trimtab.fit(items, window=2_000, counter="o200k")
+    assert fitted.request[4]["output"][0]["type"] == "input_text"
+    assert fitted.request[2] is shot
+
+
+def test_tool_definitions_in_use_are_kept_and_unused_ones_may_go() -> None:
+    tools = [{"type": "function", "name": "rate", "description": "word " * 2_000}]
+    found = {"type": "tool_search_output", "call_id": "c1", "execution": "client", "tools": tools}
+    for used in (True, False):
+        later = [call("r", name="rate"), output("r")] if used else [said("No need.")]
+        items = [user(), SEARCH, found, user("next"), *later, user(), call("z"), output("z")]
+        fit = trimtab.fit
+        if used:
+            with pytest.raises(CannotFit):
+                fit(items, window=1_000, counter="o200k")
+        else:
+            sent = fit(items, window=1_000, counter="o200k").request
+            assert found not in sent
+            assert judge.problems(sent) == []
+
+
+# --- any history ----------------------------------------------------------------------------------
+
+
+def mutated(random_: random.Random) -> Items:
+    """A story of the six kinds of step, with up to five wounds."""
+    items: Items = [user("Task. " * random_.randrange(1, 80))]
+    for n in range(random_.randrange(4, 14)):
+        makes = random_.choice(["function", "parallel", "shell", "custom", "text", "user"])
+        if random_.random() < 0.5 and makes != "user":
+            items.append(thought(random_.choice([None, f"rs_{n}"]) if n % 3 else f"rs_{n}"))
+        named = {"id": f"fc_{n}"} if "id" in items[-1] else {}
+        big = "line of output 42\n" * random_.choice([1, 10, 300])
+        if makes == "function":
+            items += [call(f"c{n}", **named), output(f"c{n}", big)]
+        elif makes == "parallel":
+            ids = [f"c{n}_{k}" for k in range(3)]
+            items += [*(call(i) for i in ids), *(output(i, big) for i in ids)]
+        elif makes == "shell":
+            chunks = [{**CHUNK, "stdout": big}]
+            items.append({**SHELL, "call_id": f"c{n}"})
+            items.append(output(f"c{n}", chunks, type="shell_call_output"))
+        elif makes == "custom":
+            items.append({**CUSTOM, "call_id": f"c{n}", "input": big})
+            items.append(output(f"c{n}", type="custom_tool_call_output"))
+        else:
+            items.append(said(big) if makes == "text" else user(big))
+    for _ in range(random_.randrange(6)):
+        place = random_.randrange(len(items))
+        wound = random_.choice(["drop", "double", "swap", "null", "id", "move"])
+        if wound == "drop" and len(items) > 1:
+            del items[place]
+        elif wound == "double":
+            items.insert(random_.randrange(len(items)), copy.deepcopy(items[place]))
+        elif wound == "swap":
+            other = random_.randrange(len(items))
+            items[place], items[other] = items[other], items[place]
+        elif wound == "null":
+            key = next((k for k in ("content", "output") if k in items[place]), "id")
+            items[place] = {**items[place], key: None}
+        elif wound == "id":
+            name = random_.choice(["", "rs_1", "item-7", "x y", "z" * 90])
+            items[place] = {**items[place], random_.choice(["id", "call_id"]): name}
+        else:
+            items.append(items.pop(place))
+    return items
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_comes_in_what_goes_out_is_legal_and_fits(seed: int) -> None:
+    for number in range(8):
+        random_ = random.Random(seed * 1_000 + number)
+        model = random_.choice(["gpt-5.5", "gpt-5.5", "deepseek-v4"])
+        body = {"model": model, "input": mutated(random_)}
+        before = copy.deepcopy(body)
+        assert (judge.problems(body) == []) == (trimtab.check(body) == ()), body
+        window = max(50, int(judge.tokens(body) * random_.choice([0.1, 0.3, 0.6, 0.9, 1.5])))
+        try:
+            fitted = trimtab.fit(body, window=window, reserve=0, counter="o200k", strict=False)
+        except CannotFit as error:
+            window = error.floor
+            fitted = trimtab.fit(body, window=window, reserve=0, counter="o200k")
+        assert body == before
+        assert fitted.report.warnings == ()
+        assert judge.problems(fitted.request) == [], (seed, number)
+        assert judge.tokens(fitted.request) == fitted.report.tokens_after <= window
+        again = trimtab.fit(fitted.request, window=window, reserve=0, counter="o200k")
+        assert again.request is fitted.request
+
+
+def test_a_session_keeps_its_edits_and_only_appends() -> None:
+    items = input_items("long trace", thinking=True)
+    session = trimtab.Session(window=judge.tokens(items) // 3, counter="o200k")
+    sent: Items = []
+    for end in range(4, len(items) + 1, 3):
+        if judge.problems(items[:end]):
+            continue
+        fitted = session.fit(items[:end])
+        assert judge.problems(fitted.request) == []
+        assert judge.thought_problems(items[:end], fitted.request) == []
+        if not any(edit.new for edit in fitted.report.edits):
+            assert fitted.request[: len(sent)] == sent
+        sent = fitted.request
+    assert len(sent) < len(items)

@@ -1,0 +1,391 @@
+"""Policies, engines, files and the command: the same figures whichever way they are run.
+
+Knows small conversations made here.  Peers, Ray and a browser are used where they are installed.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from replay_story import MESSAGES
+
+import trimtab
+from trimtab.cli import main
+from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.replay import debugger, engine, peers, policies
+from trimtab.replay.case import CHANGED, Task, replay, run
+from trimtab.replay.index import Index
+from trimtab.replay.policies import Sent, find
+from trimtab.replay.recording import MESSAGES as MESSAGES_KEY
+from trimtab.replay.recording import Recording
+
+BUILT_IN = ["none", "trimtab", "keep-last-n:3", "drop-oldest-safe", "mask-old-observations:2",
+            "oracle"]  # fmt: skip
+WINDOW = 1_500
+FORMATS = ("anthropic", "openai-chat", "openai-responses", "bedrock", "gemini")
+
+
+def long_story(turns: int = 24) -> list[dict[str, Any]]:
+    """A chat in which each call reads a file and the last ones come back to the first ones."""
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Never edit generated files. Count the callers of each part."}
+    ]
+    for n in range(turns):
+        path = f"src/part_{n % 8}/file_{n}.py"
+        old = f"and_again_{n - 12}" if n >= 12 else "nothing"
+        arguments = json.dumps({"path": path, "about": f"the value of {old} in the old file"})
+        call = {"id": f"c{n}", "type": "function"}
+        call["function"] = {"name": "read", "arguments": arguments}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        body = "\n".join(
+            f"    line {k} of the file says that value_{n}_{k} is used in the module"
+            for k in range(9)
+        )
+        text = f"# {path}\ndef and_again_{n}(): the function that is called by all\n{body}\n"
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": text})
+    messages.append({"role": "assistant", "content": "All and_again_1 callers are counted."})
+    return messages
+
+
+def recording(format: str = "openai-chat", **changes: Any) -> Recording:
+    messages: Any = long_story()
+    if format != "openai-chat":
+        done = trimtab.convert({"messages": messages}, format, format="openai-chat")
+        messages = done.request[MESSAGES_KEY[format]]
+    return Recording("made", f"long-{format}", format, messages, **changes)
+
+
+# --- policies ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_policy_is_valid_in_every_format_and_leaves_the_recording_alone(format, name):
+    made = recording(format)
+    before = copy.deepcopy(made.messages)
+    index = Index(made)
+    done = replay(index, find(name), WINDOW)
+    assert len(done.rows) == 25
+    assert done.errors == {}
+    assert sum(row.invalid for row in done.rows) == 0
+    assert made.messages == before
+    if name in ("trimtab", "drop-oldest-safe", "oracle"):
+        assert max(row.tokens for row in done.rows) <= WINDOW < done.rows[-1].full
+
+
+def share(name: str, kept: str, asked: str) -> float:
+    rows = replay(Index(recording()), find(name), WINDOW).rows
+    return sum(getattr(r, kept) for r in rows) / sum(getattr(r, asked) for r in rows)
+
+
+def test_the_oracle_bounds_what_the_others_keep():
+    bound = share("oracle", "ground_kept", "ground")
+    assert bound == 1.0
+    for name in BUILT_IN[1:-1]:
+        assert share(name, "ground_kept", "ground") <= bound
+    assert share("drop-oldest-safe", "ground_kept", "ground") < 0.5
+
+
+def test_an_oracle_that_sees_another_future_keeps_other_things():
+    first = Index(recording())
+    other = long_story()
+    for message in other[40:]:
+        if message.get("tool_calls"):
+            message["tool_calls"][0]["function"]["arguments"] = '{"about": "value_2_3 of old ones"}'
+    second = Index(Recording("made", "other", "openai-chat", other))
+    kept = []
+    for index in (first, second):
+        step = find("oracle").start(index, WINDOW)
+        sent = [step(index.recording.request(turn)) for turn in index.turns][20]
+        kept.append("value_2_3 is used" in json.dumps(sent.request))
+    assert kept == [False, True]
+
+
+def test_keep_last_keeps_as_many_turns_as_it_says():
+    made = recording()
+    step = find("keep-last-n:3").start(Index(made), WINDOW)
+    sent = [step(made.request(turn)) for turn in made.turns][-1]
+    calls = [m for m in sent.request["messages"] if m.get("tool_calls")]
+    assert [m["tool_calls"][0]["id"] for m in calls] == ["c21", "c22", "c23"]
+
+
+def test_mask_touches_old_results_only():
+    made = recording()
+    step = find("mask-old-observations:2").start(Index(made), WINDOW)
+    sent = [step(made.request(turn)) for turn in made.turns][-1]
+    results = [m["content"] for m in sent.request["messages"] if m["role"] == "tool"]
+    assert set(results[:-2]) == {"[Old tool result masked]"}
+    assert results[-2:] == [m["content"] for m in made.messages if m["role"] == "tool"][-2:]
+
+
+def test_a_name_nobody_registered_is_refused_with_those_there_are():
+    with pytest.raises(InvalidSetting, match="drop-oldest-safe"):
+        find("nonesuch")
+    with pytest.raises(InvalidSetting, match="keep-last-n:x"):
+        find("keep-last-n:x")
+
+
+class Third:
+    """Somebody else's policy: sends the user's words alone."""
+
+    name, version, format = "third", "9", ""
+
+    def start(self, index: Index, window: int) -> Any:
+        return lambda body: Sent({**body, "messages": body["messages"][:1]})
+
+
+class Entry:
+    name = "third"
+
+    def load(self) -> Any:
+        return Third
+
+
+def test_a_policy_of_another_package_is_found_by_its_entry_point(monkeypatch):
+    known = {policies.GROUP: [Entry()]}
+    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: known.get(group, []))
+    assert "third" in policies.names()
+    done = replay(Index(recording()), find("third"), WINDOW)
+    assert {row.tokens for row in done.rows} == {done.rows[0].tokens}
+
+
+class Careless(Third):
+    """Empties the messages it is given instead of copies."""
+
+    def start(self, index: Index, window: int) -> Any:
+        def step(body: dict[str, Any]) -> Sent:
+            for message in body["messages"]:
+                message["content"] = "-"
+            return Sent(body)
+
+        return step
+
+
+def test_a_policy_that_changes_what_it_is_given_is_found_out(monkeypatch):
+    monkeypatch.setattr(Entry, "load", lambda self: Careless)
+    entries = {policies.GROUP: [Entry()]}
+    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: entries.get(group, []))
+    made = recording()
+    tasks = [Task("third", WINDOW), Task("none", WINDOW)]
+    careless, everything = run(made, tasks)
+    failed = everything["columns"].index("failed")
+    assert {row[failed] for row in careless["rows"]} == {1}
+    assert careless["errors"] == {CHANGED: 25}
+    assert {row[failed] for row in everything["rows"]} == {0}
+    assert made.messages == long_story()
+
+
+# --- peers ------------------------------------------------------------------------------------
+
+ECHO = """
+import json, sys
+seen = []
+for line in sys.stdin:
+    seen += json.loads(line)["add"]
+    if len(seen) > 4:
+        answer = {"error": "too much"}
+    else:
+        answer = {"messages": [0, {"role": "user", "content": str(len(seen))}], "seconds": 0.5,
+                  "calls": [[7, 3]], "originals": {"h": "x"}}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+def test_a_peer_is_asked_for_what_is_new_and_may_fail():
+    process = peers._Process([sys.executable, "-c", ECHO])
+    sent = process.step({"model": "m", "messages": MESSAGES[:1]})
+    assert sent.request == {
+        "model": "m",
+        "messages": [MESSAGES[0], {"role": "user", "content": "1"}],
+    }
+    assert (sent.seconds, sent.calls, sent.originals) == (0.5, [(7, 3)], {"h": "x"})
+    assert process.step({"messages": MESSAGES[:3]}).request["messages"][1]["content"] == "3"
+    with pytest.raises(RuntimeError, match="too much"):
+        process.step({"messages": MESSAGES[:7]})
+
+
+def test_a_peer_without_its_environment_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
+    with pytest.raises(MissingExtra, match="--setup-peers"):
+        find("litellm-trim")
+
+
+PEERS = [name for name in policies.BUILT_IN if name not in {n.partition(":")[0] for n in BUILT_IN}]
+
+
+@pytest.mark.world
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_runs_through_the_same_code_with_its_version(name):
+    try:
+        policy = find(name)
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    assert policy.version[0].isdigit()
+    done = replay(Index(recording()), policy, WINDOW)
+    assert sum(row.failed for row in done.rows) == 0
+    assert len(done.rows) == 25
+
+
+# --- engines ----------------------------------------------------------------------------------
+
+
+def timeless(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without CPU times, the one column that differs from run to run."""
+    cut = copy.deepcopy(results)
+    for result in cut:
+        result["rows"] = [row[:-1] for row in result["rows"]]
+    return cut
+
+
+SAMPLE = [recording("anthropic"), recording("openai-chat")]
+RUN: dict[str, Any] = {"policies": ["none", "trimtab", "drop-oldest-safe"], "windows": [WINDOW]}
+
+
+def test_two_processes_give_what_one_gives():
+    one = engine.replay(SAMPLE, workers=1, **RUN)
+    two = engine.replay(SAMPLE, workers=2, **RUN)
+    assert timeless(one) == timeless(two)
+    assert [r["policy"] for r in one] == [*RUN["policies"], *RUN["policies"]]
+
+
+def test_what_is_done_is_not_done_again_even_after_a_cut(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    whole = engine.replay(SAMPLE, store=engine.Store(path), workers=1, **RUN)
+    lines = path.read_text().splitlines(keepends=True)
+    assert len(lines) == 6
+    path.write_text("".join(lines[:4]) + lines[4][:100])
+    told: list[tuple[int, int]] = []
+    again = engine.replay(
+        SAMPLE, store=engine.Store(path), workers=1, progress=lambda *p: told.append(p), **RUN
+    )
+    assert told[0] == (0, 50)  # two of six are missing, 25 calls each
+    assert timeless(again) == timeless(whole)
+    # A line that was cut off does not swallow the one written after it.
+    assert len(engine.Store(path).results) == 6
+
+
+def test_another_window_is_not_taken_for_the_one_that_is_done():
+    store = engine.Store(None)
+    engine.replay(SAMPLE[:1], store=store, policies=["none"], windows=[1_000], workers=1)
+    engine.replay(SAMPLE[:1], store=store, policies=["none"], windows=[2_000], workers=1)
+    assert len(store.results) == 2
+
+
+def test_a_sample_is_the_same_for_the_same_seed():
+    many = [Recording("s", str(n), "openai-chat", MESSAGES) for n in range(50)]
+    first = [r.id for r in engine.sample(many, 5, 1)]
+    assert first == [r.id for r in engine.sample(many, 5, 1)] == sorted(first, key=int)
+    assert first != [r.id for r in engine.sample(many, 5, 2)]
+
+
+@pytest.mark.world
+def test_ray_gives_the_same_figures():
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("Ray is not installed")
+    there = engine.replay(SAMPLE, engine="ray", workers=2, **RUN)
+    assert timeless(there) == timeless(engine.replay(SAMPLE, workers=1, **RUN))
+
+
+def test_an_engine_that_is_not_there_is_named():
+    with pytest.raises(InvalidSetting, match="local and ray"):
+        engine.replay(SAMPLE, engine="abacus", **RUN)
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> str:
+    path = tmp_path / "logs" / "mine.jsonl"
+    path.parent.mkdir()
+    record = {"id": "long", "format": "openai-chat", "messages": long_story()}
+    path.write_text(json.dumps(record) + "\nbroken\n")
+    return str(path.parent)
+
+
+def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys):
+    out = tmp_path / "out"
+    names = "none,trimtab,drop-oldest-safe,oracle"
+    code = main(["replay", log, "--window", "1500", "--policy", names, "--workers", "1",
+                 "--out", str(out)])  # fmt: skip
+    printed = capsys.readouterr()
+    assert code == 0
+    assert "mine, window 1,500: 1 recordings, 25 calls" in printed.out
+    assert f"trimtab {trimtab.__version__}" in printed.out
+    assert "mine.jsonl:2: no JSON" in printed.err
+    whole = json.loads((out / "replay.json").read_text())
+    assert [line["policy"] for line in whole["lines"]] == names.split(",")
+    assert len((out / "replay.csv").read_text().splitlines()) == 5
+    page = (out / "replay.html").read_text()
+    assert page.count("<svg") >= 4
+    assert "src=" not in page
+    assert "@import" not in page
+
+
+def test_nothing_readable_is_one_line_and_an_exit_code(tmp_path, capsys):
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    assert main(["replay", str(tmp_path)]) == 3
+    assert "nothing to replay" in capsys.readouterr().err
+    assert main(["replay", str(tmp_path / "nowhere")]) == 6
+    assert main(["replay"]) == 2
+
+
+def test_only_recordings_that_outgrow_the_window_can_be_asked_for(log, capsys):
+    asked = ["replay", log, "--policy", "none", "--workers", "1", "--outgrown", "--window"]
+    assert main([*asked, "1500"]) == 0
+    assert "1 recordings with 25 model calls" in capsys.readouterr().err
+    assert main([*asked, "100k"]) == 3
+
+
+def test_the_debugger_shows_what_is_sent_and_what_is_lost(log, capsys):
+    asked = ["replay", log, "--window", "1500", "--policy", "drop-oldest-safe", "--turn", "15"]
+    assert main([*asked, "--show", "--lost"]) == 0
+    printed = capsys.readouterr().out
+    assert "+[Earlier conversation left out]" in printed
+    assert "-def and_again_3(): the function that is called by all" in printed
+    assert "and_again_3\n    last stood in message 8, read result: def and_again_3()" in printed
+    assert "there now: nothing" in printed
+
+
+def test_the_debugger_colours_a_diff_and_names_each_reason():
+    look = debugger.look(recording(), "trimtab", WINDOW, 24)
+    text = debugger.shown(look, colour=True)
+    assert "\x1b[31m-" in text
+    assert "\x1b[32m+" in text
+    assert "\x1b[33m! messages[" in text
+
+
+def test_the_debugger_names_the_turns_there_are():
+    with pytest.raises(InvalidSetting, match="0 … 24"):
+        debugger.look(recording(), "none", WINDOW, 25)
+
+
+@pytest.mark.world
+def test_a_browser_without_network_shows_the_plots(log, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium here")
+    out = tmp_path / "out"
+    main(["replay", log, "--window", "1500", "--workers", "1", "--out", str(out)])
+    probe = "<script>document.title=[...document.querySelectorAll('svg')].map(s=>"
+    probe += "Math.round(s.getBoundingClientRect().height)).join()</script>"
+    page = out / "probe.html"
+    page.write_text((out / "replay.html").read_text().replace("</html>", probe + "</html>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [browser, *flags, *offline, page.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    heights = [int(number) for number in title.split(",")]
+    assert len(heights) >= 4
+    assert min(heights) > 10
+    assert "<polyline" in done.stdout
