@@ -154,6 +154,22 @@ def test_a_dropped_step_leaves_no_id_behind_that_demands_its_reasoning() -> None
     assert judge.thought_problems(items, fitted.request) == []
 
 
+@pytest.mark.parametrize(
+    ("items", "left"),
+    [
+        ([thought(), call(id="fc_1"), thought(), output()], ["rs_1", "fc_1"]),
+        ([thought(), user("Stop."), thought(), call(id="fc_1"), output()], ["rs_1", "fc_1"]),
+        ([call(id="fc_1"), output(), thought(), call(id="fc_1")], ["rs_1", "fc_1"]),
+    ],
+    ids=["the copy leads nothing", "the first leads nothing", "the copy has its reasoning"],
+)
+def test_of_two_copies_the_one_that_stands_with_its_other_half_stays(
+    items: list[Any], left: list[str]
+) -> None:
+    sent = trimtab.repair({"input": items}).request["input"]
+    assert [item["id"] for item in sent if item.get("id")] == left
+
+
 def test_reasoning_of_deepseek_and_of_items_that_must_keep_their_id_stays() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
     for model, made in (("deepseek-v4", call("a")), ("gpt-5.5", search)):

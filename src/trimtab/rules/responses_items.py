@@ -305,16 +305,15 @@ def _respelled(message: Message) -> str:
 def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
     """A repeated item is taken out; another item under the same id loses its id.
 
-    Of two copies the one behind its reasoning stays.  Reasoning is taken out, never changed.
+    Of two copies the one that stands with its other half stays: an item behind its reasoning,
+    reasoning before its item.  Reasoning is taken out, never changed.
     """
     for finding in found:
         first: Path = (*transcript.base, finding.data)
         again = finding.path[-1]
         assert isinstance(again, int)
         if paths.get(tree, finding.path) == paths.get(tree, first):
-            bare = _thought_before(transcript, again) and not _thought_before(
-                transcript, finding.data
-            )
+            bare = _linked(transcript, again) and not _linked(transcript, finding.data)
             path = first if bare else finding.path
             yield Mend(path, "a repeated item was taken out", (Delete(path),), (path,))
         elif transcript.messages[again].type == "reasoning":
@@ -325,12 +324,14 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
             yield from unname(transcript, tree, [named])
 
 
-def _thought_before(transcript: Transcript, number: int) -> bool:
-    """Whether reasoning stands before this item, no word of the user between them."""
-    for message in reversed(transcript.messages[:number]):
-        if message.type == "reasoning" or message.role == "user":
-            return message.type == "reasoning"
-    return False
+def _linked(transcript: Transcript, number: int) -> bool:
+    """Whether reasoning stands before its item, or an item behind its reasoning."""
+    messages = transcript.messages
+    if messages[number].type == "reasoning":
+        behind = (m for m in messages[number + 1 :] if m.type != "reasoning")
+        return next((m.role == "assistant" for m in behind), False)
+    before = (m for m in reversed(messages[:number]) if m.role == "user" or m.type == "reasoning")
+    return next((m.role != "user" for m in before), False)
 
 
 def take_reasoning(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
