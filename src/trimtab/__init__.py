@@ -73,6 +73,9 @@ def fit(
     - ``thinking``: what to do with thinking that is bound to text an edit changed: "drop" takes
       the blocks out, "drop_block" asks the API to.
 
+    Each tool result that no call asks for is taken out, recallable, with a warning to the logger
+    "trimtab" that does not quote it.
+
     Raises CannotFit, InvalidRequest, InvalidSetting; with ``strict`` also NotAccepted.
     """
     wanted = joined_settings(

@@ -9,14 +9,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from threading import Lock, RLock
 from typing import Any
 
-from trimtab import fitting, formats
+from trimtab import fitting, formats, paths
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Limits
+from trimtab.report import Report
 from trimtab.settings import Settings, joined_settings
 from trimtab.source import Source
 from trimtab.work import Outcome, mend_key, prepare
@@ -82,7 +84,9 @@ def fitted(
     work = prepare(request, wanted, known, journal)
     outcome = fitting.run(work)
     after = _journalled(outcome, journal)
-    return Fitted(outcome, after.originals), after
+    done = Fitted(outcome, after.originals)
+    _log_filtered(outcome, done.report)
+    return done, after
 
 
 def _journalled(outcome: Outcome, journal: Journal) -> Journal:
@@ -108,6 +112,38 @@ def _tip(outcome: Outcome) -> list[Edit]:
             ref = transcript.ref_of[number, len(blocks) - 1]
             found.append(Edit("insert", (ref,), text[0].text, "repair", mend.message))
     return found
+
+
+# --- the log -----------------------------------------------------------------------------------
+
+_FILTERED = ("orphan_result", "duplicate_result")
+"""Rules whose repair takes a whole tool result out of the conversation."""
+_LOG_CHARS = 300
+
+
+def _log_filtered(outcome: Outcome, report: Report) -> None:
+    """A warning to the logger "trimtab" for each tool result taken out; once in a session.
+
+    Names place, rule, tool or call id, size and handle, never what the result said.
+    """
+    mends, mended = outcome.work.mends, outcome.work.mended
+    if mends is None or outcome.step == "original":
+        return
+    for (rule, mend), told in zip(mends.mends, report.repairs, strict=True):
+        if rule in _FILTERED and mend_key(rule, mend.path) not in mended:
+            text = f"{paths.escape(told.path)} ({rule}): {told.message}"
+            shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:_LOG_CHARS]
+            _logger().warning("FILTERING OUT %s; handle %s", shown, told.handle)
+
+
+@cache
+def _logger() -> Any:
+    """The package's logger, loaded with its first line; silent until the program sets up logs."""
+    import logging
+
+    logger = logging.getLogger("trimtab")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 # --- calls without a session -----------------------------------------------------------------
@@ -158,7 +194,9 @@ def repair_only(request: Any, wanted: Settings) -> Fitted:
         tokens = work.usage.measure(work.transcript)
         return Fitted(Outcome(work, work.source, tokens, tokens), {})
     outcome = fitting.only_repaired(work)
-    return Fitted(outcome, outcome.originals)
+    done = Fitted(outcome, outcome.originals)
+    _log_filtered(outcome, done.report)
+    return done
 
 
 def check_only(
