@@ -1,66 +1,32 @@
 """Policies, engines, files and the command: the same figures whichever way they are run.
 
-Knows small conversations made here.  Peers, Ray and a browser are used where they are installed.
+Knows small conversations.  Peers, Ray and a browser: see test_replay_world.py.
 """
 
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from replay_story import MESSAGES
+from replay_story import MESSAGES, SAMPLE, WINDOW, long_story, recording, timeless, written
 
 import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
-from trimtab.replay import debugger, engine, peers, policies
+from trimtab.prices import TABLES
+from trimtab.replay import debugger, engine, peers, policies, table
 from trimtab.replay.case import CHANGED, Task, replay, run
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, find
-from trimtab.replay.recording import MESSAGES as MESSAGES_KEY
 from trimtab.replay.recording import Recording
 
 BUILT_IN = ["none", "trimtab", "keep-last-n:3", "drop-oldest-safe", "mask-old-observations:2",
             "oracle"]  # fmt: skip
-WINDOW = 1_500
 FORMATS = ("anthropic", "openai-chat", "openai-responses", "bedrock", "gemini")
-
-
-def long_story(turns: int = 24) -> list[dict[str, Any]]:
-    """A chat in which each call reads a file and the last ones come back to the first ones."""
-    messages: list[dict[str, Any]] = [
-        {"role": "user", "content": "Never edit generated files. Count the callers of each part."}
-    ]
-    for n in range(turns):
-        path = f"src/part_{n % 8}/file_{n}.py"
-        old = f"and_again_{n - 12}" if n >= 12 else "nothing"
-        arguments = json.dumps({"path": path, "about": f"the value of {old} in the old file"})
-        call = {"id": f"c{n}", "type": "function"}
-        call["function"] = {"name": "read", "arguments": arguments}
-        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        body = "\n".join(
-            f"    line {k} of the file says that value_{n}_{k} is used in the module"
-            for k in range(9)
-        )
-        text = f"# {path}\ndef and_again_{n}(): the function that is called by all\n{body}\n"
-        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": text})
-    messages.append({"role": "assistant", "content": "All and_again_1 callers are counted."})
-    return messages
-
-
-def recording(format: str = "openai-chat", **changes: Any) -> Recording:
-    messages: Any = long_story()
-    if format != "openai-chat":
-        done = trimtab.convert({"messages": messages}, format, format="openai-chat")
-        messages = done.request[MESSAGES_KEY[format]]
-    return Recording("made", f"long-{format}", format, messages, **changes)
 
 
 # --- policies ---------------------------------------------------------------------------------
@@ -218,34 +184,21 @@ def test_a_peer_without_its_environment_says_how_to_get_it(monkeypatch, tmp_path
         find("litellm-trim")
 
 
-PEERS = [name for name in policies.BUILT_IN if name not in {n.partition(":")[0] for n in BUILT_IN}]
-
-
-@pytest.mark.world
-@pytest.mark.parametrize("name", PEERS)
-def test_a_peer_runs_through_the_same_code_with_its_version(name):
-    try:
-        policy = find(name)
-    except MissingExtra as error:
-        pytest.skip(str(error))
-    assert policy.version[0].isdigit()
-    done = replay(Index(recording()), policy, WINDOW)
-    assert sum(row.failed for row in done.rows) == 0
-    assert len(done.rows) == 25
+def test_environments_that_are_there_are_told_with_their_versions(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
+    for name, packages in peers.ENVIRONMENTS.items():
+        for number, package in enumerate(packages):
+            stem = package.replace("-", "_")
+            info = f"lib/python3.11/site-packages/{stem}-{number + 7}.1.dist-info"
+            (tmp_path / name / info).mkdir(parents=True)
+    told = list(peers.setup())
+    assert [line.partition(":")[0] for line in told] == list(peers.ENVIRONMENTS)
+    assert "langchain 7.1, langchain-core 8.1" in told[0]
 
 
 # --- engines ----------------------------------------------------------------------------------
 
 
-def timeless(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Without CPU times, the one column that differs from run to run."""
-    cut = copy.deepcopy(results)
-    for result in cut:
-        result["rows"] = [row[:-1] for row in result["rows"]]
-    return cut
-
-
-SAMPLE = [recording("anthropic"), recording("openai-chat")]
 RUN: dict[str, Any] = {"policies": ["none", "trimtab", "drop-oldest-safe"], "windows": [WINDOW]}
 
 
@@ -286,14 +239,6 @@ def test_a_sample_is_the_same_for_the_same_seed():
     assert first != [r.id for r in engine.sample(many, 5, 2)]
 
 
-@pytest.mark.world
-def test_ray_gives_the_same_figures():
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("Ray is not installed")
-    there = engine.replay(SAMPLE, engine="ray", workers=2, **RUN)
-    assert timeless(there) == timeless(engine.replay(SAMPLE, workers=1, **RUN))
-
-
 def test_an_engine_that_is_not_there_is_named():
     with pytest.raises(InvalidSetting, match="local and ray"):
         engine.replay(SAMPLE, engine="abacus", **RUN)
@@ -304,11 +249,7 @@ def test_an_engine_that_is_not_there_is_named():
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
-    path = tmp_path / "logs" / "mine.jsonl"
-    path.parent.mkdir()
-    record = {"id": "long", "format": "openai-chat", "messages": long_story()}
-    path.write_text(json.dumps(record) + "\nbroken\n")
-    return str(path.parent)
+    return written(tmp_path / "logs")
 
 
 def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys):
@@ -368,24 +309,12 @@ def test_the_debugger_names_the_turns_there_are():
         debugger.look(recording(), "none", WINDOW, 25)
 
 
-@pytest.mark.world
-def test_a_browser_without_network_shows_the_plots(log, tmp_path):
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium here")
-    out = tmp_path / "out"
-    main(["replay", log, "--window", "1500", "--workers", "1", "--out", str(out)])
-    probe = "<script>document.title=[...document.querySelectorAll('svg')].map(s=>"
-    probe += "Math.round(s.getBoundingClientRect().height)).join()</script>"
-    page = out / "probe.html"
-    page.write_text((out / "replay.html").read_text().replace("</html>", probe + "</html>"))
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}"]
-    done = subprocess.run(
-        [browser, *flags, *offline, page.as_uri()], capture_output=True, text=True, timeout=120
-    )
-    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
-    heights = [int(number) for number in title.split(",")]
-    assert len(heights) >= 4
-    assert min(heights) > 10
-    assert "<polyline" in done.stdout
+def test_the_legend_explains_every_column_once_within_100_columns():
+    heads = ["policy", *(head for _, head, _ in table.COLUMNS), "%orc"]
+    explained = [head for _, columns in table.LEGEND for head, _ in columns]
+    assert sorted(explained) == sorted(heads[1:])
+    for name in TABLES:
+        lines = table.legend(name).splitlines()
+        assert max(map(len, lines)) <= 100
+        assert len(lines) <= 24
+    assert "openai: from the cache 0.1, into it 1.25 a token" in table.legend("openai")

@@ -13,13 +13,14 @@ from typing import Any
 from trimtab.replay import svg
 from trimtab.replay.judge import Row
 from trimtab.replay.summary import Line
-from trimtab.replay.table import COLUMNS, LEGEND
+from trimtab.replay.table import COLUMNS, legend, meaning, name_of
 
 STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:1100px;padding:0 1rem;
 color:#1a1a1a;background:#fff}
 h1{font-size:1.5rem}h2{margin-top:2.5rem;border-bottom:1px solid #ccc}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}
+th[title]{cursor:help}td small{white-space:nowrap}
 th,td{padding:3px 8px;text-align:right;border-bottom:1px solid #e4e4e4}
 th:first-child,td:first-child,td.text{text-align:left}
 small{color:#666}.grid{stroke:#e8e8e8}.tick{font-size:11px;fill:#555}.axis{font-size:12px}
@@ -50,7 +51,7 @@ def as_html(results: Sequence[Mapping[str, Any]], lines: Sequence[Line], prices:
     ]  # fmt: skip
     for (group, window), some in groupby(lines, key=lambda line: (line.group, line.window)):
         rows = list(some)
-        parts += [f"<h2>{escape(group)}, window {window:,}</h2>", *_table(rows)]
+        parts += [f"<h2>{escape(group)}, window {window:,}</h2>", *_table(rows, prices)]
         points = {
             line.policy: (line.figures["cost"] or 0.0, line.figures["g1"] or 0.0)
             for line in rows
@@ -62,21 +63,22 @@ def as_html(results: Sequence[Mapping[str, Any]], lines: Sequence[Line], prices:
         parts += _lost(rows, colours)
     parts += _contexts(results, colours)
     parts += _worst(results)
-    parts.append(f"<h2>Columns</h2><pre>{escape(LEGEND.format(prices=prices))}</pre></html>")
+    parts.append(f"<h2>Columns</h2><pre>{escape(legend(prices))}</pre></html>")
     return "\n".join(parts)
 
 
 def _versions(lines: Sequence[Line]) -> str:
-    known = dict.fromkeys(f"{line.policy} {line.version}" for line in lines)
+    known = dict.fromkeys(name_of(line) for line in lines)
     return escape(", ".join(known))
 
 
-def _table(rows: Sequence[Line]) -> Iterator[str]:
+def _table(rows: Sequence[Line], prices: str) -> Iterator[str]:
     yield f"<p>{rows[0].recordings} recordings, {rows[0].calls:,} calls</p>"
     yield "<div class=wide><table><tr><th>policy"
-    yield "".join(f"<th>{escape(head)}" for _, head, _ in COLUMNS) + "<th>g1 of oracle</tr>"
+    heads = [*(head for _, head, _ in COLUMNS), "%orc"]
+    yield "".join(f"<th title='{escape(meaning(h, prices))}'>{escape(h)}" for h in heads) + "</tr>"
     for line in rows:
-        cells = [f"<td>{escape(line.policy)} <small>{escape(line.version)}</small>"]
+        cells = [f"<td>{escape(name_of(line))}"]
         for name, _, form in COLUMNS:
             value = line.figures.get(name)
             text = "–" if value is None else form.format(value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from trimtab.prices import named
 from trimtab.replay.summary import Line
 
 COLUMNS = (
@@ -29,25 +30,63 @@ COLUMNS = (
 )
 WITH_INTERVAL = ("g1", "cost")
 
-LEGEND = """\
-over, inval, fail: calls above the window, breaking a rule the recording kept, raising an exception
-recall: identifiers the agent wrote that still stood · old: of those gone from the newest window/2
-g1, g3: old ones among their words on the line, or 80 characters around · lines: old lines verbatim
-next: identifiers only in the results just received · user: sentences with a demand of the user
-handle: lost ones a handle gives back · cost: billed against sending everything ({prices})
-brk/20: cache breaks in 20 turns · ms, p99ms: CPU a call · [95 % interval over recordings] ·
-%orc: g1 as a share of the oracle's"""
+ABOUT = (
+    "Each model call of the recordings was played again: what would the policy have sent, and did "
+    "that\nhold what the agent then wrote?  Identifiers are paths, ids, numbers and compound names."
+)
+LEGEND = (
+    ("should be 0", (
+        ("over", "requests larger than the window"),
+        ("inval", "requests the provider would refuse, where it took the recorded one"),
+        ("fail", "exceptions; the whole request is judged in their place"),
+    )),
+    ("kept, in % of what the agent needed: 100 is best, – where it needed nothing", (
+        ("recall", "identifiers the agent wrote next that still stood in the request"),
+        ("old", "the same, only those not in the newest half window: there policies differ"),
+        ("g1", "old ones still among the words of their line; a bare list of names counts nothing"),
+        ("g3", "the same with 80 characters on both sides, across lines"),
+        ("lines", "whole old lines the agent wrote again that still stood verbatim"),
+        ("next", "identifiers that stood only in the results just received"),
+        ("user", "sentences in which the user demands or forbids something"),
+        ("handle", "of the identifiers that were lost, those the policy can give back when asked"),
+        ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
+    )),
+    ("what it takes: less is better", (
+        ("cost", "tokens billed, sending everything is 1 ({prices})"),
+        ("brk/20", "in 20 calls, how often the prompt cache was lost by a changed beginning"),
+        ("ms", "milliseconds of CPU the policy takes for a call"),
+        ("p99ms", "the same for the slowest call of a hundred"),
+    )),
+)  # fmt: skip
+"""(heading, (column, meaning) …) …"""
+
+
+def legend(prices: str) -> str:
+    """What each column means, for people.  ``prices`` names a table.  Raises InvalidSetting."""
+    parts = [ABOUT]
+    for heading, columns in LEGEND:
+        parts.append(f"{heading}:")
+        parts += [f"  {head:7} {meaning(head, prices)}" for head, _ in columns]
+    return "\n".join([*parts, "[a,b] is the 95 % interval over recordings."])
+
+
+def meaning(head: str, prices: str) -> str:
+    """What one column means."""
+    rates = named(prices)
+    told = f"{prices}: from the cache {rates.read:g}, into it {rates.write:g} a token"
+    every = {head: text for _, columns in LEGEND for head, text in columns}
+    return every[head].format(prices=told)
 
 
 def table(lines: Iterable[Line], *, prices: str) -> str:
-    """All lines, grouped; with the legend below."""
+    """All lines, grouped; with the legend below.  Raises InvalidSetting for unknown prices."""
     parts = []
     for (group, window), some in groupby(lines, key=lambda line: (line.group, line.window)):
         rows = list(some)
         calls, recordings = rows[0].calls, rows[0].recordings
         title = f"{group}, window {window:,}: {recordings} recordings, {calls:,} calls"
         parts.append("\n".join([title, *_aligned([_header(), *map(_row, rows)]), *_notes(rows)]))
-    return "\n\n".join([*parts, LEGEND.format(prices=prices)])
+    return "\n\n".join([*parts, legend(prices)])
 
 
 def _header() -> list[str]:
@@ -60,7 +99,7 @@ def _header() -> list[str]:
 
 
 def _row(line: Line) -> list[str]:
-    cells = [f"{line.policy} {line.version}".strip()]
+    cells = [name_of(line)]
     for name, _, form in COLUMNS:
         value = line.figures.get(name)
         cells.append("–" if value is None else form.format(value))
@@ -71,6 +110,11 @@ def _row(line: Line) -> list[str]:
             cells.append(f"[{low:.{digits}f},{high:.{digits}f}]" if known else "")
     share = line.of_oracle.get("g1")
     return [*cells, "–" if share is None else f"{share:.0f}"]
+
+
+def name_of(line: Line) -> str:
+    """Policy and version; the simple ones have only a number that tells old results apart."""
+    return f"{line.policy} {line.version}" if "." in line.version else line.policy
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -84,8 +128,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _notes(rows: Sequence[Line]) -> Iterator[str]:
+    for note in dict.fromkeys(line.note for line in rows if line.note):
+        names = ", ".join(line.policy for line in rows if line.note == note)
+        yield f"  played on the conversation converted {note}: {names}"
     for line in rows:
-        if line.note:
-            yield f"  {line.policy}: played on the conversation converted {line.note}"
         for error, count in list(line.errors.items())[:2]:
             yield f"  {line.policy}: {count} × {error}"

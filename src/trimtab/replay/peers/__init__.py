@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +36,45 @@ def home() -> Path:
 
 
 def setup() -> Iterator[str]:
-    """Make every environment that is not there; says what it does, line by line."""
+    """Make every environment that is not there; says what it does, line by line.
+
+    Where pip fails the others are still made.  Raises MissingExtra at the end, naming those that
+    failed; a second run takes them up again.
+    """
+    failed = []
     for name, packages in ENVIRONMENTS.items():
         folder = home() / name
-        if _python(folder).exists():
-            yield f"{name}: there already, {folder}"
-            continue
-        yield f"{name}: installing {', '.join(packages)} into {folder}"
+        if not all(_version(folder, package) for package in packages):
+            yield f"{name}: installing {', '.join(packages)} into {folder}"
+            said = _install(folder, packages)
+            if said:
+                failed.append(name)
+                yield f"{name}: failed\n{said}"
+                continue
+        found = ", ".join(f"{package} {_version(folder, package)}" for package in packages)
+        yield f"{name}: {found} in {folder}"
+    if failed:
+        raise MissingExtra(f"could not be installed: {', '.join(failed)}; what pip said is above")
+
+
+def _install(folder: Path, packages: Sequence[str]) -> str:
+    """An environment with these packages; the end of what pip says where it fails, else ""."""
+    if not _python(folder).exists():
         venv.EnvBuilder(with_pip=True).create(folder)
-        done = subprocess.run(
-            [str(_python(folder)), "-m", "pip", "install", "-q", *packages],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        yield f"{name}: done" if done.returncode == 0 else f"{name}: failed\n{done.stderr[-500:]}"
+    done = subprocess.run(
+        [str(_python(folder)), "-m", "pip", "install", "-q", *packages],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return "" if done.returncode == 0 else done.stderr[-500:] or f"exit code {done.returncode}"
+
+
+def _version(folder: Path, package: str) -> str:
+    """What is installed of a package in an environment; "" where it is not."""
+    stem = package.replace("-", "_")
+    for packages in ("lib/python*/site-packages", "Lib/site-packages"):
+        for found in folder.glob(f"{packages}/{stem}-*.dist-info"):
+            return found.name.removesuffix(".dist-info").rpartition("-")[2]
+    return ""
 
 
 def _python(folder: Path) -> Path:
@@ -74,9 +100,7 @@ class _Peer:
     @property
     def version(self) -> str:
         """What is installed in its environment."""
-        stem = self.package.replace("-", "_")
-        found = [*self.python.parent.parent.glob(f"**/site-packages/{stem}-*.dist-info")]
-        return found[0].name.removesuffix(".dist-info").rpartition("-")[2] if found else "unknown"
+        return _version(home() / self.environment, self.package) or "unknown"
 
     def start(self, index: Index, window: int) -> Step:
         """A process of its own for each recording, so that no state is shared."""
