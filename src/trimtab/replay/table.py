@@ -52,7 +52,7 @@ LEGEND = (
         ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
     )),
     ("what it takes: less is better", (
-        ("cost", "tokens billed, sending everything is 1 ({prices})"),
+        ("cost", "tokens billed, to send all is 1 ({prices})"),
         ("brk/20", "in 20 calls, how often the prompt cache was lost by a changed beginning"),
         ("ms", "milliseconds of CPU the policy takes for a call"),
         ("p99ms", "the same for the slowest call of a hundred"),
