@@ -31,9 +31,10 @@ _NOTE = re.compile(r"TODO|FIXME|HACK|XXX|NOTE:")
 _COMMENT = re.compile(r"[ \t]*(?:#|//|/\*|\*|--|\"\"\"|''')")
 _CODE = re.compile(
     r"[ \t]*(?:def |class |return\b|if \(?|for \(?|while |else\b|elif |import |from \S+ import"
-    r"|const |let |var |func |fn |pub |use |#include|package |public |private |static |struct |type |try\b"
-    r"|catch|except|with |await |async |export |self\.|this\.|[\w.\[\]\"']+ (?::=|=|\+=) |@\w+|//"
-    r"|/\*|\* |\"\"\"|[)}\]]+[;,)]*$|#\[|\w+: [\w\[\]\"'|.]+,?$|[\w.]+\()"
+    r"|const |let |var |func |fn |pub |use |#include|package |public |private |static |struct "
+    r"|type |try\b|catch|except|with |await |async |export |self\.|this\.|@\w+"
+    r"|[\w.\[\]\"']+ (?::=|=|\+=) |//|/\*|\* |\"\"\"|[)}\]]+[;,)]*$"
+    r"|#\[|\w+: [\w\[\]\"'|.]+,?$|[\w.]+\()"
 )
 _CODE_END = re.compile(r"(?:[{};,(\[:]|\)|=>|\\)\s*$")
 _PROMPTED = re.compile(r"\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\[?(?:INFO|DEBUG|WARN|ERROR)\b")

@@ -27,7 +27,8 @@ _ON_THE_WAY = re.compile(
     r"|\s*Preparing |\s*Building |\s*Obtaining |Reading |Building "
 )
 _WORDS = ("nstall", "Compiling ", "Collecting ", "added ", "Setting up ", "Get:", "upgraded",
-          "ockin", "audited", "up to date", "Downloaded ", "Resolved ", "==", "Finished ")  # fmt: skip
+          "ockin", "audited", "up to date", "Downloaded ", "Resolved ", "==",
+          "Finished ")  # fmt: skip
 _PLACED, _PASSED = 7.0, 0.3
 
 
