@@ -13,6 +13,7 @@ from trimtab.model import Block
 from trimtab.strategies.arguments import arguments
 from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
+from trimtab.strategies.line_numbers import line_numbers
 from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
 from trimtab.strategies.media import media
 from trimtab.strategies.reasoning import reasoning
@@ -34,7 +35,7 @@ __all__ = [
     "with_handle",
 ]
 
-STRATEGIES: tuple[Strategy, ...] = (respell, reasoning, cut, arguments, media, markers)
+STRATEGIES: tuple[Strategy, ...] = (line_numbers, respell, reasoning, cut, arguments, media, markers)
 
 
 def levels(

@@ -15,6 +15,7 @@ from operator import eq
 from trimtab.model import Block
 from trimtab.strategies import terminal
 from trimtab.strategies.base import Config, Offer, smaller
+from trimtab.strategies.line_numbers import is_numbered
 
 NOTE = "[the line above, {} more times]"
 _JSON_STRING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
@@ -68,8 +69,13 @@ def compact_json(text: str) -> str:
 
 
 def strip_line_ends(text: str) -> str:
-    """Spaces and tabs at line ends removed."""
+    """Spaces and tabs at line ends removed; not in a file with line numbers.
+
+    What the model saw of a file it may quote to change it, and there every blank counts.
+    """
     if not text.endswith((" ", "\t", " \r", "\t\r")) and not _has_blank_end(text):
+        return text
+    if is_numbered(text):
         return text
     return "\n".join(
         line[:-1].rstrip(" \t") + "\r" if line.endswith("\r") else line.rstrip(" \t")
