@@ -25,7 +25,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
@@ -121,7 +120,9 @@ def main() -> None:
         del arguments[at : at + 2]
     named = arguments[0] if arguments else os.environ.get("TRIMTAB_DATA")
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
-    print(f"{'source':24}{'tokens':>12}{'exact text':>12}{'exact values':>14}{'quotes':>16}  by step")
+    print(
+        f"{'source':24}{'tokens':>12}{'exact text':>12}{'exact values':>14}{'quotes':>16}  by step"
+    )
     for file in sorted(folder.glob("*.jsonl.gz")):
         found = measure(file, every)
         if not found["result"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from blocks import CONFIG, TEXT, block, count, offers
@@ -22,7 +23,7 @@ def restored(text: str) -> str:
     """The decoder: counts on from one number to the next where just the missing lines are."""
     lines = text.split("\n")
     shown = [at for at, line in enumerate(lines) if NUMBER.match(line)]
-    for start, end in zip(shown, shown[1:], strict=False):
+    for start, end in pairwise(shown):
         first, last = NUMBER.match(lines[start]), NUMBER.match(lines[end])
         assert first is not None
         assert last is not None
@@ -39,7 +40,9 @@ def read(lines: list[str], first: int = 1, width: int = 6, sign: str = "→") ->
     return "\n".join(f"{n:>{width}}{sign}{line}" for n, line in enumerate(lines, first))
 
 
-CODE = [f"def function_{n}(value):" if n % 4 == 0 else f"    x_{n} = value + {n}" for n in range(80)]
+CODE = [
+    f"def function_{n}(value):" if n % 4 == 0 else f"    x_{n} = value + {n}" for n in range(80)
+]
 
 
 @pytest.mark.parametrize("sign", ["→", "\t", " | ", ": "])
@@ -58,7 +61,8 @@ def test_the_first_the_last_and_each_tenth_line_keep_their_number(
 
 
 def test_thinning_inside_a_longer_text_leaves_the_rest_alone() -> None:
-    text = f"Chunk ID: 7\nOutput:\n{read(CODE)}\n<reminder>\n1. first\n{read(CODE, 300, 4, ': ')}\nend\n"
+    other = read(CODE, 300, 4, ": ")
+    text = f"Chunk ID: 7\nOutput:\n{read(CODE)}\n<reminder>\n1. first\n{other}\nend\n"
     new = thinned(text)
     assert restored(new) == text
     assert len(new) < len(text) - 6 * 130

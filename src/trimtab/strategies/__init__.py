@@ -35,7 +35,15 @@ __all__ = [
     "with_handle",
 ]
 
-STRATEGIES: tuple[Strategy, ...] = (line_numbers, respell, reasoning, cut, arguments, media, markers)
+STRATEGIES: tuple[Strategy, ...] = (
+    line_numbers,
+    respell,
+    reasoning,
+    cut,
+    arguments,
+    media,
+    markers,
+)
 
 
 def levels(
