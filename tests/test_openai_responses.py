@@ -170,6 +170,32 @@ def test_of_two_copies_the_one_that_stands_with_its_other_half_stays(
     assert [item["id"] for item in sent if item.get("id")] == left
 
 
+def test_what_stood_behind_a_copy_of_reasoning_alone_is_sent_without_its_id() -> None:
+    step = [thought("rs_1"), call("a", id="fc_1"), output("a")]
+    told = [user("Do it."), *step, said("Done.", id="msg_1"), user(), *step]
+    told += [said("word " * 90, id="msg_2"), user(), call("z"), output("z")]
+    sent = trimtab.repair(told).request
+    assert [item["id"] for item in sent if "id" in item] == ["rs_1", "fc_1", "msg_1"]
+    least = judge.tokens(told) // 4
+    for window in range(least, judge.tokens(told), 20):
+        try:
+            sent = trimtab.fit(told, window=window, reserve=0, counter="o200k").request
+        except CannotFit:
+            continue
+        assert judge.problems(sent) == []
+        assert judge.thought_problems(told, sent) == []
+
+
+def test_a_note_never_parts_a_call_from_its_reasoning_whatever_stands_between_them() -> None:
+    told = {"type": "message", "role": "developer", "content": "Be brief."}
+    for between in ([told, output("gone")], [output("gone"), told], [told]):
+        items = [user(), thought("rs_1"), *between, call("a", id="fc_1"), output("a")]
+        sent = trimtab.repair(items).request
+        assert judge.problems(sent) == []
+        assert judge.thought_problems(items, sent) == []
+        assert told in sent
+
+
 def test_reasoning_of_deepseek_and_of_items_that_must_keep_their_id_stays() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
     for model, made in (("deepseek-v4", call("a")), ("gpt-5.5", search)):

@@ -16,6 +16,7 @@ from trimtab.model import Transcript
 from trimtab.rules.base import Rule, Table
 from trimtab.rules.content import clean_ids, fill_nulls, flaws, open_arguments
 from trimtab.rules.pairing import take_out
+from trimtab.rules.responses_ids import scan_items, take_double, take_reasoning, unname
 from trimtab.rules.responses_items import (
     STRICT_ORDER,
     answer,
@@ -24,15 +25,11 @@ from trimtab.rules.responses_items import (
     rename,
     scan_call_ids,
     scan_input,
-    scan_items,
     scan_order,
     scan_pairs,
     shape_item,
     shape_output,
     speak,
-    take_double,
-    take_reasoning,
-    unname,
 )
 
 _OPENAI = frozenset({"openai"})

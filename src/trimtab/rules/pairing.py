@@ -311,13 +311,14 @@ def take_out(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Ite
 def _run_end(transcript: Transcript, number: int) -> int:
     """Where a note about a result that is a message can stand: behind the run.
 
-    Behind the whole turn where a history consists of items: reasoning needs those behind it.
+    Behind the whole turn where a history consists of items: reasoning needs those behind it,
+    whatever the system says between them.
     """
     messages, before = transcript.messages, number - 1
-    while before >= 0 and messages[before].role == "tool":
+    while before >= 0 and messages[before].role in ("tool", "system"):
         before -= 1
     within = before >= 0 and messages[before].role == "assistant" and messages[before].type != ""
-    roles = ("tool", "assistant") if within else ("tool",)
+    roles = ("tool", "assistant", "system") if within else ("tool",)
     while number < len(messages) and messages[number].role in roles:
         number += 1
     return number

@@ -1,0 +1,203 @@
+"""What is wrong with the ids of OpenAI Responses' items and with reasoning: scans and repairs.
+
+Knows how items must be named, and that reasoning and what was made with it refer to each other by
+id.  Knows no provider's words (those are the rows of openai_responses.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
+
+from trimtab import paths
+from trimtab.formats.openai_responses import companions, may_lose_id
+from trimtab.formats.responses_items import LONGEST_ID, TYPES
+from trimtab.model import Message, Path, Transcript
+from trimtab.paths import Delete, PathOp, Set
+from trimtab.rules.base import Finding, Mend
+
+PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
+"""What an item's id begins with, where a refusal that says so was quoted."""
+_WRITTEN = re.compile(r"[A-Za-z0-9_-]+")
+_ID_IS_THE_LINK = ("local_shell_call", "local_shell_call_output")
+"""Call and output may be linked by the item's id, so both have the same."""
+
+
+def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """item_id_prefix, item_id_chars, item_id_too_long, duplicate_item, and reasoning rules."""
+    for number, message in enumerate(transcript.messages):
+        if message.type == "reasoning":
+            yield from _reasoning(transcript, number)
+        name = message.id
+        if name is None or message.type in _ID_IS_THE_LINK or message.type not in TYPES:
+            continue
+        begin = PREFIXES.get(message.type, "")
+        sound = name.isascii() and name.isidentifier() and len(name) <= LONGEST_ID
+        if not sound or not name.startswith(begin):
+            yield from _misnamed(transcript, number, name, begin)
+    names = [message.id for message in transcript.messages if message.id]
+    if len(set(names)) < len(names):
+        yield from _repeated(transcript)
+
+
+def _misnamed(transcript: Transcript, number: int, name: str, begin: str) -> Iterator[Finding]:
+    path: Path = (*transcript.base, number, "id")
+    if not _WRITTEN.fullmatch(name):
+        yield Finding("item_id_chars", path, f"item id {name!r}", number)
+    elif len(name) > LONGEST_ID:
+        yield Finding("item_id_too_long", path, f"{len(name)} chars", number)
+    elif not name.startswith(begin):
+        detail = f"{transcript.messages[number].type} id {name} does not begin with {begin}"
+        yield Finding("item_id_prefix", path, detail, number)
+
+
+def _repeated(transcript: Transcript) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for number, message in enumerate(transcript.messages):
+        if message.id and message.type not in _ID_IS_THE_LINK:
+            if message.id in seen:
+                detail = f"a second item has the id {message.id}"
+                path = (*transcript.base, number)
+                yield Finding("duplicate_item", path, detail, seen[message.id])
+            seen.setdefault(message.id, number)
+
+
+def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
+    messages, base = transcript.messages, transcript.base
+    if messages[number].id is None:
+        for other in companions(messages, number):
+            if messages[other].id and may_lose_id(messages[other]):
+                detail = f"the reasoning of {messages[other].id} has no id"
+                yield Finding("reasoning_missing", (*base, other, "id"), detail, other)
+        return
+    following = number + 1
+    while following < len(messages) and messages[following].type == "reasoning":
+        following += 1
+    behind = messages[following] if following < len(messages) else None
+    if behind is None or behind.role in ("user", "system", "tool"):
+        detail = f"nothing of the model's follows reasoning {messages[number].id}"
+        yield Finding("reasoning_alone", (*base, number), detail, number)
+    elif behind.id is None and may_lose_id(behind):
+        detail = f"the item behind reasoning {messages[number].id} has no id"
+        yield Finding("reasoning_unlinked", (*base, following), detail, number)
+
+
+def unlinked(transcript: Transcript, number: int) -> list[PathOp]:
+    """Deletes the ids by which this item, its reasoning and its siblings refer to each other."""
+    messages, first = transcript.messages, number
+    while first and messages[first].type != "reasoning" and messages[first].role != "user":
+        first -= 1
+    if messages[first].type != "reasoning":
+        return []
+    linked = [first, *companions(messages, first)]
+    return [
+        Delete((*transcript.base, n, "id"))
+        for n in linked
+        if n != number and messages[n].id is not None
+        and (may_lose_id(messages[n]) or messages[n].type == "reasoning")
+    ]  # fmt: skip
+
+
+def unname(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Item ids taken off (with those that refer to them); respelled where an item must have one."""
+    for finding in found:
+        message = transcript.messages[finding.data]
+        if message.type in _NEEDS_ID:
+            yield Mend(
+                finding.path, "an item id respelled", (Set(finding.path, _respelled(message)),)
+            )
+            continue
+        ops = (Delete(finding.path), *unlinked(transcript, finding.data))
+        yield Mend(finding.path, "an item id taken off; the item stays", ops)
+
+
+_NEEDS_ID = frozenset({
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "mcp_call", "mcp_list_tools", "mcp_approval_request", "computer_call", "program",
+    "program_output", "item_reference",
+})  # fmt: skip
+"""Items whose ``id`` the API's item types demand."""
+
+
+def _respelled(message: Message) -> str:
+    old = message.id or ""
+    digest = hashlib.blake2b(old.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+    kept = "".join(_WRITTEN.findall(old))[: LONGEST_ID - 13]
+    return f"{kept or message.type[:3]}_{digest}"
+
+
+def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """A repeated item is taken out; another item under the same id loses its id.
+
+    Of two copies the one that stands with its other half stays: an item behind its reasoning,
+    reasoning before its item.  Reasoning is taken out, never changed, and what stands behind the
+    copy alone loses the id that demands it.
+    """
+    surplus = {_surplus(transcript, tree, finding) for finding in found}
+    for finding in found:
+        again, gone = finding.path[-1], _surplus(transcript, tree, finding)
+        assert isinstance(again, int)
+        if gone is not None:
+            path: Path = (*transcript.base, gone)
+            stays = again if gone == finding.data else finding.data
+            ops = (Delete(path), *_left_behind(transcript, gone, stays, surplus))
+            yield Mend(path, "a repeated item was taken out", ops, (path,))
+        elif transcript.messages[again].type == "reasoning":
+            ops = (Delete(finding.path), *unlinked(transcript, again))
+            yield Mend(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
+        else:
+            named = Finding(finding.rule, (*finding.path, "id"), "", again)
+            yield from unname(transcript, tree, [named])
+
+
+def _surplus(transcript: Transcript, tree: Any, finding: Finding) -> int | None:
+    """Which of two items of one id goes; None where they are no copies."""
+    first, again = finding.data, finding.path[-1]
+    assert isinstance(again, int)
+    if paths.get(tree, finding.path) != paths.get(tree, (*transcript.base, first)):
+        return None
+    bare = _linked(transcript, again) and not _linked(transcript, first)
+    return int(first) if bare else again
+
+
+def _left_behind(
+    transcript: Transcript, gone: int, stays: int, surplus: Container[int | None]
+) -> list[PathOp]:
+    """Deletes the ids of what stands behind this copy of reasoning, but not behind the other."""
+    messages = transcript.messages
+    if messages[gone].type != "reasoning":
+        return []
+
+    def parted(other: int) -> bool:
+        between = [messages[n] for n in range(stays + 1, other) if n not in surplus]
+        return other < stays or any(m.role == "user" or m.type == "reasoning" for m in between)
+
+    return [
+        Delete((*transcript.base, other, "id"))
+        for other in companions(messages, gone)
+        if messages[other].id and may_lose_id(messages[other])
+        and other not in surplus and parted(other)
+    ]  # fmt: skip
+
+
+def _linked(transcript: Transcript, number: int) -> bool:
+    """Whether reasoning stands before its item, or an item behind its reasoning."""
+    messages = transcript.messages
+    if messages[number].type == "reasoning":
+        behind = (m for m in messages[number + 1 :] if m.type != "reasoning")
+        return next((m.role == "assistant" for m in behind), False)
+    before = (m for m in reversed(messages[:number]) if m.role == "user" or m.type == "reasoning")
+    return next((m.role != "user" for m in before), False)
+
+
+def take_reasoning(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """Reasoning (or a compaction) taken out as a whole, with the ids that demand it."""
+    for finding in found:
+        number = finding.data[0] if isinstance(finding.data, tuple) else finding.data
+        place = next(transcript.places_in(number))
+        ids: Iterable[Path] = transcript.format.goes_with(transcript, place)
+        path = (*transcript.base, number)
+        ops = (Delete(path), *(Delete(other) for other in ids))
+        yield Mend(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))
