@@ -196,6 +196,17 @@ def test_a_note_never_parts_a_call_from_its_reasoning_whatever_stands_between_th
         assert told in sent
 
 
+def test_X1_a_note_in_the_users_last_message_takes_none_of_the_room_the_next_time() -> None:
+    items = [user("Begin."), said("word " * 900), user("Now the rest.")]
+    for number in range(10):
+        items += [call(f"c{number}"), output(f"c{number}"), said("So.")]
+    for window in range(1_190, judge.tokens(items), 3):
+        fitted = trimtab.fit(items, window=window, reserve=0, counter="o200k")
+        assert [edit.kind for edit in fitted.report.edits] == ["drop"]
+        again = trimtab.fit(fitted.request, window=window, reserve=0, counter="o200k")
+        assert again.request is fitted.request
+
+
 def test_reasoning_of_deepseek_and_of_items_that_must_keep_their_id_stays() -> None:
     search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}}
     for model, made in (("deepseek-v4", call("a")), ("gpt-5.5", search)):

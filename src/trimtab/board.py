@@ -7,6 +7,7 @@ and has never seen JSON.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -308,6 +309,14 @@ def note(steps: int, tools: Tally[str], handle: str = "") -> str:
     fetch = f'; recall("{handle}") has them' if handle else ""
     what = "1 earlier step" if steps == 1 else f"{steps:,} earlier steps"
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
+
+
+_NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
+
+
+def without_notes(text: str) -> str:
+    """What was said before notes were put behind it; "" where the text is nothing else."""
+    return _NOTES.sub("", text) if text.endswith("]") else text
 
 
 def run_handle(transcript: Transcript, groups: Sequence[Group]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from trimtab import rules
+from trimtab.board import without_notes
 from trimtab.model import Place, Transcript
 from trimtab.strategies import Config, Strategy
 from trimtab.usage import Usage
@@ -75,18 +76,26 @@ class Scope:
         if self.choice.pinned:
             pins = (place for place in self.transcript.places() if place.message >= 0)
             fixed += sum(self.usage.block(self.transcript, p) for p in pins if self.pinned(p))
-        fixed += sum(self.usage.block(self.transcript, place) for place in self._last_said)
+        fixed += sum(self._said_cost(place) for place in self._last_said)
         return max(0, self.capacity - fixed)
+
+    def _said_cost(self, place: Place) -> int:
+        """Tokens of the user's own words: notes of ours take none of the room, or it would be
+        another one once they stand there."""
+        cost, text = self.usage.block(self.transcript, place), place.block.text
+        said = without_notes(text)
+        return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
     @cached_property
     def _last_said(self) -> tuple[Place, ...]:
-        """Words and media of the user's last message (tool results apart)."""
+        """Words and media of the user's last message (tool results and notes of ours apart)."""
         for number in range(len(self.transcript.messages) - 1, -1, -1):
             message = self.transcript.messages[number]
             said = tuple(
                 Place(number, index, block)
                 for index, block in enumerate(message.blocks)
                 if block.kind in ("text", "media") and block.call_id is None
+                if not block.text or without_notes(block.text)
             )
             if message.role == "user" and said:
                 return said
