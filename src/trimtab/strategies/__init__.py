@@ -17,6 +17,7 @@ from trimtab.strategies.line_numbers import line_numbers
 from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
 from trimtab.strategies.media import media
 from trimtab.strategies.reasoning import reasoning
+from trimtab.strategies.records import records
 from trimtab.strategies.respell import respell
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
 STRATEGIES: tuple[Strategy, ...] = (
     line_numbers,
     respell,
+    records,
     reasoning,
     cut,
     arguments,
