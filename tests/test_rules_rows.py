@@ -187,6 +187,23 @@ def test_X11_contents_that_follow_cached_content_may_begin_with_a_call() -> None
     assert trimtab.repair(request).request is request
 
 
+# --- X1: valid whatever came in -------------------------------------------------------------------
+
+
+def test_X1_no_result_is_an_orphan_while_the_repair_of_its_call_waits_for_another() -> None:
+    request = {"model": "claude-sonnet-4-5", "messages": [
+        user(), said([use("a"), use("b")]), user([used("a", "first")]),
+        said([use("c")]), user([used("b", "second")]), user([text("Wait.")]),
+        said([text("Well.")]), user([used("c", "third"), text("Go on.")]),
+    ]}  # fmt: skip
+    mended = trimtab.repair(request)
+    assert trimtab.check(mended.request) == ()
+    results = [part for m in mended.request["messages"] for part in m["content"]
+               if isinstance(part, dict) and part["type"] == "tool_result"]  # fmt: skip
+    assert results == [used("a", "first"), used("b", "second"), used("c", "third")]
+    assert {repair.rule for repair in mended.report.repairs} == {"call_unanswered"}
+
+
 # --- B2: what each format calls a call and a result -----------------------------------------------
 
 GIANT = "".join(f"2024-05-01 worker {n} wrote shard {n * 7919}\n" for n in range(3_000))

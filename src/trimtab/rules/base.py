@@ -208,27 +208,30 @@ def repair(
     messages = paths.get(tree, transcript.base) if transcript.messages else []
     views = Views(messages, transcript.messages)
     done = Repaired(tree, transcript, [], [], [], [])
-    looked_at, seen = None, list[Finding]()
+    seen: tuple[Transcript | None, list[Finding]] = (None, [])
     for _ in range(MAX_PASSES):
-        progress = False
+        before = len(done.passes)
         for row in table.rows:
             if not row.holds(done.transcript.facts.dialect):
                 continue
-            if looked_at is not done.transcript:  # unchanged by the row before: nothing new to see
-                seen = find(table, done.transcript, open_tail, failures)
-                looked_at = done.transcript
-            found = [finding for finding in seen if finding.rule == row.name]
-            try:
-                progress |= bool(found) and _mend(done, row, found, format, views)
-            except Exception as error:
-                _failed(failures, row.name, error)
-        if not progress:
+            for _ in range(MAX_PASSES):  # what was put off is mended before the rows behind it
+                if seen[0] is not done.transcript:  # else there is nothing new to see
+                    seen = done.transcript, find(table, done.transcript, open_tail, failures)
+                found = [finding for finding in seen[1] if finding.rule == row.name]
+                try:
+                    put_off = bool(found) and _mend(done, row, found, format, views)
+                except Exception as error:
+                    _failed(failures, row.name, error)
+                    break
+                if not put_off:
+                    break
+        if len(done.passes) == before:
             break
     return done
 
 
 def _compatible(mends: Iterable[Mend]) -> list[Mend]:
-    """Those of these repairs that do not touch what another takes out; the rest come next pass."""
+    """Those of these repairs that do not touch what another takes out; the rest are put off."""
     taken, touched, kept = set[Path](), set[Path](), list[Mend]()
     for mend in mends:
         own = {op.path for op in mend.ops if isinstance(op, Delete)}
@@ -243,7 +246,9 @@ def _compatible(mends: Iterable[Mend]) -> list[Mend]:
 def _mend(
     done: Repaired, row: Rule, found: Sequence[Finding], format: Format, views: Views
 ) -> bool:
-    mends = _compatible(row.mend(done.transcript, done.tree, found))
+    """Mend what one row found; whether some of it was put off."""
+    wanted = list(row.mend(done.transcript, done.tree, found))
+    mends = _compatible(wanted)
     ops = tuple(op for mend in mends for op in mend.ops)
     if not ops:
         return False
@@ -255,4 +260,4 @@ def _mend(
     done.passes.append(ops)
     done.tree = paths.apply(done.tree, ops)
     done.transcript = read(done.tree, format, model=done.transcript.facts.model, memo=views)
-    return True
+    return len(mends) < len(wanted)
