@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from soak.mutations import NAMES
 from soak.run import Tally, replay, soak
-from soak.story import FORMATS
-from soak.trial import case_of, verdict_of
+from soak.story import FORMATS, Message, Part
+from soak.trial import case_of, kept_of, verdict_of
 
 COUNT = int(os.environ.get("SOAK_COUNT") or (20_000 if os.environ.get("CI") else 2_000))
 
@@ -54,6 +54,16 @@ def test_a_case_comes_of_its_seed_alone_and_is_fitted_the_same_again(tmp_path: P
         assert case == case_of(seed)
         assert verdict_of(case) == verdict_of(case)
     assert {case_of(seed)["format"] for seed in range(5)} == set(FORMATS)
+
+
+def test_of_items_those_merged_into_the_models_message_answer_its_calls() -> None:
+    call, first, second = (
+        Part(kind, 0, text, id="c")
+        for kind, text in (("call", ""), ("result", "1st"), ("result", "2nd"))
+    )
+    told = [Message("assistant", [call, first]), Message("user", [second])]
+    assert kept_of(told, True, True) == []
+    assert kept_of(told, True, False) == ["2nd"]
 
 
 def test_a_written_case_is_tried_again_and_a_fault_is_told(

@@ -83,24 +83,31 @@ def case_of(seed: int, format: str = "", mutations: tuple[str, ...] | None = Non
         "draw": [kind, draw.pick(factors)],
         "recall": draw.one_in(6),
         "thinking": "drop_block" if draw.one_in(6) else "drop",
-        "kept": _kept(told, format != "gemini" or around.ids != "none"),
+        "kept": kept_of(
+            told, format != "gemini" or around.ids != "none", format == "openai-responses"
+        ),
         "request": WRITERS[format](told, around),
     }
 
 
-def _kept(told: Story, named: bool) -> list[str]:
+def kept_of(told: Story, named: bool, items: bool) -> list[str]:
     """What a repair has no reason to take out: the user's words, results that answer a call.
 
     A result right behind its call, or (where calls are ``named``) anywhere behind the only call
-    of its id, if it is the only result.
+    of its id, if it is the only result.  Where calls and results are ``items`` of their own, those
+    merged into the model's message answer its calls too.
     """
     kept: list[str] = []
     calls, results = _ids(told, "call", "assistant"), _ids(told, "result", "user")
     open_: list[str] = []
     for number, message in enumerate(told):
         if message.role != "user":
-            open_ = [part.id for part in message.parts if part.kind == "call"]
-            open_ = open_ if message.role == "assistant" else []
+            open_ = []
+            for part in message.parts if message.role == "assistant" else ():
+                if part.kind == "call":
+                    open_.append(part.id)
+                elif items and part.kind == "result" and part.id in open_:
+                    open_.remove(part.id)
             continue
         leading = True
         for part in message.parts:
