@@ -43,6 +43,7 @@ from trimtab.strategies import (
     with_handle,
 )
 from trimtab.strategies.base import json_bytes, utf8_bytes
+from trimtab.strategies.cut import cut
 
 
 @settings(max_examples=150, deadline=None)
@@ -113,7 +114,7 @@ def test_head_and_tail_keep_whole_lines_and_say_what_is_missing() -> None:
 
 
 def test_levels_halve_down_to_sixty_tokens() -> None:
-    sizes = [count(o.text) for o in levels(block(LOG), CONFIG) if o.kind == "head-and-tail"]
+    sizes = [count(o.text) for o in cut(block(LOG), CONFIG)]
     assert [60 * 2**n for n in range(len(sizes))][::-1] == [
         next(60 * 2**n for n in range(20) if 60 * 2**n >= size) for size in sizes
     ]
@@ -126,7 +127,7 @@ def test_a_cut_text_is_not_cut_again_to_the_same_size(tokens: int) -> None:
     new = cut_to_tokens(LOG, tokens, count)
     assert new is not None
     assert cut_to_tokens(new, tokens, count) is None
-    found = [o for o in levels(block(new), CONFIG) if o.kind == "head-and-tail"]
+    found = list(cut(block(new), CONFIG))
     assert all(count(o.text) <= 3 * tokens / 4 for o in found)
 
 

@@ -13,6 +13,7 @@ from trimtab.model import Block
 from trimtab.strategies.arguments import arguments
 from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
+from trimtab.strategies.digest import digest
 from trimtab.strategies.line_numbers import line_numbers
 from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
 from trimtab.strategies.media import media
@@ -41,6 +42,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     respell,
     records,
     reasoning,
+    digest,
     cut,
     arguments,
     media,

@@ -23,7 +23,7 @@ _SIGNATURE = re.compile(
     r"\s+){1,5}[\w<>\[\],.? ]+"  # Java, C#, Kotlin
     r"|(?:const |let )\w+ = (?:async )?(?:\(|function|\w+ =>)"
     r"|(?:template\s*<|typedef |#define |union )"  # C
-    r"|[A-Za-z_][\w:<>*& ,]{0,80}\([^;{}]{0,200}\)\s*(?:const\s*)?\{?\s*$"
+    r"|[A-Za-z_][\w:<>*& ,]{0,80}\w\([^;{}]{0,200}\)\s*(?:const\s*)?\{?\s*$"
     r"|CREATE (?:TABLE|INDEX|VIEW|FUNCTION)\b|module \w|fun \w|trait \w|object \w)"
 )
 _IMPORT = re.compile(r"[ \t]*(?:import |from \S+ import |use |#include |require\(|using )")

@@ -28,6 +28,7 @@ def _takes(sample: Sample) -> bool:
 
 
 def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
+    changes = {"+": list[int](), "-": list[int]()}
     for number, line in enumerate(lines):
         first = line[:1]
         if first == " ":
@@ -37,7 +38,8 @@ def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
                 weights[number] *= 0.2
         elif first == "@" and _HUNK.match(line):
             weights[number] = MUST
-        elif first in "+-" and not line.startswith(("--- ", "+++ ")):
+        elif first and first in "+-" and not line.startswith(("--- ", "+++ ")):
+            changes[first].append(number)
             # A brace or a blank line that changed says nothing by itself.
             weights[number] += _CHANGED if len(line.strip(" \t+-{}()[];,")) > 1 else 0.1
         elif _FILE.match(line):
@@ -46,6 +48,9 @@ def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
             weights[number] = MUST if line.startswith("commit") else _HEADER
         elif _STAT.match(line):
             weights[number] = SUMMARY
+    for numbers in changes.values():
+        for number in {*numbers[:1], *numbers[-1:]}:
+            weights[number] = max(weights[number], MUST)
 
 
 DIFF = Kind("diff", _takes, _weigh, ends=False)

@@ -17,19 +17,24 @@ _OUTCOME = re.compile(
     r"|\s*Finished (?:`|dev|release)|\s*Downloaded \d+ crates"
 )
 _PUT = re.compile(
-    r"\s*(?:Setting up|Installing|Compiling|Installed|Upgrading|Adding|Locking) \S+.*\d"
+    r"\s*(?:Setting up|Installing|Compiling|Installed|Upgrading|Adding|Locking|Inst) \S+.*\d"
     r"|\s*\+ \S+@\d|\s*[+~-] \S+(?:@|==)\d|Collecting \S"
 )
 _ON_THE_WAY = re.compile(
-    r"Get:\d+ |Hit:\d+ |Preparing to unpack|Unpacking |Selecting previously|\s*Downloading |"
+    r"Conf |Get:\d+ |Hit:\d+ |Preparing to unpack|Unpacking |Selecting previously|\s*Downloading |"
     r"\s*Downloaded |\s*Using cached|Requirement already|\(Reading database|Processing triggers"
     r"|\s*Checking |\s*Fresh |npm (?:http|verb|sill)|\s*Created wheel|\s*Stored in|\s*Getting "
     r"|\s*Preparing |\s*Building |\s*Obtaining |Reading |Building "
 )
-_WORDS = ("nstall", "Compiling ", "Collecting ", "added ", "Setting up ", "Get:", "upgraded",
+_WORDS = ("nst", "Compiling ", "Collecting ", "added ", "Setting up ", "Get:", "upgraded",
           "ockin", "audited", "up to date", "Downloaded ", "Resolved ", "==",
           "Finished ")  # fmt: skip
 _PLACED, _PASSED = 7.0, 0.3
+
+
+def looks(line: str) -> bool:
+    """Whether this line is about a package on its way."""
+    return bool(_PUT.match(line) or _ON_THE_WAY.match(line))
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:

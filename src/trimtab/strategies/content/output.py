@@ -46,10 +46,12 @@ _WORDS = (
     "fault", "dumped", "abort", "killed", "no such", "traceback", "unexpected", "invalid",
     "missing", "warn", "deprecat",
 )  # fmt: skip
-_ENDS = ("exit", "status", "code", "***", "build ", "total", "done", "finished", "found", "took",
-         "passed", "skipped", "pending", "passing", "vulnerabilit", "issue", "files ", "packages ",
+_ENDS = ("failed", "error", "warning", "exit", "status", "code", "***", "build ", "total", "done",
+         "finished", "found", "took", "passed", "skipped", "pending", "passing",
+         "vulnerabilit", "issue", "files ", "packages ",
          "results ", "real\t", "completed", "success", "elapsed", "wrote", "rows", "objects",
          "problem", "mismatches", "lines ", "matches ", "$?", "sum")  # fmt: skip
+_COUNTED_AGAIN = 2.0
 _OTHER_ERROR, _FIRST_WARNING, _NEW_WARNING, _AGAIN, _VERSIONED = 160.0, 150.0, 24.0, 0.4, 5.0
 _FIRST_ERRORS = 24
 """Different errors that must stay; of further ones the last."""
@@ -91,7 +93,9 @@ def _errors(
                 weights[number] *= _AGAIN
         elif _WARNING.search(line):
             warned.append(number)
-            weights[number] += 0.0 if again else _NEW_WARNING
+            form = shape(line[line.find("warn") :])  # one of each sort, wherever it was
+            weights[number] += 0.0 if form in seen else _NEW_WARNING
+            seen[form] = 1
     for found, top in ((sure or unsure, FAILURE), (warned, _FIRST_WARNING)):
         for number in {*found[:1], *found[-1:]}:
             weights[number] = max(weights[number], top)
@@ -103,14 +107,16 @@ def _outcomes(
     weights: MutableSequence[float],
     words: tuple[str, ...],
 ) -> None:
-    seen: dict[str, int] = {}
+    last: dict[str, int] = {}
     for number, line in enumerate(low):
         if any(word in line for word in words) and _SUMMARY.match(lines[number]):
             form = shape(line)
-            again = seen[form] = seen.get(form, 0) + 1
-            weights[number] = max(weights[number], SUMMARY if again == 1 else DEMOTED / again)
+            weights[number] = max(weights[number], DEMOTED if form not in last else _COUNTED_AGAIN)
+            last[form] = number
         elif _VERSION.search(line) and not line.startswith((" ", "\t")):
             weights[number] += _VERSIONED
+    for number in last.values():  # a count that went up: as it ended
+        weights[number] = max(weights[number], SUMMARY)
 
 
 def _is_output(sample: Sample) -> bool:
@@ -121,6 +127,7 @@ def _is_output(sample: Sample) -> bool:
     stamped = sample.share(lambda line: line.lstrip("[")[:4].isdigit() or ":" in line[:24])
     return (
         sample.share(told) > 0.02
+        or sample.share(installs.looks) > 0.3
         or stamped > 0.5
         or any(word in sample.tool for word in ("bash", "shell", "exec", "command", "terminal"))
     )

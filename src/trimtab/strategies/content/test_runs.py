@@ -16,12 +16,12 @@ _NAMED = re.compile(
     r"|\S.*\bFAILED\s+\[ *\d+%\]$|={3,} (?:FAIL|ERROR): |panicked at"
 )
 _SAID = re.compile(
-    r"E {2,}\S|> {2,}\S|\s*\S+:\d+(?::\d+)?: (?:in \w+$|\w*(?:Error|Exception|Failed|Exit)\b)"
-    r"|\s*\w+_test\.go:\d+: |\s*(?:left|right): |thread '.*' panicked at"
+    r"E {2,}\S|> {2,}\S|\s*\w+_test\.go:\d+: |\s*(?:left|right): |thread '.*' panicked at"
     r"|\s*(?:Expected|Received|expected|actual|got|want|location|error|message):? *\S"
     r"|\s*expect\(|\s*(?:AssertionError|assert(?:ion)?\b)|\s*[+-] (?:expected|actual)"
     r"|\s*at .*(?:test|spec)\w*\.\w+:\d+"
 )
+_PLACE = re.compile(r"\s*[\w./\\<>-]+\.\w+:\d+(?::\d+)?:(?: in \w+| \w*)$")
 _COUNTED = re.compile(
     r"=+ .*(?:\d+ (?:passed|failed|error|skipped|deselected|warning)|no tests ran).* =+$"
     r"|Ran \d+ tests?|(?:Tests?|Test Suites|Snapshots|Assertions|Time):\s+\S|.*Tests run: \d"
@@ -49,6 +49,9 @@ def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
     for number, line in enumerate(lines):
         if words and any(word in line for word in words) and _NAMED.match(line):
             near, said = _REACH, 0
+            kept += 1
+            weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
+        elif near and _PLACE.match(line):
             kept += 1
             weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
         elif near and _SAID.match(line):
