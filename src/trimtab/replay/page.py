@@ -88,7 +88,7 @@ def _table(rows: Sequence[Line], prices: str) -> Iterator[str]:
                 text += f"<br><small>{ends}</small>"
             cells.append(f"<td>{text}")
         share = line.of_oracle.get("g1")
-        cells.append(f"<td>{'–' if share is None else f'{share:.0f} %'}")
+        cells.append(f"<td>{'–' if share is None else f'{share:.0f}'}")
         yield f"<tr>{''.join(cells)}</tr>"
     yield "</table></div>"
 
