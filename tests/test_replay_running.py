@@ -225,6 +225,21 @@ def test_what_is_done_is_not_done_again_even_after_a_cut(tmp_path):
     assert len(engine.Store(path).results) == 6
 
 
+def test_a_policy_that_wants_the_recording_converted_is_a_job_of_its_own(monkeypatch):
+    monkeypatch.setattr(Third, "format", "openai-chat")
+    entries = {policies.GROUP: [Entry()]}
+    monkeypatch.setattr(policies.metadata, "entry_points", lambda group: entries.get(group, []))
+    told: list[tuple[int, int]] = []
+    results = engine.replay(
+        SAMPLE, policies=["none", "third", "trimtab"], windows=[WINDOW], workers=1,
+        progress=lambda *p: told.append(p),
+    )  # fmt: skip
+    assert [done for done, _ in told] == [0, 25, 50, 100, 150]  # third first, then two at a time
+    assert [result["policy"] for result in results] == ["none", "third", "trimtab"] * 2
+    assert results[1]["native"] == "anthropic"
+    assert results[1]["format"] == "openai-chat"
+
+
 def test_another_window_is_not_taken_for_the_one_that_is_done():
     store = engine.Store(None)
     engine.replay(SAMPLE[:1], store=store, policies=["none"], windows=[1_000], workers=1)

@@ -9,7 +9,7 @@ import json
 import multiprocessing
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from importlib import import_module
@@ -85,7 +85,9 @@ def replay(
     Raises InvalidSetting for an unknown policy or engine, MissingExtra without Ray.
     """
     store = store or Store(None)
-    versions = {name: find(name).version for name in policies}
+    found = {name: find(name) for name in policies}
+    versions = {name: policy.version for name, policy in found.items()}
+    alone = {name for name, policy in found.items() if policy.format}
     tasks = [Task(policy, window) for window in windows for policy in policies]
     wanted, jobs = [], []
     for recording in recordings:
@@ -93,10 +95,10 @@ def replay(
             continue
         keys = {task.key(recording, versions[task.policy]): task for task in tasks}
         wanted += list(keys)
-        missing = tuple(task for key, task in keys.items() if key not in store.results)
-        if missing:
-            jobs.append(Job(recording, missing))
-    jobs.sort(key=lambda job: -job.calls)  # the longest first, so that the end is not one process
+        missing = [task for key, task in keys.items() if key not in store.results]
+        jobs += [Job(recording, tasks) for tasks in _shared(missing, alone)]
+    # The slow and the long ones first, so that the end is not one process.
+    jobs.sort(key=lambda job: (job.tasks[0].policy not in alone, -job.calls))
     total, done = sum(job.calls for job in jobs), 0
     progress(0, total)
     for job, results in _engine(engine)(jobs, workers):
@@ -105,6 +107,14 @@ def replay(
         done += job.calls
         progress(done, total)
     return [store.results[key] for key in wanted]
+
+
+def _shared(tasks: Sequence[Task], alone: Collection[str]) -> list[tuple[Task, ...]]:
+    """Tasks that read the recording as it is go together, for its index is made once; a policy
+    that wants it converted is somebody else's, takes its time, and goes ``alone``."""
+    together = tuple(task for task in tasks if task.policy not in alone)
+    jobs: list[tuple[Task, ...]] = [(task,) for task in tasks if task.policy in alone]
+    return [*jobs, together] if together else jobs
 
 
 def _engine(name: str) -> Callable[[Sequence[Job], int | None], Iterator[tuple[Job, list[Result]]]]:
