@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -245,6 +247,33 @@ def test_another_window_is_not_taken_for_the_one_that_is_done():
     engine.replay(SAMPLE[:1], store=store, policies=["none"], windows=[1_000], workers=1)
     engine.replay(SAMPLE[:1], store=store, policies=["none"], windows=[2_000], workers=1)
     assert len(store.results) == 2
+
+
+CHANGED_CODE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from trimtab.replay.policies import find
+print(find("trimtab").version)
+"""
+
+
+def test_results_of_other_code_of_ours_are_not_taken_up_again(tmp_path):
+    def version(change: str) -> str:
+        copied = tmp_path / "src"
+        if not copied.exists():
+            source = Path(trimtab.__file__).parent
+            shutil.copytree(source, copied / "trimtab", ignore=shutil.ignore_patterns("*.pyc"))
+        if change:
+            with (copied / "trimtab" / change).open("a") as file:
+                file.write("# changed\n")
+        command = [sys.executable, "-B", "-c", CHANGED_CODE, str(copied)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    before = version("")
+    assert before == find("trimtab").version
+    assert before.startswith(f"{trimtab.__version__}+")
+    assert version("replay/table.py") == before
+    assert version("strategies/cut.py") != before
 
 
 def test_a_sample_is_the_same_for_the_same_seed():

@@ -5,6 +5,9 @@ Knows the public ``Session`` and nothing behind it.
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import trimtab
@@ -12,6 +15,20 @@ from trimtab.paths import escape
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, Step
 from trimtab.replay.views import own_counter
+
+APART = {"cli", "replay", "testing"}
+"""Folders that have no say in what is sent; what the metric says has a number of its own."""
+
+
+@cache
+def version() -> str:
+    """Release and digest of the code, as in 0.1.0+4f0c2a9: figures of other code are not taken up
+    again from a file of results."""
+    root, digest = Path(trimtab.__file__).parent, hashlib.blake2b(digest_size=4)
+    for file in sorted(root.rglob("*.py")):
+        if file.relative_to(root).parts[0] not in APART:
+            digest.update(file.read_bytes())
+    return f"{trimtab.__version__}+{digest.hexdigest()[:7]}"
 
 
 class Trimtab:
@@ -21,7 +38,7 @@ class Trimtab:
     name, format = "trimtab", ""
 
     def __init__(self) -> None:
-        self.version = trimtab.__version__
+        self.version = version()
 
     def start(self, index: Index, window: int) -> Step:
         """One session for the whole recording."""
