@@ -75,8 +75,8 @@ def run(args: Namespace) -> int:
     results = _results(args, recordings, names, windows)
     by = _group(args.by)
     lines = summary.summarize(results, prices=args.prices, by=by)
+    _write(args, results, lines)  # before anything is printed: who reads may stop reading
     print(table.table(lines, prices=args.prices))
-    _write(args, results, lines)
     return DONE
 
 
