@@ -26,6 +26,7 @@ LAYERS = [
     {"formats", "rules", "tokens", "usage", "source"},
     {"strategies"},
     {"value", "edits", "scope", "board", "plan", "hard_limits", "journal", "known", "report"},
+    {"asked"},
     {"settings", "convert"},
     {"work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"session"},
@@ -119,6 +120,7 @@ PROVIDERS = re.compile(
 )
 NEUTRAL = {"model", "paths", "value", "scope", "plan", "board", "edits", "journal", "fitting"}
 NEUTRAL |= {"work", "floor", "binding", "hard_limits", "usage", "source", "known", "strategies"}
+NEUTRAL |= {"asked"}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from trimtab.rules import Violation
 from trimtab.session import Session, check_only, fitted, known_for, repair_only
 from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
 from trimtab.sizes import Measured, MeasuredBlock, measure
+from trimtab.strategies.retrieval.article import ArticleRule
 from trimtab.tokens import Counter
 
 __version__ = "0.1.0"
@@ -50,6 +51,7 @@ def fit(
     open_tail: bool = False,
     strict: bool = False,
     thinking: Thinking = "drop",
+    articles: ArticleRule | None = None,
 ) -> Fitted:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
 
@@ -72,6 +74,7 @@ def fit(
     - ``strict``: raise instead of repairing input or falling back.
     - ``thinking``: what to do with thinking that is bound to text an edit changed: "drop" takes
       the blocks out, "drop_block" asks the API to.
+    - ``articles``: how lists of search results are shortened: an ``ArticleRule``.
 
     Each tool result that no call asks for is taken out, recallable, with a warning to the logger
     "trimtab" that does not quote it.
@@ -81,7 +84,7 @@ def fit(
     wanted = joined_settings(
         window, reserve, limits, format=format, model=model, counter=counter, pins=pins,
         protected_tools=protected_tools, protected_paths=protected_paths, recall=recall,
-        open_tail=open_tail, strict=strict, thinking=thinking,
+        open_tail=open_tail, strict=strict, thinking=thinking, articles=articles or ArticleRule(),
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[0]
@@ -118,6 +121,7 @@ def repair(
 
 
 __all__ = [
+    "ArticleRule",
     "CannotFit",
     "Converted",
     "Counter",

@@ -140,7 +140,10 @@ class Planner:
             levels = text_levels(block, choice.config)
         else:
             levels = levels_of(
-                block, choice.config, strategies=choice.strategies, failures=choice.failures
+                block,
+                choice.config_for(place),
+                strategies=choice.strategies,
+                failures=choice.failures,
             )
         for offer in levels:
             yield self._with_handle(place, offer)
@@ -167,7 +170,8 @@ class Planner:
                 continue
             now_lost = worth * (1.0 - sqrt(1.0 - offer.loss))
             more = max(now_lost - lost, 0.0)
-            yield round(more / max(now - tokens, 1), 9), offer, tokens
+            price = more / max(now - tokens, 1) if offer.price is None else offer.price
+            yield round(price, 9), offer, tokens
             lost, now = now_lost, tokens
 
     def reduce(

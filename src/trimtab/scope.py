@@ -35,6 +35,12 @@ class Choice:
     drops: bool = True
     want: bool = True
     failures: list[str] = field(default_factory=list)
+    about: Callable[[Place], Config] | None = None
+    """What strategies may know of one block's surroundings."""
+
+    def config_for(self, place: Place) -> Config:
+        """The configuration for strategies on this block."""
+        return self.config if self.about is None else self.about(place)
 
 
 @dataclass(frozen=True)

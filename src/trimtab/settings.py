@@ -14,6 +14,7 @@ from trimtab.errors import InvalidSetting
 from trimtab.model import Limits, Transcript
 from trimtab.plan import Bounds
 from trimtab.protect import Pin
+from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 from trimtab.tokens import Counter
 
 NO_WINDOW = 2**62
@@ -37,6 +38,7 @@ class Settings:
     open_tail: bool = False
     strict: bool = False
     thinking: Thinking = "drop"
+    articles: ArticleRule = DEFAULT_RULE
 
 
 def joined_settings(

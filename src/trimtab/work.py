@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from trimtab import formats, paths, rules, strategies
+from trimtab.asked import Asked
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
 from trimtab.journal import Journal
@@ -141,8 +142,11 @@ class Work:
         """A planner for this request, its journal's edits already shown."""
         settings, transcript = self.settings, self.transcript
         bounds = bounds or self.force.bounds
+        config = Config(self.usage.counter, settings.recall, articles=settings.articles)
+        edited = {target for edit in self.active for target in edit.targets}
         choice = Choice(
-            config=Config(count=self.usage.counter, recall=settings.recall),
+            config=config,
+            about=Asked(transcript, config, edited).about,
             strategies=strategies.STRATEGIES,
             pinned=pinned(transcript, settings.pins),
             spared=spared(transcript, settings.protected_tools, settings.protected_paths),

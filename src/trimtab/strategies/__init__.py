@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from trimtab.model import Block
 from trimtab.strategies.arguments import arguments
+from trimtab.strategies.articles import articles
 from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
 from trimtab.strategies.digest import digest
@@ -20,6 +21,7 @@ from trimtab.strategies.media import media
 from trimtab.strategies.reasoning import reasoning
 from trimtab.strategies.records import records
 from trimtab.strategies.respell import respell
+from trimtab.strategies.unescape import unescape
 
 __all__ = [
     "HANDLE",
@@ -39,9 +41,11 @@ __all__ = [
 
 STRATEGIES: tuple[Strategy, ...] = (
     line_numbers,
+    unescape,
     respell,
     records,
     reasoning,
+    articles,
     digest,
     cut,
     arguments,

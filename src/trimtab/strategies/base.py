@@ -12,6 +12,7 @@ from json.encoder import encode_basestring
 from typing import Literal
 
 from trimtab.model import Block
+from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,7 @@ class Offer:
 
     ``op`` "remove" takes the whole part out and has no text.  ``loss`` runs from 0 (the original
     can be told from the text) to 1 (nothing is left).  ``kind`` names the strategy in the report.
+    ``price``: value lost per token saved, where the strategy knows it better than by the loss.
     """
 
     op: Literal["replace", "remove"]
@@ -27,6 +29,12 @@ class Offer:
     loss: float
     kind: str
     why: str
+    price: float | None = None
+
+
+def never(content: str) -> bool:
+    """No content is repeated."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +43,18 @@ class Config:
 
     ``count`` gives the tokens of a text; it is called on the whole block more than once, so it
     should remember what it counted.  ``recall``: the model has a tool to fetch originals.
+    ``question``: what the user asked last; ``query``: what the model searched for since then, and
+    for this block.  ``repeated``: whether an article with this content stands in a later result
+    too.  ``age`` of the block: 0 newest … 1 oldest.
     """
 
     count: Callable[[str], int]
     recall: bool = False
+    question: str = ""
+    query: str = ""
+    repeated: Callable[[str], bool] = never
+    age: float = 0.0
+    articles: ArticleRule = DEFAULT_RULE
 
 
 Strategy = Callable[[Block, Config], Iterator[Offer]]

@@ -1,0 +1,187 @@
+"""Articles in plain text: numbered passages, ``Title:`` sections, headings with a URL.
+
+Knows how such sections begin and where their content starts; texts in tags it hands on.  Does not
+know JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from trimtab.strategies.retrieval.article import Article, Splice, number_in
+from trimtab.strategies.retrieval.tag_lists import tagged_articles
+
+LEAST_SECTIONS = 2
+TITLE_CHARS, MOST_FIELDS = 200, 12
+"""What stands behind a number is a title up to here, and the content itself if it is longer."""
+MARK = "Compressed: true"
+_NUMBERED = re.compile(
+    r"^(?:[-=*]{2,8} )?(?:#{1,4} )?(?:\*\*)?"
+    r"(?:\[(\d{1,4})\]|(?:[Dd]ocument|[Pp]assage|[Rr]esult|[Ss]ource|[Aa]rticle|[Cc]hunk|[Pp]age)"
+    r" ?#?\[?(\d{1,4})\]?)(?:\*\*)?[ \t]*[:.)\-–]?[ \t]*(.*)$"
+)
+_TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?[Tt]itle:?(?:\*\*)?:?[ \t]+(.{1,300})$")
+_HEADING = re.compile(r"^(?:\d{1,3}\. )?#{1,4} (.{1,300})$|^\d{1,3}\. \*\*(.{1,300})\*\*[ \t]*$")
+_FIELD = re.compile(
+    r"^[ \t]{0,4}(?:[-*] )?(?:\*\*)?([A-Z][\w -]{0,24}?):?(?:\*\*)?:[ \t]{0,8}(.{0,600})$"
+)
+_URL = re.compile(r"https?://[^\s<>\")\]]{1,500}")
+_CONTENT_FIELDS = {
+    "content",
+    "text",
+    "snippet",
+    "body",
+    "passage",
+    "excerpt",
+    "summary",
+    "abstract",
+}
+_URL_FIELDS = {"url", "source", "link", "uri"}
+_SCORE_FIELDS = {"score", "relevance", "similarity"}
+_RULE = re.compile(r"^[ \t]*(?:[-=*_]{3,100})?[ \t]*$")
+
+
+def text_articles(text: str) -> list[Article]:
+    """The articles of a plain text, in order; none unless two or more sections look alike."""
+    tagged = tagged_articles(text) if "</" in text else []
+    if len(tagged) >= LEAST_SECTIONS:
+        return tagged
+    lines = _Lines.of(text)
+    for starts in (_numbered(lines), _titled(lines), _headed(lines)):
+        if len(starts) >= LEAST_SECTIONS:
+            ends = [*starts[1:], (len(lines.texts), "")]
+            found = [
+                _section(text, lines, first, title, following[0])
+                for (first, title), following in zip(starts, ends, strict=True)
+            ]
+            return [article for article in found if article is not None]
+    return []
+
+
+class _Lines(NamedTuple):
+    texts: list[str]
+    starts: list[int]
+
+    @classmethod
+    def of(cls, text: str) -> _Lines:
+        starts, at = [], 0
+        texts = text.split("\n")
+        for line in texts:
+            starts.append(at)
+            at += len(line) + 1
+        return cls([line.rstrip("\r") for line in texts] if "\r" in text else texts, starts)
+
+
+Starts = list[tuple[int, str]]
+"""(number of the line that begins a section, its title)."""
+
+
+def _numbered(lines: _Lines) -> Starts:
+    """Lines numbered one after another; the first stands among the first five lines."""
+    found: Starts = []
+    expected = None
+    for number, line in enumerate(lines.texts):
+        match = _NUMBERED.match(line) if line[:1] in "[#*-=DdPpRrSsAaCc" else None
+        if match is None or (expected is None and number > 4):
+            continue
+        index = int(match[1] or match[2])
+        if index == expected or (expected is None and index in (0, 1)):
+            found.append((number, match[3].strip(" *")))
+            expected = index + 1
+    return found
+
+
+def _titled(lines: _Lines) -> Starts:
+    return [
+        (number, match[1].strip(" *"))
+        for number, line in enumerate(lines.texts)
+        if "itle" in line[:12] and (match := _TITLE.match(line))
+    ]
+
+
+def _headed(lines: _Lines) -> Starts:
+    """Headings with a URL on the same line or one of the next two."""
+    found = []
+    for number, line in enumerate(lines.texts):
+        match = _HEADING.match(line) if line[:1] == "#" or line[:1].isdigit() else None
+        if match and any(_URL.search(near[:600]) for near in lines.texts[number : number + 3]):
+            found.append((number, (match[1] or match[2]).strip(" *")))
+    return found
+
+
+class _Fields(NamedTuple):
+    """What the lines before a section's content say, and the line behind them.
+
+    ``at``: where the content begins, if it begins on one of these lines.
+    """
+
+    title: str
+    url: str = ""
+    score: float | None = None
+    compressed: bool = False
+    behind: int = 0
+    at: int | None = None
+
+
+def _section(text: str, lines: _Lines, first: int, title: str, stop: int) -> Article | None:
+    """One section: its fields, then its content up to the rule before the next section."""
+    end = _end_of_content(lines, stop, len(text))
+    if len(title) > TITLE_CHARS:  # "[1] A passage without a title …"
+        at = text.index(title, lines.starts[first])
+        return Article("", "", text[at:end], at, end, Splice(at, at, f"\n{MARK}\n"), str)
+    fields = _fields(lines, first, title, min(stop, first + MOST_FIELDS))
+    start = _start_of_content(lines, first, fields, stop)
+    where = lines.starts[first + 1] if first + 1 < len(lines.starts) else None
+    if start is None or where is None or not where <= start < end:
+        return None
+    mark = None if fields.compressed else Splice(where, where, MARK + "\n")
+    return Article(
+        fields.title, fields.url, text[start:end], start, end, mark, str, fields.score,
+        fields.compressed,
+    )  # fmt: skip
+
+
+def _fields(lines: _Lines, first: int, title: str, stop: int) -> _Fields:
+    found = _Fields(title, behind=first)
+    for number in range(first, stop):
+        line = lines.texts[number]
+        match = _FIELD.match(line)
+        name, value = (match[1].lower(), match[2]) if match else ("", "")
+        if match and name in _CONTENT_FIELDS:
+            return found._replace(at=lines.starts[number] + match.start(2))
+        if name in _URL_FIELDS:
+            found = found._replace(url=value)
+        elif name in _SCORE_FIELDS:
+            found = found._replace(score=number_in(value))
+        elif name == "title":
+            found = found._replace(title=value.strip(" *"))
+        elif line == MARK:
+            found = found._replace(compressed=True)
+        elif number > first and not match and not _lone_url(line):
+            break
+        if not found.url and (address := _URL.search(line[:600])):
+            found = found._replace(url=address[0])
+        found = found._replace(behind=number + 1)
+    return found
+
+
+def _lone_url(line: str) -> bool:
+    return bool(_URL.fullmatch(line.strip(" <>()[]*_")))
+
+
+def _start_of_content(lines: _Lines, first: int, fields: _Fields, stop: int) -> int | None:
+    if fields.at is not None:
+        return fields.at
+    for number in range(max(first + 1, fields.behind), stop):
+        if not _RULE.match(lines.texts[number]):
+            return lines.starts[number]
+    return None
+
+
+def _end_of_content(lines: _Lines, stop: int, total: int) -> int:
+    """Where the last line of content ends: blank lines and rules behind it are not content."""
+    number = stop
+    while number and _RULE.match(lines.texts[number - 1]):
+        number -= 1
+    return min(total, lines.starts[number - 1] + len(lines.texts[number - 1])) if number else 0
