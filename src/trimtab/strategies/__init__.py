@@ -43,9 +43,9 @@ STRATEGIES: tuple[Strategy, ...] = (
     line_numbers,
     unescape,
     respell,
+    articles,  # before tables: long texts are worth more than their keys
     records,
     reasoning,
-    articles,
     digest,
     cut,
     arguments,
