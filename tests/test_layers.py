@@ -28,7 +28,7 @@ LAYERS = [
     {"value", "edits", "scope", "board", "plan", "hard_limits", "journal", "known", "report"},
     {"asked"},
     {"settings", "convert"},
-    {"work", "binding", "floor", "fitting", "fitted", "sizes"},
+    {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"session"},
     {"__init__"},
     {"testing", "prices", "replay"},

@@ -52,6 +52,7 @@ def fit(
     strict: bool = False,
     thinking: Thinking = "drop",
     articles: ArticleRule | None = None,
+    quote_embedded: bool = False,
 ) -> Fitted:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
 
@@ -75,6 +76,7 @@ def fit(
     - ``thinking``: what to do with thinking that is bound to text an edit changed: "drop" takes
       the blocks out, "drop_block" asks the API to.
     - ``articles``: how lists of search results are shortened: an ``ArticleRule``.
+    - ``quote_embedded``: mark tool output that stands as text in a user's message as a quote.
 
     Each tool result that no call asks for is taken out, recallable, with a warning to the logger
     "trimtab" that does not quote it.
@@ -85,6 +87,7 @@ def fit(
         window, reserve, limits, format=format, model=model, counter=counter, pins=pins,
         protected_tools=protected_tools, protected_paths=protected_paths, recall=recall,
         open_tail=open_tail, strict=strict, thinking=thinking, articles=articles or ArticleRule(),
+        quote_embedded=quote_embedded,
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[0]

@@ -142,7 +142,8 @@ def _edit(work: Work, applied: Applied, new: bool) -> ReportEdit:
         kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
         tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
         tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=new,
+        new=new, chars_before=sum(len(place.block.text) for place in places),
+        chars_after=len(edit.text),
     )  # fmt: skip
 
 

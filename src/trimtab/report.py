@@ -20,7 +20,8 @@ class ReportEdit:
     """One edit of this request.
 
     ``path`` is where it stands in the request that was given (``paths`` all places it changes),
-    ``tokens_before``/``tokens_after`` of what it touches, ``loss`` from 0 to 1, ``handle`` for
+    ``tokens_before``/``tokens_after`` (and
+    ``chars_…``: of its text) of what it touches, ``loss`` from 0 to 1, ``handle`` for
     ``recall``, ``refs`` what to pin, ``new`` whether it was decided in this call.
     """
 
@@ -37,6 +38,8 @@ class ReportEdit:
     role: str = ""
     refs: tuple[str, ...] = ()
     new: bool = True
+    chars_before: int = 0
+    chars_after: int = 0
 
     @property
     def tokens_saved(self) -> int:
@@ -92,6 +95,11 @@ class Report:
         """The smallest window, in tokens, output reserve included, this request can be made to
         fit.  Worked out when first asked for."""
         return self._floor()
+
+    @property
+    def modified(self) -> bool:
+        """Whether what is sent differs from what came: an edit always takes bytes away."""
+        return bool(self.edits or self.repairs)
 
     @cached_property
     def _body_bytes(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ Knows the journal and what was read before.  In memory; it does no I/O.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -86,6 +87,7 @@ def fitted(
     after = _journalled(outcome, journal)
     done = Fitted(outcome, after.originals)
     _log_filtered(outcome, done.report)
+    _log_edits(done.report)
     return done, after
 
 
@@ -134,6 +136,23 @@ def _log_filtered(outcome: Outcome, report: Report) -> None:
             text = f"{paths.escape(told.path)} ({rule}): {told.message}"
             shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:_LOG_CHARS]
             _logger().warning("FILTERING OUT %s; handle %s", shown, told.handle)
+
+
+def _log_edits(report: Report) -> None:
+    """A line at level DEBUG for each edit made now: ``#3 from 8,214 chars to 512 chars``.
+
+    Nothing, and logging is not loaded, where the program did not load it.
+    """
+    logging = sys.modules.get("logging")
+    if logging is None or not logging.getLogger("trimtab").isEnabledFor(logging.DEBUG):
+        return
+    for edit in report.edits:
+        if edit.new:
+            number = next((step for step in edit.path if isinstance(step, int)), -1)
+            _logger().debug(
+                "#%d from %d chars to %d chars (%s)",
+                number, edit.chars_before, edit.chars_after, edit.kind,
+            )  # fmt: skip
 
 
 @cache
@@ -196,6 +215,7 @@ def repair_only(request: Any, wanted: Settings) -> Fitted:
     outcome = fitting.only_repaired(work)
     done = Fitted(outcome, outcome.originals)
     _log_filtered(outcome, done.report)
+    _log_edits(done.report)
     return done
 
 

@@ -39,6 +39,7 @@ class Settings:
     strict: bool = False
     thinking: Thinking = "drop"
     articles: ArticleRule = DEFAULT_RULE
+    quote_embedded: bool = False
 
 
 def joined_settings(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import formats, paths, rules, strategies
+from trimtab import embedded, formats, paths, rules, strategies
 from trimtab.asked import Asked
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
@@ -206,6 +206,11 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         repaired, transcript = source.after(mends.passes), mends.transcript
         stuck = frozenset(v.rule for v in checked(transcript, settings, warnings))
         mends = mends if mends.passes else None
+    if settings.quote_embedded and (quotes := embedded.mends(transcript, repaired.tree)):
+        blank = Repaired(repaired.tree, transcript, [], [], [], [])
+        mends = embedded.after(mends or blank, quotes)
+        repaired = source.after(mends.passes)
+        transcript = formats.read(repaired.tree, format, model=settings.model, memo=known.arrived)
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
     return Work(
         source, given, reason, repaired, transcript, mends, usage,
