@@ -34,6 +34,9 @@ TOOLS = [{"type": "function", "function": {"name": f"t{n}", "parameters": {}}} f
 
 PROVOKING: list[tuple[str, dict[str, Any]]] = [
     ("no_messages", body()),
+    ("blank_tool_name", body(ASK, calls({**call(), "function": {"name": "", "arguments": "{}"}}),
+                             ANSWERED)),
+    ("blank_tool_name", body(ASK, said([{**use(), "name": " "}]), user([used()]))),
     ("arguments_not_string", body(ASK, calls(call(arguments={"path": "a.py"})), ANSWERED)),
     ("input_not_object", body(ASK, said([use(value="a.py")]), user([used()]))),
     ("arguments_not_json", body(ASK, calls(call(arguments='{"path": ')), ANSWERED, model=MINIMAX)),

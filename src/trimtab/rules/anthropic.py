@@ -25,6 +25,7 @@ from trimtab.rules.content import (
     open_arguments,
     take_parts,
 )
+from trimtab.rules.names import blank_names, name_calls
 from trimtab.rules.pairing import answer_calls, rename_calls, take_out
 from trimtab.rules.pairing import scan as pairing
 
@@ -193,6 +194,12 @@ TABLE = Table(
             take_parts,
         ),
         Rule(
+            "blank_tool_name",
+            "messages.3.content.0.tool_use.name: String should have at least 1 character",
+            "TanStack/ai issue #532",
+            name_calls,
+        ),
+        Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
@@ -323,6 +330,7 @@ TABLE = Table(
     ),
     scans=(
         pairing,
+        blank_names,
         flaws(
             {
                 "empty": "empty_text",

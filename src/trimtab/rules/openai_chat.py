@@ -46,6 +46,7 @@ from trimtab.rules.content import (
     open_arguments,
     take_parts,
 )
+from trimtab.rules.names import blank_names, name_calls
 from trimtab.rules.pairing import answer_calls, rename_calls, take_out
 from trimtab.rules.pairing import scan as pairing
 
@@ -62,6 +63,13 @@ TABLE = Table(
             "but got an empty array instead.",
             "danny-avila/LibreChat issue #10408; CopilotKit/CopilotKit issue #529",
             begin_with_user,
+        ),
+        Rule(
+            "blank_tool_name",
+            "Invalid 'messages[69].tool_calls[0].function.name': empty string. Expected a string "
+            "with minimum length 1, but got an empty string instead.",
+            "continuedev/continue issues #11645, #9784 and #5091",
+            name_calls,
         ),
         Rule(
             "arguments_not_string",
@@ -263,6 +271,7 @@ TABLE = Table(
         scan_reasoning,
         scan_contents,
         scan_order,
+        blank_names,
         flaws(
             {
                 "null": "null_content",
