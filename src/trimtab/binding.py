@@ -41,7 +41,7 @@ def _positions(work: Work, plan: Planner) -> list[tuple[int, int]]:
     for run in board.runs:
         if run.edit is None:
             groups = board.groups(run)
-            host = note_host(work.transcript, groups)
+            host = note_host(work.transcript, groups, board.dropped)
             spots.append((groups[0].first, -1) if host is None else (host, 10**9))
     depth = len(work.transcript.base)
     for path in work.new_mends:

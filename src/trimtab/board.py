@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from trimtab.edits import EMPTIED, groups_of, handle, joins_next, note_host
+from trimtab.edits import EMPTIED, group_index, groups_of, handle, joins_next, note_host
 from trimtab.model import Edit, Group, Path, Place, Transcript
 from trimtab.strategies import Offer
 from trimtab.strategies.base import json_bytes, utf8_bytes
@@ -40,6 +40,8 @@ class Run:
     last: int
     tools: Tally[str]
     marked: bool
+    lines: str = ""
+    """What of these steps still stands, one under the other; "" where only a note does."""
     note: str = ""
     tokens: int = 0
     edit: Edit | None = None
@@ -186,16 +188,17 @@ class Board:
         """The groups of a run."""
         return self.transcript.groups[run.first : run.last + 1]
 
-    def drop_saving(self, first: int, last: int) -> int:
+    def drop_saving(self, first: int, last: int, lines: str = "") -> int:
         """Tokens that dropping groups[first:last + 1] would save, the note paid."""
-        run, touching = self._joined(first, last)
+        run, touching = self._joined(first, last, lines)
         groups = self.transcript.groups[first : last + 1]
         saved = sum(self.group_cost(group) for group in groups)
         return saved + sum(old.tokens for old in touching) - run.tokens
 
-    def drop(self, first: int, last: int) -> None:
-        """Drop neighbouring groups; they join the dropped runs that touch them."""
-        run, touching = self._joined(first, last)
+    def drop(self, first: int, last: int, lines: str = "") -> None:
+        """Drop neighbouring groups; without ``lines`` they join the dropped runs that touch them
+        and have none either."""
+        run, touching = self._joined(first, last, lines)
         for group in self.transcript.groups[first : last + 1]:
             self.tokens -= self.group_cost(group)
             if self._item_bytes is not None:
@@ -207,6 +210,20 @@ class Board:
             del self._first[old.first], self._last[old.last]
         self._add(run, range(first, last + 1))
 
+    def lift(self, run: Run) -> None:
+        """Take a drop back: its groups stand again as they are shown."""
+        del self._first[run.first], self._last[run.last]
+        self.tokens -= run.tokens
+        self.bytes_saved += json_bytes(run.note)
+        for index in range(run.first, run.last + 1):
+            group = self.transcript.groups[index]
+            self.dropped.discard(index)
+            self._gone.difference_update((p.message, p.index) for p in group.places)
+            self.tokens += self.group_cost(group)
+            if self._item_bytes is not None:
+                self.bytes_saved -= sum(self._item_bytes(item) + 1 for item in group.items)
+                self.bytes_saved += sum(self._spared(p, self.text(p)) for p in group.places)
+
     def _add(self, run: Run, fresh: Iterable[int]) -> None:
         self._first[run.first] = self._last[run.last] = run
         self.tokens += run.tokens
@@ -216,8 +233,12 @@ class Board:
             places = self.transcript.groups[index].places
             self._gone.update((place.message, place.index) for place in places)
 
-    def _joined(self, first: int, last: int) -> tuple[Run, list[Run]]:
-        """The run these groups make with the dropped runs right before and after them."""
+    def _joined(self, first: int, last: int, lines: str = "") -> tuple[Run, list[Run]]:
+        """The run these groups make with the dropped runs right before and after them.
+
+        A run with lines stays by itself, so that older ones need not be sent anew, save where
+        two notes may not stand beside each other.
+        """
         groups = self.transcript.groups
         messages = [
             self.transcript.messages[number]
@@ -227,14 +248,14 @@ class Board:
         parts = [part for message in messages for part in (*message.parts, *message.marks)]
         marked = any(part.marked for part in parts) or any(m.inner_marks for m in messages)
         tools = Tally(_shown_name(part.tool) for part in parts if part.kind == "call")
-        run, touching = Run(first, last, tools, marked), list[Run]()
+        run, touching = Run(first, last, tools, marked, lines), list[Run]()
         before, after = self._last.get(first - 1), self._first.get(last + 1)
-        if before is not None and self.transcript.adjoin(groups[first - 1], groups[first]):
+        if before is not None and self._joins(before, run, groups[first - 1], groups[first]):
             touching.append(before)
-            run.first = before.first
-        if after is not None and self.transcript.adjoin(groups[last], groups[last + 1]):
+            run.first, run.lines = before.first, _both(before.lines, run.lines)
+        if after is not None and self._joins(after, run, groups[last], groups[last + 1]):
             touching.append(after)
-            run.last = after.last
+            run.last, run.lines = after.last, _both(run.lines, after.lines)
         for old in touching:
             run.tools = run.tools + old.tools
             run.marked = run.marked or old.marked
@@ -242,14 +263,23 @@ class Board:
         run.tokens = self._note_cost(run)
         return run, touching
 
+    def _joins(self, old: Run, new: Run, left: Group, right: Group) -> bool:
+        if not self.transcript.adjoin(left, right):
+            return False
+        if not old.lines and not new.lines:
+            return True
+        host = note_host(self.transcript, self.groups(new), self.dropped)
+        return self.transcript.facts.alternates and host is None
+
     def _note(self, run: Run) -> str:
-        """``[14 earlier steps left out to fit: Read ×9, Bash ×4]``; at most 64 tokens."""
+        """``[14 earlier steps left out to fit: Read ×9, Bash ×4]``; at most 64 tokens; or the
+        lines that are left of them under a line that says so."""
         own = run_handle(self.transcript, self.groups(run)) if self.recall else ""
-        return note(run.last - run.first + 1, run.tools, own)
+        return note(run.last - run.first + 1, run.tools, own, run.lines)
 
     def _note_cost(self, run: Run) -> int:
         count, groups = self.usage.counter, self.transcript.groups
-        host = note_host(self.transcript, (groups[run.first], groups[run.last]))
+        host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.dropped)
         if host is None:
             return count(run.note) + count.scaled(MESSAGE_TOKENS)
         message = self.transcript.messages[host]
@@ -270,19 +300,27 @@ class Board:
                 self.show(place, offer, self.price(place, offer), edit)
             elif edit.op == "insert":
                 self.insert(edit)
-        for edit in edits:
-            if edit.op == "drop":
-                self._load_drop(edit)
+        drops = [(edit, groups_of(self.transcript, edit) or []) for edit in edits if edit.op == "drop"]
+        spans = [self._span(groups) for _, groups in drops]
+        self.dropped.update(index for first, last in spans for index in range(first, last + 1))
+        for (edit, _), (first, last) in zip(drops, spans, strict=True):
+            self._load_drop(edit, first, last)
 
-    def _load_drop(self, edit: Edit) -> None:
-        groups = groups_of(self.transcript, edit) or []
-        first = self.transcript.groups.index(groups[0])
-        last = first + len(groups) - 1
+    def _span(self, groups: Sequence[Group]) -> tuple[int, int]:
+        first = group_index(self.transcript, groups[0])
+        return first, first + len(groups) - 1
+
+    def _load_drop(self, edit: Edit, first: int, last: int) -> None:
         run, _ = self._joined(first, last)
         run.first, run.last, run.note, run.edit = first, last, edit.text, edit
-        self.tokens -= sum(self.group_cost(group) for group in groups)
+        run.lines = edit.text.partition("\n")[2]
+        self.tokens -= sum(self.group_cost(g) for g in self.transcript.groups[first : last + 1])
         run.tokens = self._note_cost(run)
         self._add(run, range(first, last + 1))
+
+
+def _both(first: str, second: str) -> str:
+    return f"{first}\n{second}" if first and second else first or second
 
 
 def normal(place: Place, text: str) -> str:
@@ -296,10 +334,11 @@ def _shown_name(name: str) -> str:
     return name if name.isascii() and len(name) <= 24 else "other"
 
 
-def note(steps: int, tools: Tally[str], handle: str = "") -> str:
+def note(steps: int, tools: Tally[str], handle: str = "", lines: str = "") -> str:
     """``[14 earlier steps left out to fit: Read ×9, Bash ×4, others ×1]``; at most 64 tokens.
 
-    ``handle``: of what was left out, where the model can recall it.
+    ``handle``: of what was left out, where the model can recall it.  ``lines``: what still stands
+    of these steps, under the note.
     """
     named = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{name} ×{count}" for name, count in named[:3]]
@@ -308,14 +347,19 @@ def note(steps: int, tools: Tally[str], handle: str = "") -> str:
         shown.append(f"others ×{rest}")
     fetch = f'; recall("{handle}") has them' if handle else ""
     what = "1 earlier step" if steps == 1 else f"{steps:,} earlier steps"
+    if lines:
+        return f"[{what}, of which these lines are left{fetch}]\n{lines}"
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
 
 
 _NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
+_LINES = re.compile(r"(?:\n\n|\A)\[[\d,]+ earlier steps?, of which these lines are left[^\n]*\]\n")
 
 
 def without_notes(text: str) -> str:
     """What was said before notes were put behind it; "" where the text is nothing else."""
+    if found := _LINES.search(text) if "of which these lines are left" in text else None:
+        text = text[: found.start()]
     return _NOTES.sub("", text) if text.endswith("]") else text
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -46,11 +47,9 @@ def operations(transcript: Transcript, tree: Any, edits: Iterable[Edit]) -> list
             done.append(_replace(transcript, tree, edit))
         elif edit.op == "remove":
             done.append(_remove(transcript, edit, emptied))
-        elif edit.op == "drop":
-            done.append(_drop(transcript, tree, edit, texts))
         elif edit.op == "insert":
             done.append(_insert(transcript, edit))
-    return done
+    return done + _drops(transcript, tree, [e for e in edits if e.op == "drop"], texts)
 
 
 _ORDER = {"replace": 0, "remove": 1, "insert": 2, "drop": 3}
@@ -139,11 +138,41 @@ def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
     return all(transcript.adjoin(before, after) for before, after in pairwise(groups))
 
 
-def _drop(transcript: Transcript, tree: Any, edit: Edit, texts: Mapping[str, str]) -> Applied:
-    groups = groups_of(transcript, edit) or []
+def gone_groups(transcript: Transcript, edits: Iterable[Edit]) -> set[int]:
+    """The numbers of all groups that these edits drop."""
+    gone: set[int] = set()
+    for edit in edits:
+        if edit.op == "drop" and (groups := groups_of(transcript, edit)):
+            first = group_index(transcript, groups[0])
+            gone.update(range(first, first + len(groups)))
+    return gone
+
+
+def group_index(transcript: Transcript, group: Group) -> int:
+    """The number of a group."""
+    return bisect_left(transcript.groups, group.first, key=lambda g: g.first)
+
+
+def _drops(
+    transcript: Transcript, tree: Any, edits: Sequence[Edit], texts: Mapping[str, str]
+) -> list[Applied]:
+    """All dropped runs, oldest first, so that notes in one message stand in their order."""
+    runs = [(edit, groups_of(transcript, edit) or []) for edit in edits]
+    runs.sort(key=lambda run: run[1][0].first if run[1] else -1)
+    gone = gone_groups(transcript, edits)
+    before: dict[int, str] = {}
+    """Message that takes notes as one string → the notes written into it so far."""
+    return [_drop(transcript, tree, run, gone, texts, before) for run in runs]
+
+
+def _drop(
+    transcript: Transcript, tree: Any, run: tuple[Edit, Sequence[Group]], gone: Collection[int],
+    texts: Mapping[str, str], before: dict[int, str],
+) -> Applied:  # fmt: skip
+    edit, groups = run
     items = [item for group in groups for item in group.items]
     mark = _last_mark(transcript, tree, items)
-    host = note_host(transcript, groups)
+    host = note_host(transcript, groups, gone)
     if host is None:
         role = _stand_in(transcript, groups)
         message = transcript.format.text_message(role, edit.text, marked=mark)
@@ -152,7 +181,9 @@ def _drop(transcript: Transcript, tree: Any, edit: Edit, texts: Mapping[str, str
         return Applied(edit, (items[0], *rest), tuple(ops))
     items += _referring(transcript, groups)
     ops = [Delete(path) for path in items]
-    where, more = _append(transcript, tree, host, edit.text, mark, texts)
+    note = before[host] = f"{before[host]}\n\n{edit.text}" if host in before else edit.text
+    listed = transcript.messages[host].listed
+    where, more = _append(transcript, tree, host, edit.text if listed else note, mark, texts)
     return Applied(edit, (*items, where), (*ops, *more))
 
 
@@ -170,18 +201,23 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def note_host(transcript: Transcript, groups: Sequence[Group]) -> int | None:
+def note_host(
+    transcript: Transcript, groups: Sequence[Group], gone: Collection[int] = ()
+) -> int | None:
     """The user message that takes the note of a dropped run, or None: then the run's first
     message becomes the note (so that two user messages never meet), as it does where only
-    results stand before it and a message with results holds no text."""
-    before = _user_before(transcript, groups)
+    results stand before it and a message with results holds no text.  ``gone``: numbers of
+    dropped groups, which a note passes over on its way."""
+    before = _user_before(transcript, groups, gone)
     alone = getattr(transcript.format, "results_alone", False)
     return None if before is None or (alone and transcript.messages[before].results) else before
 
 
-def _user_before(transcript: Transcript, groups: Sequence[Group]) -> int | None:
+def _user_before(
+    transcript: Transcript, groups: Sequence[Group], gone: Collection[int]
+) -> int | None:
     """The user message before a run that a model's message follows, or None."""
-    before, after = groups[0].first - 1, groups[-1].last + 1
+    before, after = _first_of(transcript, groups[0], gone) - 1, groups[-1].last + 1
     messages = transcript.messages
     while transcript.facts.alternates and before >= 0 and messages[before].role == "system":
         before -= 1  # a message of the model's would meet the next one
@@ -190,6 +226,16 @@ def _user_before(transcript: Transcript, groups: Sequence[Group]) -> int | None:
     if _mixed(transcript, groups[-1]) or messages[after].role != "assistant":
         return None
     return before
+
+
+def _first_of(transcript: Transcript, group: Group, gone: Collection[int]) -> int:
+    """The first message of the dropped groups that end with this one."""
+    groups, index = transcript.groups, group_index(transcript, group) if gone else 0
+    while index and index - 1 in gone and transcript.adjoin(groups[index - 1], groups[index]):
+        if _mixed(transcript, groups[index - 1]):
+            break
+        index -= 1
+    return groups[index].first if gone else group.first
 
 
 def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:

@@ -5,11 +5,11 @@ Knows how an outcome is told.  Does not decide anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from trimtab import fitting
-from trimtab.edits import Applied, groups_of, note_host
+from trimtab.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.errors import UnknownHandle
 from trimtab.floor import floor
 from trimtab.model import Edit
@@ -63,6 +63,7 @@ def report_of(outcome: Outcome) -> Report:
     if outcome.step not in ("", "planned"):
         warnings.append(f"fell back to: {outcome.step}")
     fresh = {edit.handle for edit in outcome.new}
+    gone = gone_groups(work.transcript, (applied.edit for applied in outcome.applied))
     return Report(
         reason=_reason(outcome),
         format=work.transcript.format.name,
@@ -73,7 +74,7 @@ def report_of(outcome: Outcome) -> Report:
         tokens_after=outcome.tokens_after,
         limits=work.force.as_dict(outcome.target),
         edits=tuple(
-            _edit(work, applied, applied.edit.handle in fresh) for applied in outcome.applied
+            _edit(work, applied, applied.edit.handle in fresh, gone) for applied in outcome.applied
         ),
         repairs=_repairs(work),
         warnings=tuple(warnings),
@@ -119,7 +120,7 @@ def _reason(outcome: Outcome) -> str:
     return f"{cause}: reduced to {after:,}{hint}"
 
 
-def _edit(work: Work, applied: Applied, new: bool) -> ReportEdit:
+def _edit(work: Work, applied: Applied, new: bool, gone: Collection[int]) -> ReportEdit:
     edit, transcript = applied.edit, work.transcript
     places = work.places(edit)
     found = tuple(work.before_repair(path) for path in applied.paths)
@@ -129,7 +130,7 @@ def _edit(work: Work, applied: Applied, new: bool) -> ReportEdit:
         before = 0
     elif edit.op == "drop":
         before += _frames(work, edit)
-        whole = note_host(transcript, groups_of(transcript, edit) or ()) is None
+        whole = note_host(transcript, groups_of(transcript, edit) or (), gone) is None
         after += work.usage.counter.scaled(MESSAGE_TOKENS) if whole else 0
     elif edit.op == "replace" and places[0].block.label:
         after += work.usage.counter(places[0].block.label)

@@ -16,9 +16,10 @@ from trimtab import formats, paths
 from trimtab.binding import unbind, with_option
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
 from trimtab.floor import cannot_fit, smallest_or_refuse
+from trimtab.fold import make_room
 from trimtab.hard_limits import meet_images, meet_result_chars
 from trimtab.model import Edit
-from trimtab.plan import Planner, choose
+from trimtab.plan import Planner
 from trimtab.work import Outcome, Work
 
 
@@ -86,7 +87,7 @@ def _act(work: Work, plan: Planner) -> bool:
     meet_images(plan)
     meet_result_chars(plan)
     if plan.board.tokens > plan.bounds.trigger or plan.over():
-        choose(plan)
+        make_room(plan)
     acted = (plan.board.tokens, len(plan.board.shown)) != before
     if acted or work.new_mends:
         unbind(work, plan)

@@ -8,9 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.formats import Memo
+from trimtab.lines import Lines, lines_of
+from trimtab.model import Block
 from trimtab.source import Source
 from trimtab.tokens import counter_for
 from trimtab.usage import Usage
+
+
+KNOWN_BLOCKS = 20_000
+"""Blocks whose lines are remembered at once."""
 
 
 class Known:
@@ -18,6 +24,7 @@ class Known:
 
     def __init__(self) -> None:
         self.arrived, self.sent = Memo(), Memo()
+        self._lines: dict[Block, Lines] = {}
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
@@ -29,6 +36,15 @@ class Known:
             self._usage = Usage(counter_for(counter, model=model, format=format))
             self._asked = asked
         return self._usage
+
+    def lines(self, block: Block) -> Lines:
+        """The lines of a block, read once for as long as the block stays."""
+        found = self._lines.get(block)
+        if found is None:
+            if len(self._lines) >= KNOWN_BLOCKS:
+                self._lines.clear()
+            found = self._lines[block] = lines_of(block)
+        return found
 
     def source(self, request: Any) -> Source:
         """The parsed request; text that came before is not parsed again."""

@@ -24,10 +24,8 @@ from trimtab.strategies import levels as levels_of
 from trimtab.usage import Usage
 from trimtab.value import value
 
-FIXED_SHARE = 0.2
-"""Share of the room that the fixed cost of call/result pairs may take before groups are dropped."""
-PAIR_TOKENS = 68
-"""What a call and its result cost at the least: frames, ids, a name, a marker."""
+FOLD_LOSS = 0.5
+"""Loss of a step of which the best lines stay."""
 LEAST_GAIN = 16
 """Tokens an edit must save: less is not worth a changed block."""
 FILL_TOKENS = 128
@@ -90,9 +88,10 @@ class Planner:
         self._moves.append((place, self.board.shown.get((place.message, place.index))))
         cost = self.board.price(place, offer) if tokens is None else tokens
         self.board.show(place, offer, cost)
-        self._used(offer.kind)
+        self.used(offer.kind)
 
-    def _used(self, kind: str) -> None:
+    def used(self, kind: str) -> None:
+        """Note that this kind of reduction was tried."""
         if kind not in self.tried:
             self.tried.append(kind)
 
@@ -198,22 +197,9 @@ class Planner:
 
     # --- rungs ---
 
-    def fold(self) -> None:
-        """Drop the oldest groups while what pairs cost at the least takes too much room."""
-        groups, raw = self.transcript.groups, self.scope.raw_from
-        pair = self.usage.counter.scaled(PAIR_TOKENS) / 2
-        ours = [i for i, g in enumerate(groups) if g.has_calls and i not in self.board.dropped]
-        fixed = sum(pair * len(groups[i].places) for i in ours)
-        for index in ours:
-            if fixed <= self.scope.room * FIXED_SHARE or groups[index].last >= raw:
-                break
-            if self.scope.droppable(index):
-                self._drop(index, index)
-                fixed -= pair * len(groups[index].places)
-
     def _drop(self, first: int, last: int) -> None:
         self.board.drop(first, last)
-        self._used("drop")
+        self.used("drop")
 
     def drop_until(self, enough: Callable[[], bool], end: int, *, spared: bool) -> None:
         """Drop groups, oldest first, where that saves anything."""
@@ -230,11 +216,20 @@ class Planner:
             if whole and not enough() and board.drop_saving(rest[0], rest[-1]) > 0:
                 self._drop(rest[0], rest[-1])
 
+    def bare_notes(self, enough: Callable[[], bool]) -> None:
+        """Take the lines from the notes of dropped runs, oldest first."""
+        for run in [run for run in self.board.runs if run.lines]:
+            if enough():
+                return
+            self.board.lift(run)
+            self._drop(run.first, run.last)
+
     def must(self, enough: Callable[[], bool]) -> None:
         """Dearer rungs in turn, until it is enough."""
         end, raw, scope = len(self.transcript.messages), self.scope.raw_from, self.scope
         self.reduce(scope.reducible(0, raw, prose=False, spared=False), enough)
         self.drop_until(enough, raw, spared=False)
+        self.bare_notes(enough)
         self.reduce(scope.reducible(0, end, prose=False, spared=False), enough)
         self.reduce(scope.reducible(0, end, prose=True, spared=True), enough)
         self.drop_until(enough, end, spared=True)
@@ -307,9 +302,10 @@ class Planner:
             if run.edit is None:
                 groups = self.board.groups(run)
                 targets = drop_targets(self.transcript, groups)
-                why = f"{len(groups)} of the oldest steps of this turn, to make room"
+                kind, loss = ("fold", FOLD_LOSS) if run.lines else ("drop", 1.0)
+                why = f"{len(groups)} of the oldest steps, to make room"
                 own = run_handle(self.transcript, groups)
-                edit = Edit("drop", targets, run.note, "drop", why, 1.0, seen, own)
+                edit = Edit("drop", targets, run.note, kind, why, loss, seen, own)
                 found.append(((groups[0].first, -1), edit))
         return tuple(edit for _, edit in sorted(found, key=lambda pair: pair[0]))
 
@@ -331,27 +327,11 @@ def witness(transcript: Transcript) -> str:
     return ""
 
 
-def choose(planner: Planner) -> None:
-    """Down to the target where that can be had cheaply, under the limits in any case."""
-    bounds, board, scope = planner.bounds, planner.board, planner.scope
-    goal = min(scope.target(bounds.target), bounds.trigger)
-    if planner.choice.want and board.tokens > bounds.trigger:
-        planner.fold()
-        places = scope.reducible(0, scope.raw_from, prose=False, spared=False)
-        planner.reduce(places, lambda: board.tokens <= goal, SMALL)
-        if not planner.over():
-            planner.fill(goal)
-            planner.give_back(goal)
-            return
-    if planner.over():
-        planner.must(lambda: not planner.over())
-        planner.give_back(goal)
-
-
 def choose_smallest(planner: Planner) -> None:
     """Everything that may be reduced, reduced as far as it goes."""
     end, scope = len(planner.transcript.messages), planner.scope
     planner.reduce(scope.reducible(0, end, prose=True, spared=True), lambda: False)
     planner.drop_until(lambda: False, end, spared=True)
+    planner.bare_notes(lambda: False)
     for place in scope.user_texts:
         planner.cut_user(place, USER_TOKENS)

@@ -11,11 +11,12 @@ from functools import cached_property
 
 from trimtab import rules
 from trimtab.board import without_notes
-from trimtab.model import Place, Transcript
+from trimtab.lines import Lines, lines_of
+from trimtab.model import Block, Place, Transcript
 from trimtab.strategies import Config, Strategy
 from trimtab.usage import Usage
 
-RAW_SHARE = 0.2
+RAW_SHARE = 0.12
 """Share of the room, newest first, that a batch leaves as it is."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
@@ -34,6 +35,7 @@ class Choice:
     open_tail: bool = False
     drops: bool = True
     want: bool = True
+    lines: Callable[[Block], Lines] = lines_of
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
     """What strategies may know of one block's surroundings."""

@@ -153,6 +153,7 @@ class Work:
             open_tail=settings.open_tail,
             drops=drops,
             want=want,
+            lines=self.known.lines,
         )
         if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
             return Planner(transcript, self.usage, choice, bounds, self.active)

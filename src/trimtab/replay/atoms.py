@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from trimtab.names import TOKEN, names_in
+
 LINE_CHARS, LINE_WORDS = 15, 3
 """A line counts from so many characters and words on."""
 NEAR_CHARS = 50
@@ -26,11 +28,6 @@ GROUND_WORDS = 2
 _ESCAPED = re.compile(r'\\+(?:(?P<line>[nr])|["t/]|u[0-9a-fA-F]{4})')
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _NUMBERED = re.compile(r"^[ \t]*\d+(?:→|\t)", re.MULTILINE)
-_TOKEN = re.compile(r"[#\w][\w./@~+-]*\w|\w")
-_SPLIT_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\w_\w")
-_QUANTITY = re.compile(r"\d+(?:\.\d+)?[a-zA-Z%]{1,3}")
-_DOTTED = re.compile(r"[\w@~+-]{2,}(?:\.[\w@~+-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}")
-_VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 
 
 class Span(NamedTuple):
@@ -79,74 +76,16 @@ def _leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-_known: dict[str, tuple[tuple[str, int], ...]] = {}
-"""Token → its identifiers and their offsets; a memo of a pure function."""
-_KNOWN_TOKENS = 400_000
-
-
 def spans(text: str) -> Iterator[Span]:
     """Every identifier of a text that ``plain_text`` has been over, in order.
 
     >>> [span.atom for span in spans("see src/app/main.go:12 and fooBar(self.max_len)")]
     ['src/app/main.go', 'fooBar', 'max_len']
     """
-    known = _known
-    for match in _TOKEN.finditer(text):
-        token = match[0]
-        found = known.get(token)
-        if found is None:
-            if len(known) >= _KNOWN_TOKENS:
-                known.clear()
-            found = known[token] = tuple(_atoms(token))
-        for atom, offset in found:
+    for match in TOKEN.finditer(text):
+        for atom, offset in names_in(match[0]):
             start = match.start() + offset
             yield Span(atom, start, start + len(atom))
-
-
-def _atoms(token: str) -> Iterator[tuple[str, int]]:
-    if len(token) < 4:
-        return
-    if "/" in token:
-        if _is_path(token):
-            yield token, 0
-        return
-    if _VERSION.fullmatch(token):
-        yield token, 0
-        return
-    offset = 0
-    parts = token.split(".")
-    named = [part for part in parts if _is_name(part)]
-    if named and len(parts) > 1 and not (len(parts) == 2 and _DOTTED.fullmatch(token)):
-        for part in parts:  # self.max_len: the names in it
-            if _is_name(part):
-                yield part, offset
-            offset += len(part) + 1
-    elif named or _DOTTED.fullmatch(token):
-        yield token, 0
-
-
-def _is_path(token: str) -> bool:
-    """``src/app``, ``a/b/c``, ``x/y.go``; not ``and/or``, ``1/2``."""
-    parts = [part for part in token.split("/") if part]
-    if len(parts) < 2 or not any(char.isalpha() for char in token):
-        return False
-    return len(parts) > 2 or any("." in part or _is_name(part) for part in parts)
-
-
-def _is_name(part: str) -> bool:
-    """Compound names, long numbers, letters mixed with digits, ``#123``."""
-    if len(part) < 4:
-        return False
-    if part[0] == "#":
-        return part[1:].isalnum() and any(char.isdigit() for char in part)
-    if part.isdigit():
-        return len(part) >= 5
-    if _SPLIT_NAME.search(part):
-        return True
-    digits = any(char.isdigit() for char in part)
-    if digits and any(char.isalpha() for char in part):
-        return not _QUANTITY.fullmatch(part)
-    return part.count("-") >= 2 and not part.startswith("-")
 
 
 def lines(text: str) -> Iterator[str]:
@@ -174,7 +113,7 @@ def around(text: str, span: Span) -> Context:
 def _words(text: str, span: Span, low: int, high: int) -> Context:
     """Words that stand whole between ``low`` and ``high``, beside the identifier itself."""
     plain, every = set(), set()
-    for match in _TOKEN.finditer(text, low, high):
+    for match in TOKEN.finditer(text, low, high):
         start, end = match.span()
         if start < span.end and end > span.start:
             continue
@@ -186,14 +125,14 @@ def _words(text: str, span: Span, low: int, high: int) -> Context:
         if len(token) < 2 or not any(char.isalpha() for char in token):
             continue
         every.add(token)
-        if not any(True for _ in _atoms(token)):
+        if not names_in(token):
             plain.add(token)
     return Context(frozenset(plain), frozenset(every))
 
 
 def _joins(left: str, right: str) -> bool:
     """Whether two neighbouring characters belong to one token."""
-    return bool(_TOKEN.fullmatch(left + "x") and _TOKEN.fullmatch("x" + right + "x"))
+    return bool(TOKEN.fullmatch(left + "x") and TOKEN.fullmatch("x" + right + "x"))
 
 
 def grounds(original: Context, shown: Context) -> bool:

@@ -1,0 +1,157 @@
+"""The oldest steps folded into notes: their best lines, word for word, under one-line headers.
+
+Knows which groups may go and what a batch may take.  Does not know how lines are weighed
+(cover.py) nor where a note is written (edits.py).  Notes of earlier batches stay as they are, so
+that the prompt cache keeps hitting, as long as there is room for a fair part of what is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from trimtab.board import Board, Run
+from trimtab.cover import Choice, Source, weigh, written
+from trimtab.model import Block, Group, Place
+from trimtab.plan import Planner
+
+FAIR_SHARE = 0.3
+"""Of what is folded so much must have room, or all notes are chosen anew (measured)."""
+SMALL = 128
+"""Blocks up to this many tokens are left alone as long as only the target asks for them."""
+FRAME_TOKENS = 30
+"""What a note takes beside its lines."""
+
+
+def make_room(planner: Planner) -> None:
+    """Down to the target where that can be had cheaply, under the limits in any case."""
+    bounds, board, scope = planner.bounds, planner.board, planner.scope
+    goal = min(scope.target(bounds.target), bounds.trigger)
+    if planner.choice.want and board.tokens > bounds.trigger:
+        fold(planner, goal)
+        places = scope.reducible(0, scope.raw_from, prose=False, spared=False)
+        planner.reduce(places, lambda: board.tokens <= goal, SMALL)
+        if not planner.over():
+            planner.fill(goal)
+            planner.give_back(goal)
+            return
+    if planner.over():
+        planner.must(lambda: not planner.over())
+        planner.give_back(goal)
+
+
+def fold(planner: Planner, goal: int) -> None:
+    """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
+    board = planner.board
+    fresh = _foldable(planner)
+    if not fresh:
+        return
+    size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
+    room = goal - (board.tokens - size) - FRAME_TOKENS
+    notes = [run for run in board.runs if run.lines]
+    if notes and room < FAIR_SHARE * size:
+        for run in notes:
+            board.lift(run)
+        fresh = _foldable(planner)
+        size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
+        room = goal - (board.tokens - size) - FRAME_TOKENS
+    runs = list(_runs(planner, fresh))
+    sources = [_sources(planner, [planner.transcript.groups[i] for i in run]) for run in runs]
+    every = [source for own in sources for source in own]
+    Choice(every, _weights(planner), _standing(planner, fresh)).take(room)
+    for run, own in zip(runs, sources, strict=True):
+        lines = "\n".join(written(own))
+        if board.drop_saving(run[0], run[-1], lines) > 0:
+            board.drop(run[0], run[-1], lines)
+            planner.used("fold")
+
+
+def _foldable(planner: Planner) -> list[int]:
+    board, scope = planner.board, planner.scope
+    return [
+        index
+        for index, group in enumerate(planner.transcript.groups)
+        if index not in board.dropped
+        and group.last < scope.raw_from
+        and scope.droppable(index, spared=False)
+    ]
+
+
+def _runs(planner: Planner, fresh: Sequence[int]) -> Iterator[list[int]]:
+    """The groups as runs of neighbours."""
+    groups = planner.transcript.groups
+    run = fresh[:1]
+    for before, after in pairwise(fresh):
+        if after != before + 1 or not planner.transcript.adjoin(groups[before], groups[after]):
+            yield list(run)
+            run = []
+        run = [*run, after]
+    if run:
+        yield list(run)
+
+
+def _sources(planner: Planner, groups: Sequence[Group]) -> list[Source]:
+    """The blocks of these groups as the model reads them: each result behind its call."""
+    found = []
+    for group in groups:
+        results: dict[str, list[Place]] = {}
+        for place in group.places:
+            if place.block.kind == "result":
+                results.setdefault(place.block.call_id or "", []).append(place)
+        headers: dict[str, str] = {}
+        for place in group.places:
+            block = place.block
+            if block.kind == "text":
+                found.append(_source(planner, place, ""))
+            elif block.kind == "call":
+                header = headers[block.call_id or ""] = planner.choice.lines(block).header
+                found.append(_source(planner, place, header))
+                for result in results.pop(block.call_id or "", ()):
+                    found.append(_source(planner, result, header))
+        for rest in results.values():
+            found += [_source(planner, place, "") for place in rest]
+    return found
+
+
+def _source(planner: Planner, place: Place, header: str) -> Source:
+    block = place.block
+    tokens = planner.usage.block(planner.transcript, place)
+    rate = tokens / max(len(block.text), 1)
+    return Source(block.kind, planner.choice.lines(block), min(max(rate, 0.15), 1.5), header)
+
+
+def _weights(planner: Planner) -> Callable[[str], float]:
+    read, messages = planner.choice.lines, planner.transcript.messages
+    return weigh(
+        (message.role == "assistant", read(block))
+        for message in messages
+        for block in message.blocks
+        if _counts(block)
+    )
+
+
+def _counts(block: Block) -> bool:
+    return block.kind in ("text", "call", "result") and bool(block.text)
+
+
+def _standing(planner: Planner, fresh: Sequence[int]) -> set[str]:
+    """Identifiers that stand among words in what is sent anyway."""
+    read, transcript, board = planner.choice.lines, planner.transcript, planner.board
+    gone = {
+        number
+        for index in (*fresh, *board.dropped)
+        for number in range(transcript.groups[index].first, transcript.groups[index].last + 1)
+    }
+    found: set[str] = set()
+    for place in transcript.places():
+        if place.message not in gone and (_counts(place.block) or place.block.kind == "system"):
+            found |= read(place.block).grounded
+    for run in board.runs:
+        if run.lines:
+            found |= read(_note_block(board, run)).grounded
+    return found
+
+
+def _note_block(board: Board, run: Run) -> Block:
+    return Block("text", (), (), run.lines)
+
