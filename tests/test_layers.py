@@ -22,10 +22,11 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
     {"errors", "model"},
-    {"jsontext", "paths", "protect"},
+    {"jsontext", "paths", "protect", "names"},
     {"formats", "rules", "tokens", "usage", "source"},
     {"strategies"},
-    {"value", "edits", "scope", "board", "plan", "hard_limits", "journal", "known", "report"},
+    {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
+    {"hard_limits", "journal", "known", "report"},
     {"asked"},
     {"settings", "convert"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
@@ -119,7 +120,7 @@ PROVIDERS = re.compile(
     re.IGNORECASE,
 )
 NEUTRAL = {"model", "paths", "value", "scope", "plan", "board", "edits", "journal", "fitting"}
-NEUTRAL |= {"work", "floor", "binding", "hard_limits", "usage", "source", "known", "strategies"}
+NEUTRAL |= {"fold", "cover", "lines", "names", "work", "floor", "binding", "hard_limits", "usage", "source", "known", "strategies"}
 NEUTRAL |= {"asked"}
 
 

@@ -214,7 +214,9 @@ def test_reasoning_of_deepseek_and_of_items_that_must_keep_their_id_stays() -> N
         items = [user(), thought(encrypted_content="gAAA" * 900), made, *answer, user("next")]
         items += [call("z"), output("z", "word " * 3_000)]
         body = {"model": model, "input": items}
-        fitted = trimtab.fit(body, window=judge.tokens(body) - 2_000, counter="o200k")
+        window = judge.tokens(body) - 2_000
+        kept = [lambda block: block.call_id == "a"]  # its step is not dropped as a whole
+        fitted = trimtab.fit(body, window=window, counter="o200k", pins=kept)
         assert items[1] in fitted.request["input"]
 
 
@@ -259,10 +261,10 @@ def test_unknown_and_server_made_items_are_never_touched() -> None:
 def test_a_picture_in_an_output_becomes_a_text_and_a_screenshot_stays() -> None:
     picture = {"type": "input_image", "image_url": "data:image/png;base64," + "A" * 9_000}
     shot = {"type": "computer_call_output", "call_id": "c1", "output": SCREEN}
-    items = [user(), COMPUTER, shot, call("p"), output("p", [picture]), user()]
+    items = [user(), COMPUTER, call("p"), shot, output("p", [picture]), user()]
     fitted = trimtab.fit(items, window=2_000, counter="o200k")
     assert fitted.request[4]["output"][0]["type"] == "input_text"
-    assert fitted.request[2] is shot
+    assert fitted.request[3] is shot
 
 
 def test_tool_definitions_in_use_are_kept_and_unused_ones_may_go() -> None:

@@ -28,8 +28,13 @@ def make_room(planner: Planner) -> None:
     bounds, board, scope = planner.bounds, planner.board, planner.scope
     goal = min(scope.target(bounds.target), bounds.trigger)
     if planner.choice.want and board.tokens > bounds.trigger:
-        fold(planner, goal)
-        places = scope.reducible(0, scope.raw_from, prose=False, spared=False)
+        places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
+        planner.reduce(places, lambda: board.tokens <= goal, SMALL, lossless=True)
+        if board.tokens > goal:
+            try:
+                fold(planner, goal)
+            except Exception as error:  # an error of ours must never break a request (law 10)
+                planner.choice.failures.append(f"fold: {type(error).__name__}: {error}")
         planner.reduce(places, lambda: board.tokens <= goal, SMALL)
         if not planner.over():
             planner.fill(goal)

@@ -174,15 +174,24 @@ class Planner:
             lost, now = now_lost, tokens
 
     def reduce(
-        self, places: Iterable[Place], enough: Callable[[], bool], least: int = LEAST_GAIN
+        self,
+        places: Iterable[Place],
+        enough: Callable[[], bool],
+        least: int = LEAST_GAIN,
+        *,
+        lossless: bool = False,
     ) -> None:
-        """Take the cheapest step, again and again, until it is enough or nothing is left."""
+        """Take the cheapest step, again and again, until it is enough or nothing is left.
+
+        ``lossless``: only steps that lose nothing.
+        """
         heap: list[tuple[float, Key, Place, Offer, int, Steps]] = []
 
         def push(place: Place, steps: Steps) -> None:
             for price, offer, tokens in steps:
-                key = (place.message, place.index)
-                heapq.heappush(heap, (price, key, place, offer, tokens, steps))
+                if not (lossless and offer.loss):
+                    key = (place.message, place.index)
+                    heapq.heappush(heap, (price, key, place, offer, tokens, steps))
                 return
 
         if enough():
