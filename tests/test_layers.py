@@ -120,7 +120,20 @@ PROVIDERS = re.compile(
     re.IGNORECASE,
 )
 NEUTRAL = {"model", "paths", "value", "scope", "plan", "board", "edits", "journal", "fitting"}
-NEUTRAL |= {"fold", "cover", "lines", "names", "work", "floor", "binding", "hard_limits", "usage", "source", "known", "strategies"}
+NEUTRAL |= {
+    "fold",
+    "cover",
+    "lines",
+    "names",
+    "work",
+    "floor",
+    "binding",
+    "hard_limits",
+    "usage",
+    "source",
+    "known",
+    "strategies",
+}
 NEUTRAL |= {"asked"}
 
 

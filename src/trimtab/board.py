@@ -300,13 +300,13 @@ class Board:
                 self.show(place, offer, self.price(place, offer), edit)
             elif edit.op == "insert":
                 self.insert(edit)
-        drops = [(edit, groups_of(self.transcript, edit) or []) for edit in edits if edit.op == "drop"]
-        spans = [self._span(groups) for _, groups in drops]
-        self.dropped.update(index for first, last in spans for index in range(first, last + 1))
-        for (edit, _), (first, last) in zip(drops, spans, strict=True):
+        drops = [(edit, *self._span(edit)) for edit in edits if edit.op == "drop"]
+        self.dropped.update(index for _, first, last in drops for index in range(first, last + 1))
+        for edit, first, last in drops:
             self._load_drop(edit, first, last)
 
-    def _span(self, groups: Sequence[Group]) -> tuple[int, int]:
+    def _span(self, edit: Edit) -> tuple[int, int]:
+        groups = groups_of(self.transcript, edit) or []
         first = group_index(self.transcript, groups[0])
         return first, first + len(groups) - 1
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from trimtab.lines import Line, Lines
 
@@ -142,23 +143,25 @@ class Choice:
 
 
 def written(sources: Sequence[Source]) -> list[str]:
-    """The kept lines in order, each source under its header."""
+    """The kept lines in order, each call's under a header: its tool, and what it was asked where
+    none of that is among the lines."""
     rows: list[str] = []
-    header = ""
-    for source in sources:
-        if not source.kept:
-            continue
-        if source.header and source.header != header:
-            rows.append("# " + source.header)
-        header = source.header
-        before = -2
-        for index in sorted(source.kept):
-            line = source.lines.lines[index]
-            if line.joined and before == index - 1:
-                rows[-1] += line.text
-            else:
-                rows.append(line.text)
-            before = index
+    for header, own in groupby(sources, key=lambda source: source.header):
+        several = list(own)
+        if header and any(source.kept for source in several):
+            asked = any(source.kept for source in several if source.kind == "call")
+            rows.append("# " + (header.partition(" ")[0] if asked else header))
+        for source in several:
+            _write(source, rows)
     return rows
 
 
+def _write(source: Source, rows: list[str]) -> None:
+    before = -2
+    for index in sorted(source.kept):
+        line = source.lines.lines[index]
+        if line.joined and before == index - 1:
+            rows[-1] += line.text
+        else:
+            rows.append(line.text)
+        before = index

@@ -55,8 +55,8 @@ def fold(planner: Planner, goal: int) -> None:
     room = goal - (board.tokens - size) - FRAME_TOKENS
     notes = [run for run in board.runs if run.lines]
     if notes and room < FAIR_SHARE * size:
-        for run in notes:
-            board.lift(run)
+        for note in notes:
+            board.lift(note)
         fresh = _foldable(planner)
         size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
         room = goal - (board.tokens - size) - FRAME_TOKENS
@@ -159,4 +159,3 @@ def _standing(planner: Planner, fresh: Sequence[int]) -> set[str]:
 
 def _note_block(board: Board, run: Run) -> Block:
     return Block("text", (), (), run.lines)
-

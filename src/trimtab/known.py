@@ -14,7 +14,6 @@ from trimtab.source import Source
 from trimtab.tokens import counter_for
 from trimtab.usage import Usage
 
-
 KNOWN_BLOCKS = 20_000
 """Blocks whose lines are remembered at once."""
 

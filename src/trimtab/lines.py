@@ -1,7 +1,7 @@
 """Blocks as lines: what a line says, which identifiers stand among words on it, what it costs.
 
 Knows texts and JSON arguments.  Does not know transcripts, nor which lines will be kept.  Nothing
-is changed in a line, save that the number a reading tool put before it is left out.
+is changed in a line, save that colours and the number a reading tool put before it are left out.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from trimtab.model import Block
 from trimtab.names import TOKEN, names_in
+from trimtab.strategies.terminal import strip_escapes
 
 LONG_CHARS, PIECE_CHARS = 240, 160
 """A longer line is taken in pieces of about so many characters."""
@@ -54,6 +55,7 @@ def lines_of(block: Block) -> Lines:
     found: list[Line] = []
     every: set[str] = set()
     for text in texts_of(block):
+        text = strip_escapes(text) if "\x1b" in text else text
         for line in _split(text, numbered=block.kind == "result"):
             names, words = _names(line.text)
             every.update(names)
