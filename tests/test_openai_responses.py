@@ -196,6 +196,15 @@ def test_a_note_never_parts_a_call_from_its_reasoning_whatever_stands_between_th
         assert told in sent
 
 
+def test_of_copies_behind_different_reasoning_the_one_that_stays_is_sent_without_its_id() -> None:
+    items = [user(), thought("rs_1"), call("a", id="fc_1"), thought("rs_2"), call("a", id="fc_1")]
+    for told in ([*items, output("a")], [*items, output("a"), said(id="msg_1")]):
+        sent = trimtab.repair(told).request
+        assert judge.problems(sent) == []
+        assert judge.thought_problems(told, sent) == []
+        assert [item.get("id") for item in sent if item["type"] == "function_call"] == [None]
+
+
 def test_X1_a_note_in_the_users_last_message_takes_none_of_the_room_the_next_time() -> None:
     items = [user("Begin."), said("word " * 900), user("Now the rest.")]
     for number in range(10):

@@ -133,7 +133,8 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
 
     Of two copies the one that stands with its other half stays: an item behind its reasoning,
     reasoning before its item.  Reasoning is taken out, never changed, and what stands behind the
-    copy alone loses the id that demands it.
+    copy alone loses the id that demands it.  Where copies stand behind different reasoning, it
+    can't be told whose they are: the reasoning goes too.
     """
     surplus = {_surplus(transcript, tree, finding) for finding in found}
     for finding in found:
@@ -142,8 +143,10 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
         if gone is not None:
             path: Path = (*transcript.base, gone)
             stays = again if gone == finding.data else finding.data
-            ops = (Delete(path), *_left_behind(transcript, gone, stays, surplus))
-            yield Mend(path, "a repeated item was taken out", ops, (path,))
+            more = _disputed(transcript, gone, stays, surplus)
+            whole = tuple(op.path for op in more if len(op.path) == len(path))
+            ops = (Delete(path), *_left_behind(transcript, gone, stays, surplus), *more)
+            yield Mend(path, "a repeated item was taken out", ops, (path, *whole))
         elif transcript.messages[again].type == "reasoning":
             ops = (Delete(finding.path), *unlinked(transcript, again))
             yield Mend(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
@@ -182,14 +185,38 @@ def _left_behind(
     ]  # fmt: skip
 
 
+def _disputed(
+    transcript: Transcript, gone: int, stays: int, surplus: Container[int | None]
+) -> list[PathOp]:
+    """Deletes the reasoning of the copy that stays, with the ids that demand it, where the other
+    stands behind different reasoning."""
+    messages, base = transcript.messages, transcript.base
+    own, other = _reasoning_of(messages, stays), _reasoning_of(messages, gone)
+    if messages[gone].type == "reasoning" or own is None or other is None:
+        return []
+    made = [n for n in companions(messages, own) if messages[n].id and n not in surplus]
+    bound = own in surplus or not all(may_lose_id(messages[n]) for n in made)
+    if bound or messages[own].id == messages[other].id:
+        return []
+    return [Delete((*base, own)), *(Delete((*base, n, "id")) for n in made)]
+
+
+def _reasoning_of(messages: Sequence[Message], number: int) -> int | None:
+    """The reasoning before this item, no word of the user between them."""
+    while number and messages[number].role != "user":
+        number -= 1
+        if messages[number].type == "reasoning":
+            return number
+    return None
+
+
 def _linked(transcript: Transcript, number: int) -> bool:
     """Whether reasoning stands before its item, or an item behind its reasoning."""
     messages = transcript.messages
     if messages[number].type == "reasoning":
         behind = (m for m in messages[number + 1 :] if m.type != "reasoning")
         return next((m.role == "assistant" for m in behind), False)
-    before = (m for m in reversed(messages[:number]) if m.role == "user" or m.type == "reasoning")
-    return next((m.role != "user" for m in before), False)
+    return _reasoning_of(messages, number) is not None
 
 
 def take_reasoning(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
