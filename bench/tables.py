@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 import search_result  # noqa: E402
 from table_reader import decoded, spelled  # noqa: E402
 
-from trimtab.strategies.records import as_tables  # noqa: E402
+from trimtab.strategies.tables import as_tables  # noqa: E402
 from trimtab.tokens import counter_for  # noqa: E402
 
 COUNT = counter_for("o200k", model=None, format="")

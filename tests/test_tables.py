@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from table_reader import decoded, spelled
 
 from trimtab.strategies import Config
-from trimtab.strategies.records import as_tables
+from trimtab.strategies.tables import as_tables
 from trimtab.tokens import counter_for
 
 DATA = Path(__file__).parent / "data_files" / "json_results"

@@ -13,6 +13,7 @@ from trimtab.model import Block
 from trimtab.strategies.arguments import arguments
 from trimtab.strategies.articles import articles
 from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
+from trimtab.strategies.blobs import blobs
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
 from trimtab.strategies.digest import digest
 from trimtab.strategies.line_numbers import line_numbers
@@ -45,6 +46,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     respell,
     articles,  # before tables: long texts are worth more than their keys
     records,
+    blobs,
     reasoning,
     digest,
     cut,
