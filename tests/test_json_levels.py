@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from trimtab.strategies import Config, Offer
 from trimtab.strategies.fewer_rows import by_rank
+from trimtab.strategies.records import records
 from trimtab.tokens import counter_for
 
 O200K = Config(counter_for("o200k", model=None, format=""))
@@ -72,7 +73,7 @@ def test_with_a_tool_to_fetch_it_the_note_names_that() -> None:
 def test_long_cells_are_cut_before_rows_are_left_out() -> None:
     rows = [{"id": n, "path": f"src/mod_{n}.py", "text": f"{n} " + "a long story " * 90}
             for n in range(30)]  # fmt: skip
-    _, first, second, *_ = levels_of(rows)
+    _, first, second, *_ = records(block(json.dumps(rows)), O200K)
     for offer in (first, second):
         lines = offer.text.split("\n")[3:]
         assert [line.split("\t")[:2] for line in lines] == [[str(r["id"]), r["path"]] for r in rows]
