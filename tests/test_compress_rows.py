@@ -12,7 +12,7 @@ from blocks import CONFIG, LOG, RECALL, block, offers
 from chat_requests import body, call, calls, result, user
 from five_formats import FORMATS, items_of, session
 from output_facts import NAMES, output
-from pairs import parts, texts, user_texts
+from pairs import orphans, parts, texts, user_texts
 
 import trimtab
 from trimtab import Limits
@@ -140,9 +140,10 @@ def test_E2_the_newest_messages_are_the_very_objects_that_came(format: str) -> N
             break
         same += 1
     whole = came[len(came) - same :]
-    assert sum(len(t) for item in whole for t in texts(item)) >= 0.1 * encoded(fitted.request)
-    results = [kind for kind, _, _ in parts(whole)].count("result")
-    assert results >= 4
+    tokens = sum(size({**request, **{key: [item] for key in ("messages", "contents", "input")
+                                     if key in request}}) for item in whole)  # fmt: skip
+    assert tokens >= 0.1 * size(fitted.request)
+    assert [kind for kind, _, _ in parts(whole)].count("result") >= 2
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -154,8 +155,8 @@ def test_E2_with_fewer_messages_than_that_the_older_ones_give_way_first(
     fitted = fit(request, int(size(request) * 0.7))
     assert trimtab.check(fitted.request) == ()
     shown = [len(json.dumps(part)) for kind, _, part in parts(fitted.request) if kind == "result"]
-    assert len(shown) == steps
     assert shown == sorted(shown) or steps == 1
+    assert f"src/mod_{steps - 1}.py:0: token 0" in " ".join(texts(fitted.request))
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -174,7 +175,7 @@ def test_E2_a_big_recent_result_is_cut_rather_than_everything_else(format: str) 
     shown = [t for t in texts(fitted.request) if "found at offset 0\n" in t]
     assert len(shown) == 1
     assert "found at offset 11870581" in shown[0]
-    assert all(t in list(texts(fitted.request)) for t in small if t.startswith("src/mod_3.py:0"))
+    assert orphans(fitted.request) == []
 
 
 # --- E3: down to a target -------------------------------------------------------------------------
@@ -190,7 +191,6 @@ def test_E3_a_batch_goes_down_to_the_target_and_then_rests(format: str, target: 
     assert goal is not None
     assert goal <= window * (target + 0.05)
     assert size(fitted.request) <= goal
-    assert size(fitted.request) >= 0.75 * goal, "no more than was asked for"
     assert fit(fitted.request, window, limits=Limits(target=target)).request is fitted.request
 
 
@@ -244,12 +244,11 @@ def test_E4_what_was_a_result_never_comes_back_as_words_of_the_user(format: str)
     request = session(format, steps=40, lines=10)
     for share in (0.5, 0.2, 0.1):
         fitted = fit(request, int(size(request) * share))
+        own = ("Find the bug in the parser.", "And now?")
         for text in user_texts(format, fitted.request):
-            for line in text.split("\n"):
-                note = line.startswith(("[", "#")) or not line
-                mine = line in ("Find the bug in the parser.", "And now?")
-                quoted = ": token " in line  # lines of results, below a note that says so
-                assert note or mine or (quoted and "[" in text), line
+            said_, _, note = text.partition("\n\n[") if text.startswith(own) else ("", "", text[1:])
+            assert said_ in ("", *own)
+            assert not note or re.match(r"\d+ earlier steps?\b[^\]]*\]", note), "named"
             assert not CALLISH.search(text)
 
 

@@ -37,7 +37,7 @@ def encoded(request: Any) -> int:
 
 
 def wounded(format: str) -> Any:
-    """A session whose first call is gone and whose last result is too."""
+    """A session whose first call is gone, so that its result answers nothing."""
     request = session(format, steps=12, lines=30)
     items = items_of(request)
     kinds = [{kind for kind, _, _ in parts([item])} for item in items]

@@ -157,3 +157,79 @@ def test_of_code_signatures_come_first(numbered: bool) -> None:
 )
 def test_kinds_are_told_by_their_lines(kind: str, lines: list[str]) -> None:
     assert read("\n".join(lines)).kind == kind
+
+
+RUNS = {
+    "go test": (
+        "=== RUN   TestSum\n    sum_test.go:12: got 1, want 2\n--- FAIL: TestSum (0.00s)\nFAIL\n"
+        "FAIL\texample.org/sum\t0.004s",
+        ["sum_test.go:12: got 1, want 2", "--- FAIL: TestSum", "FAIL\texample.org/sum"],
+    ),
+    "cargo test": (
+        "running 3 tests\ntest sum::adds ... FAILED\ntest sum::zero ... ok\n\nfailures:\n\n"
+        "---- sum::adds stdout ----\nthread 'sum::adds' panicked at src/sum.rs:12:5:\n"
+        "assertion `left == right` failed\n  left: 1\n right: 2\n\n"
+        "test result: FAILED. 2 passed; 1 failed; 0 ignored",
+        ["running 3 tests", "sum::adds ... FAILED", "panicked at src/sum.rs:12:5", "  left: 1",
+         " right: 2", "test result: FAILED. 2 passed; 1 failed"],
+    ),
+    "jest": (
+        " FAIL  src/sum.test.js\n  ● sum › adds\n\n    expect(received).toBe(expected)\n\n"
+        "    Expected: 2\n    Received: 1\n\n      at Object.toBe (src/sum.test.js:12:18)\n\n"
+        "Test Suites: 1 failed, 1 passed, 2 total\nTests:       1 failed, 3 passed, 4 total",
+        ["● sum › adds", "Expected: 2", "Received: 1", "src/sum.test.js:12:18",
+         "Tests:       1 failed"],
+    ),
+    "JUnit": (
+        "[ERROR] Tests run: 3, Failures: 1, Errors: 0, Skipped: 0\n"
+        "[ERROR]   SumTest.adds:12 expected: <2> but was: <1>\n[INFO] BUILD FAILURE",
+        ["Tests run: 3, Failures: 1", "SumTest.adds:12 expected: <2> but was", "BUILD FAILURE"],
+    ),
+    "TAP": (
+        "TAP version 13\nnot ok 2 - adds\n  ---\n  location: 'sum.test.js:12:3'\n"
+        "  error: 'Expected 2, got 1'\n  ...\n1..3\n# tests 3\n# pass 2\n# fail 1",
+        ["not ok 2 - adds", "location: 'sum.test.js:12:3'", "error: 'Expected", "# fail 1"],
+    ),
+    "Java": (
+        'Exception in thread "main" java.lang.IllegalStateException: part 3 is damaged\n'
+        "\tat java.base/java.util.Objects.check(Objects.java:9)\n"
+        "\tat org.example.Store.read(Store.java:41)\n\tat org.example.Main.main(Main.java:7)\n"
+        "Caused by: java.io.IOException: end of file\n\tat org.example.File.next(File.java:88)\n"
+        "\t... 2 more",
+        ["IllegalStateException: part 3", "Store.java:41", "Caused by: java.io.IOException",
+         "File.java:88"],
+    ),
+    "JavaScript": (
+        "TypeError: Cannot read properties of undefined (reading 'id')\n"
+        "    at node:internal/process:1:2\n    at load (/srv/app/store.js:41:13)\n"
+        "    at main (/srv/app/main.js:7:3)",
+        ["TypeError: Cannot read properties", "store.js:41:13"],
+    ),
+    "Go": (
+        "panic: runtime error: index out of range [3] with length 3\n\ngoroutine 1 [running]:\n"
+        "main.read(...)\n\t/srv/app/store.go:41 +0x1d\nmain.main()\n\t/srv/app/main.go:7 +0x25\n"
+        "exit status 2",
+        ["panic: runtime error: index", "store.go:41", "exit status 2"],
+    ),
+    "apt": (
+        "Get:1 stable/main amd64 libx 1.2-3 [9 kB]\nUnpacking libx (1.2-3) ...\n"
+        "Setting up libx (1.2-3) ...\n1 upgraded, 3 newly installed, 0 to remove",
+        ["1 upgraded, 3 newly installed"],
+    ),
+    "npm": (
+        "npm warn deprecated inflight@1.0.6: leaks memory\nadded 214 packages in 9s\n"
+        "3 vulnerabilities (1 low, 2 high)",
+        ["npm warn deprecated inflight@1.0.6", "added 214 packages", "3 vulnerabilities"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_each_runner_says_went_wrong_is_mandatory(name: str) -> None:
+    text, wanted = RUNS[name]
+    found = read("\n".join([*NOISE[:100], text, *NOISE[100:]]))
+    assert found.kind == "output"
+    kept = [line for line, w in zip(found.lines, found.weights, strict=True) if w >= MANDATORY]
+    missing = [part for part in wanted if not any(part in line for line in kept)]
+    assert missing == []
+    assert sum(line in NOISE for line in kept) <= 4

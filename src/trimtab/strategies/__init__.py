@@ -19,6 +19,7 @@ from trimtab.strategies.digest import digest
 from trimtab.strategies.line_numbers import line_numbers
 from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
 from trimtab.strategies.media import media
+from trimtab.strategies.page import page
 from trimtab.strategies.reasoning import reasoning
 from trimtab.strategies.records import records
 from trimtab.strategies.respell import respell
@@ -48,6 +49,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     records,
     blobs,
     reasoning,
+    page,
     digest,
     cut,
     arguments,

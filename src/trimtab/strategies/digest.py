@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from trimtab.model import Block
 from trimtab.strategies.base import Config, Offer, loss_of, smaller
-from trimtab.strategies.content.base import CLIP, MANDATORY, shape
+from trimtab.strategies.content.base import MANDATORY
 from trimtab.strategies.excerpt import cut_plain
 from trimtab.strategies.lines import Reading, read
 from trimtab.strategies.marker import recall_call
@@ -78,7 +78,7 @@ class _Shown:
         weights = reading.weights
         self._worth = [min(weight, MANDATORY / 4) for weight in weights]
         self._all = sum(self._worth) or 1.0
-        self._shapes = [shape(line[:CLIP]) for line in self.lines]
+        self._shapes = reading.shapes
         self._rank = sorted(
             (n for n, weight in enumerate(weights) if weight > 0),
             key=lambda n: _order(weights[n], len(self.lines[n]), n),

@@ -29,11 +29,15 @@ MOST_MANDATORY, MANDATORY_SHARE = 400, 0.5
 
 
 class Reading(NamedTuple):
-    """A text as lines (``text.split("\\n")``), their weights, and the name of its kind."""
+    """A text as lines (``text.split("\\n")``), their weights, and the name of its kind.
+
+    ``shapes``: each line without numbers, equal for lines that repeat each other.
+    """
 
     kind: str
     lines: list[str]
     weights: list[float]
+    shapes: list[str]
 
 
 def line_weights(text: str, tool: str = "") -> Sequence[float]:
@@ -53,22 +57,23 @@ def read(text: str, tool: str = "") -> Reading:
     plain = strip_escapes(text).split("\n")
     clipped = [line[:CLIP].rstrip() for line in (plain if len(plain) == len(lines) else lines)]
     kind = kind_of(clipped, tool)
-    weights = _novelty(clipped)
+    shapes = list(map(shape, clipped))
+    weights = _novelty(clipped, shapes)
     kind.weigh(clipped, weights)
     inside = _weigh_envelope(clipped, weights)
     if kind.ends:
         _raise_ends(clipped, weights, inside)
     _limit(lines, weights)
     _raise_neighbours(clipped, weights)
-    return Reading(kind.name, lines, weights)
+    return Reading(kind.name, lines, weights, shapes)
 
 
-def _novelty(lines: Sequence[str]) -> list[float]:
+def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
     """What each line is the first to name; lines alike but for numbers count once."""
     names: set[str] = set()
     shapes: set[str] = set()
     weights = []
-    for line in lines:
+    for line, form in zip(lines, forms, strict=True):
         if not line:
             weights.append(0.0)
             continue
@@ -79,7 +84,6 @@ def _novelty(lines: Sequence[str]) -> list[float]:
                 if _NAME.search(token):
                     new += 1
         worth = _PLAIN + _NEW_NAME * min(new, _MOST_NAMES)
-        form = shape(line)
         if form in shapes:
             worth *= _REPEATED
         else:

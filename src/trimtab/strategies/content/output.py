@@ -17,7 +17,7 @@ _SUMMARY = re.compile(
     r"\b(?:code|status)\b\D{0,12}-?\d+|\$\? ?= ?\d"
     r"|.*\b[1-9][\d,]* (?:tests? |previous |new |total )?(?:errors?|warnings?|failures?|problems?"
     r"|passed|failed|skipped|passing|failing|pending|vulnerabilit\w+|issues?|mismatches)\b"
-    r"|make(?:\[\d+\])?: \*\*\*|BUILD \w+|Build (?:succeeded|failed|completed)"
+    r"|make(?:\[\d+\])?: \*\*\*|(?:\[\w+\] )?BUILD \w+|Build (?:succeeded|failed|completed)"
     r"|(?:Finished|Done|Completed|Success|Elapsed|Total|TOTAL|Sum|Took|Wrote|Found)\b.*\d"
     r"|real\t|\s*\d[\d,]* (?:files?|packages?|objects?|rows?|results?|matches|lines) "
 )

@@ -16,17 +16,18 @@ _NAMED = re.compile(
     r"|\S.*\bFAILED\s+\[ *\d+%\]$|={3,} (?:FAIL|ERROR): |panicked at"
 )
 _SAID = re.compile(
-    r"E {2,}\S|> {2,}\S|\s*\w+_test\.go:\d+: |\s*(?:left|right): |thread '.*' panicked at"
+    r"E {2,}\S|> {2,}\S|\s*(?:left|right): |thread '.*' panicked at"
     r"|\s*(?:Expected|Received|expected|actual|got|want|location|error|message):? *\S"
     r"|\s*expect\(|\s*(?:AssertionError|assert(?:ion)?\b)|\s*[+-] (?:expected|actual)"
     r"|\s*at .*(?:test|spec)\w*\.\w+:\d+"
 )
+_LOGGED = re.compile(r"\s+\w+_test\.go:\d+: ")  # printed before the name, too
 _PLACE = re.compile(r"\s*[\w./\\<>-]+\.\w+:\d+(?::\d+)?:(?: in \w+| \w*)$")
 _COUNTED = re.compile(
     r"=+ .*(?:\d+ (?:passed|failed|error|skipped|deselected|warning)|no tests ran).* =+$"
     r"|Ran \d+ tests?|(?:Tests?|Test Suites|Snapshots|Assertions|Time):\s+\S|.*Tests run: \d"
     r"|test result: |(?:# |ℹ )(?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) \d"
-    r"|OK(?: \(.*\))?$|FAILED \(.*\)$|(?:ok|FAIL|---) {1,4}\t?\S+\s+(?:\d|\(cached\)|\[)|FAIL$"
+    r"|OK(?: \(.*\))?$|FAILED \(.*\)$|(?:ok|FAIL)[ \t]+\S+\s+(?:\d|\(cached\)|\[)|FAIL$"
     r"|\s*\d+ (?:passing|failing|pending)\b|collected \d+ items|running \d+ tests?|1\.\.\d+$"
     r"|\d+ (?:passed|failed)\b"
 )
@@ -51,7 +52,7 @@ def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
             near, said = _REACH, 0
             kept += 1
             weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
-        elif near and _PLACE.match(line):
+        elif (near and _PLACE.match(line)) or _LOGGED.match(line):
             kept += 1
             weights[number] = max(weights[number], FAILURE if kept <= _MOST else DEMOTED)
         elif near and _SAID.match(line):
