@@ -22,9 +22,10 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
     {"errors", "model"},
-    {"jsontext", "paths", "protect", "names"},
+    {"jsontext", "paths", "calls", "failures", "protect", "names"},
     {"formats", "rules", "tokens", "usage", "source"},
     {"strategies"},
+    {"exchanges", "history"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
     {"hard_limits", "journal", "known", "report"},
     {"asked"},

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.exchanges import Reader
 from trimtab.formats import Memo
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block
@@ -24,6 +25,7 @@ class Known:
     def __init__(self) -> None:
         self.arrived, self.sent = Memo(), Memo()
         self._lines: dict[Block, Lines] = {}
+        self.calls = Reader()
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None

@@ -1,22 +1,21 @@
 """What the user wants left alone: pins, protected tools, protected paths.
 
-Knows globs and which argument keys name files.  Does not know sizes or formats.
+Knows globs.  Does not know which arguments name files, sizes or formats.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from functools import lru_cache
 
+from trimtab.calls import files_in_text
 from trimtab.errors import InvalidSetting
 from trimtab.model import Block, Place, Transcript
 
 Pin = str | Callable[[Block], bool]
 """A ref (from a report or from ``measure``), or a predicate over blocks."""
-
-_PATH_KEYS = {"path", "file_path", "filepath", "absolute_path", "notebook_path", "filename", "file"}
 
 
 def pinned(transcript: Transcript, pins: Sequence[Pin]) -> frozenset[str]:
@@ -43,48 +42,72 @@ def _holds(test: Callable[[Block], bool], block: Block) -> bool:
 
 
 def spared(
-    transcript: Transcript, tools: Sequence[str], files: Sequence[str]
+    transcript: Transcript, tools: Sequence[str], files: Sequence[str], turns: int = 0
 ) -> Callable[[Place], bool]:
-    """Whether a block belongs to a protected tool, or to a call that names a protected path."""
+    """Whether a block belongs to a protected tool, to a call that names a protected path, or to
+    one of the newest ``turns``.  A turn is one step of the model with its results."""
     tools = (tools,) if isinstance(tools, str) else tools
     files = (files,) if isinstance(files, str) else files
-    if not tools and not files:
+    if not tools and not files and not turns:
         return lambda place: False
     keys: set[tuple[int, int]] = set()
-    for group in transcript.groups:
+    for group in transcript.groups[len(transcript.groups) - turns :] if turns else ():
+        keys.update((place.message, place.index) for place in group.places)
+    for group in transcript.groups if tools or files else ():
         calls = {
-            place.block.call_id
+            (place.block.call_id, "" if place.block.call_id else place.block.tool)
             for place in group.places
             if place.block.kind == "call"
             and (
-                _matches([place.block.tool or ""], tools)
-                or (files and _matches(_paths_in(place.block.text), files))
+                matches([place.block.tool or ""], tools)
+                or (files and _names(place.block, compiled(tuple(files))))
             )
         }
-        keys.update((p.message, p.index) for p in group.places if p.block.call_id in calls)
+        keys.update(
+            (place.message, place.index)
+            for place in group.places
+            if (place.block.call_id, "" if place.block.call_id else place.block.tool) in calls
+        )
     return lambda place: (place.message, place.index) in keys
 
 
-def _matches(names: Iterable[str], globs: Sequence[str]) -> bool:
+def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
+    """Whether one of the names (of tools) matches one of the globs, whatever the case."""
     return any(fnmatchcase(name.lower(), glob.lower()) for name in names for glob in globs if name)
 
 
-def _paths_in(arguments: str) -> list[str]:
-    """Values of argument keys that name files, with forward slashes; also the bare file name."""
-    try:
-        found = list(_walk(json.loads(arguments)))
-    except ValueError:
-        return []
-    slashed = [path.replace("\\", "/") for path in found]
-    return slashed + [path.rsplit("/", 1)[-1] for path in slashed if "/" in path]
+def _names(block: Block, patterns: Sequence[re.Pattern[str]]) -> bool:
+    paths = files_in_text(block.text, free=block.spelling == "string")
+    return any(pattern.fullmatch(path) for path in paths for pattern in patterns)
 
 
-def _walk(value: Any, key: str = "") -> Iterator[str]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _walk(inner, str(name).lower().replace("-", "_"))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _walk(inner, key)
-    elif isinstance(value, str) and key.removesuffix("s") in _PATH_KEYS:
-        yield value
+@lru_cache(maxsize=64)
+def compiled(globs: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    """Path globs as patterns, case ignored.
+
+    ``*`` and ``?`` stay within a folder, ``**`` does not, ``**/`` is any folders or none.  A glob
+    without a slash is of file names, wherever they are; one that does not begin with a slash is
+    of the end of a path.
+    """
+    return tuple(re.compile(_pattern(glob), re.IGNORECASE | re.DOTALL) for glob in globs)
+
+
+_GLOB = re.compile(r"\*\*/|\*\*|\*|\?|\[!?\]?[^\]/]*\]|[^*?\[]+|\[")
+_AS_PATTERN = {"**/": "(?:[^/]*/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _pattern(glob: str) -> str:
+    slashed = glob.replace("\\", "/").removeprefix("./")
+    begin = (
+        "" if slashed.startswith(("/", "**")) or re.match(r"[A-Za-z]:/", slashed) else "(?:.*/)?"
+    )
+    return begin + "".join(
+        _AS_PATTERN.get(piece) or _piece(piece) for piece in _GLOB.findall(slashed)
+    )
+
+
+def _piece(piece: str) -> str:
+    if not piece.startswith("[") or len(piece) < 3:
+        return re.escape(piece)
+    inner = piece[1:-1].replace("\\", r"\\").replace("[", r"\[").replace("]", r"\]")
+    return f"[{'^' + inner[1:] if inner.startswith('!') else inner}]"

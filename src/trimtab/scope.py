@@ -6,7 +6,7 @@ Knows places, groups and shares of the room.  Does not know offers or what anyth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from trimtab import rules
@@ -14,6 +14,7 @@ from trimtab.board import without_notes
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block, Place, Transcript
 from trimtab.strategies import Config, Strategy
+from trimtab.strategies.base import BlockFacts
 from trimtab.usage import Usage
 
 RAW_SHARE = 0.12
@@ -32,6 +33,8 @@ class Choice:
     pinned: frozenset[str] = frozenset()
     spared: Callable[[Place], bool] = lambda place: False
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
+    facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
+    """What the rest of the transcript tells about a block."""
     open_tail: bool = False
     drops: bool = True
     want: bool = True
@@ -42,7 +45,8 @@ class Choice:
 
     def config_for(self, place: Place) -> Config:
         """The configuration for strategies on this block."""
-        return self.config if self.about is None else self.about(place)
+        config = self.config if self.about is None else self.about(place)
+        return replace(config, facts=self.facts(place))
 
 
 @dataclass(frozen=True)

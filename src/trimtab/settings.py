@@ -6,11 +6,12 @@ Knows defaults and what contradicts what.  Does not know sizes of any request.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from trimtab import rules
 from trimtab.errors import InvalidSetting
+from trimtab.history import Duplicates, FailedInputs
 from trimtab.model import Limits, Transcript
 from trimtab.plan import Bounds
 from trimtab.protect import Pin
@@ -34,6 +35,9 @@ class Settings:
     pins: Sequence[Pin] = ()
     protected_tools: Sequence[str] = ()
     protected_paths: Sequence[str] = ()
+    protected_turns: int = 0
+    duplicates: Duplicates = field(default_factory=Duplicates)
+    failed_inputs: FailedInputs = field(default_factory=FailedInputs)
     recall: bool = False
     open_tail: bool = False
     strict: bool = False

@@ -14,6 +14,7 @@ from trimtab import embedded, formats, paths, rules, strategies
 from trimtab.asked import Asked
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
+from trimtab.history import History
 from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Path, Place, Transcript
@@ -136,6 +137,14 @@ class Work:
             default=0,
         )
 
+    @cached_property
+    def history(self) -> History:
+        """What came later than each block; worked out when a plan first asks."""
+        settings = self.settings
+        return History(
+            self.transcript, self.known.calls, settings.duplicates, settings.failed_inputs
+        )
+
     def planner(
         self, bounds: Bounds | None = None, *, drops: bool = True, want: bool = True
     ) -> Planner:
@@ -149,7 +158,13 @@ class Work:
             about=Asked(transcript, config, edited).about,
             strategies=strategies.STRATEGIES,
             pinned=pinned(transcript, settings.pins),
-            spared=spared(transcript, settings.protected_tools, settings.protected_paths),
+            spared=spared(
+                transcript,
+                settings.protected_tools,
+                settings.protected_paths,
+                settings.protected_turns,
+            ),
+            facts=self.history.facts,
             open_tail=settings.open_tail,
             drops=drops,
             want=want,

@@ -252,7 +252,7 @@ def _read_result(item: Any, key: str, path: Path) -> Read:
                 "result", (*where, only[0]) if lone else where, path if lone else where,
                 only[1] if isinstance(only[1], str) else compact(response),
                 spelling="string" if lone else "part", tool=tool, call_id=call_id,
-                error="error" in response, sealed=bool(flaw),
+                error=not flaw and bool(response.get("error")), sealed=bool(flaw),
             )
         )  # fmt: skip
     media = result.get("parts")

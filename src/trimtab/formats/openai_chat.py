@@ -159,7 +159,9 @@ def _result(message: Any) -> Message:
     content, blocks, flaw = message.get("content"), list[Block](), ""
     if isinstance(content, str):
         path: Path = ("content",)
-        blocks.append(Block("result", path, path, content, tool=tool, call_id=call_id))
+        failed = message.get("status") == "error"  # as LangChain keeps it
+        block = Block("result", path, path, content, tool=tool, call_id=call_id, error=failed)
+        blocks.append(block)
         flaw = long_flaw(content)
     for index, item in enumerate(content if isinstance(content, list) else ()):
         found, part = read_part(item, ("content", index), "result", tool, call_id)

@@ -16,6 +16,8 @@ from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller
 from trimtab.strategies.blobs import blobs
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
 from trimtab.strategies.digest import digest
+from trimtab.strategies.duplicates import duplicates
+from trimtab.strategies.failed_inputs import failed_inputs
 from trimtab.strategies.line_numbers import line_numbers
 from trimtab.strategies.marker import HANDLE, marker, markers, with_handle
 from trimtab.strategies.media import media
@@ -45,6 +47,8 @@ STRATEGIES: tuple[Strategy, ...] = (
     line_numbers,
     unescape,
     respell,
+    duplicates,
+    failed_inputs,
     articles,  # before tables: long texts are worth more than their keys
     records,
     blobs,

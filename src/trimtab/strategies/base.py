@@ -38,6 +38,22 @@ def never(content: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockFacts:
+    """What the rest of the transcript tells about one block.
+
+    ``duplicate``: the same came again later, from the same call ("call"), from another ("text"),
+    or from the same call but for the lines in ``unique`` ("near").  ``superseded``: what later
+    came over the same lines of the file, or the same call again.  ``failed``: the kind of error
+    that a call met, where its input may go.
+    """
+
+    duplicate: Literal["", "call", "text", "near"] = ""
+    unique: tuple[str, ...] = ()
+    superseded: Literal["", "read", "write", "edit", "call"] = ""
+    failed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What strategies may know besides the block.
 
@@ -46,6 +62,7 @@ class Config:
     ``question``: what the user asked last; ``query``: what the model searched for since then, and
     for this block.  ``repeated``: whether an article with this content stands in a later result
     too.  ``age`` of the block: 0 newest … 1 oldest.
+    ``facts``: what the rest of the transcript tells about this very block.
     """
 
     count: Callable[[str], int]
@@ -55,6 +72,7 @@ class Config:
     repeated: Callable[[str], bool] = never
     age: float = 0.0
     articles: ArticleRule = DEFAULT_RULE
+    facts: BlockFacts = BlockFacts()
 
 
 Strategy = Callable[[Block, Config], Iterator[Offer]]
