@@ -172,11 +172,11 @@ def test_B11_a_result_of_several_blocks_keeps_its_list_and_its_image() -> None:
                                          "data": "aGVsbG8="}}  # fmt: skip
     parts = [{"type": "text", "text": FILE}, image, {"type": "text", "text": OTHER}]
     body = conversation("anthropic", read(text=parts), *TALK, read(text=parts), *MORE)
-    fitted = squeezed("anthropic", body, 0.5)
+    fitted = squeezed("anthropic", body, 0.75)
     shown = fitted.request["messages"][2]["content"][0]["content"]
     assert [part["type"] for part in shown] == ["text", "text", "text"]
     assert "the same call gave the same result again later" in shown[0]["text"]
-    assert fitted.request["messages"][12]["content"][0]["content"][1] == image
+    assert fitted.request["messages"][12]["content"][0]["content"] == parts
 
 
 def test_B11_a_response_object_with_several_keys_becomes_one_result_text() -> None:

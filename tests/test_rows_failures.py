@@ -86,9 +86,8 @@ def test_B3_nothing_known_is_forgotten_however_many_calls_there_are() -> None:
 
 
 def test_B3_parallel_calls_without_ids_are_answered_in_the_order_of_their_names() -> None:
-    body = conversation("gemini", [
-        Step("read", {"path": "a"}, "A"), Step("grep", {"q": 1}, "G"), Step("read", {"path": "b"}, "B"),
-    ])  # fmt: skip
+    read, grep = Step("read", {"path": "a"}, "A"), Step("grep", {"q": 1}, "G")
+    body = conversation("gemini", [read, grep, read._replace(result="B")])
     for item in items_of(body):
         for part in item["parts"]:
             for key in ("functionCall", "functionResponse"):
@@ -169,7 +168,7 @@ def test_B5_known_texts_count_in_every_format(format: str) -> None:
 def test_B5_another_tools_text_or_a_quoted_one_is_no_error(
     tool: str, text: str, _kind: str
 ) -> None:
-    if not text.startswith("Tool execution"):
+    if not text.startswith(("Tool execution", "The user has blocked")):  # of any tool
         assert not says_failed("weather", text)
     assert not says_failed(tool, f"00001| {text}")
     assert not says_failed(tool, f"tests/test_edit.py:4: raise Error({text!r})")
@@ -280,8 +279,8 @@ def offered(text: str, spelling: str = "json-string", **more: Any) -> list[str]:
 
 
 def test_B10_nested_values_lists_and_numbers_keep_their_places() -> None:
-    given = '{"edits": [{"old": "%s", "n": 1.50, "ok": null}, "%s"], "n": 1e400}' % (
-        "a" * 90, "b" * 90)  # fmt: skip
+    one, two = "a" * 90, "b" * 90
+    given = f'{{"edits": [{{"old": "{one}", "n": 1.50, "ok": null}}, "{two}"], "n": 1e400}}'
     (text,) = offered(given)
     note = "[input of a failed call, 90 chars, left out]"
     assert text == f'{{"edits":[{{"old":"{note}","n":1.50,"ok":null}},"{note}"],"n":1e400}}'

@@ -21,6 +21,8 @@ from trimtab.errors import (
 )
 from trimtab.fitted import Fitted
 from trimtab.formats.detect import Detected, detect
+from trimtab.history import Duplicates, FailedInputs
+from trimtab.internal import SIGNATURES
 from trimtab.journal import Journal
 from trimtab.model import Limits
 from trimtab.protect import Pin
@@ -29,6 +31,7 @@ from trimtab.rules import Violation
 from trimtab.session import Session, check_only, fitted, known_for, repair_only
 from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
 from trimtab.sizes import Measured, MeasuredBlock, measure
+from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import ArticleRule
 from trimtab.tokens import Counter
 
@@ -41,12 +44,20 @@ def fit(
     window: int | None = None,
     reserve: int | None = None,
     limits: Limits | None = None,
+    preset: str = "balanced",
+    target: float | None = None,
     format: str | None = None,
     model: str | None = None,
     counter: str | Callable[[str], int] | Counter | None = None,
     pins: Sequence[Pin] = (),
     protected_tools: Sequence[str] = (),
     protected_paths: Sequence[str] = (),
+    protected_turns: int = 0,
+    duplicates: Duplicates = Duplicates(),  # noqa: B008 - frozen
+    failed_inputs: FailedInputs = FailedInputs(),  # noqa: B008 - frozen
+    strategies: Sequence[Strategy] | None = None,
+    extra_strategies: Sequence[Strategy] = (),
+    internal: Sequence[str] = SIGNATURES,
     recall: bool = False,
     open_tail: bool = False,
     strict: bool = False,
@@ -62,7 +73,10 @@ def fit(
     - ``window``: tokens the model takes, output included.
     - ``reserve``: output tokens to keep free.  None: the request's own max_tokens, else 0.
     - ``limits``: a ``Limits`` (trigger, target, request_bytes, result_chars, images);
-      ``window`` and ``reserve`` given as arguments win.
+      ``window``, ``reserve`` and ``target`` given as arguments win.
+    - ``preset``: "cautious" (for the target only what is lossless or came again; to get under the
+      window whatever it takes), "balanced", or "deep" (down to half the room).
+    - ``target``: the one dial: the share of the room a batch goes down to.  None: the preset's.
     - ``format``: one of the five, or what ``detect`` names ("openai-chat:deepseek"); None: by the
       body's shape.  ``model``: None: the request's.
     - ``counter``: None: the best we have for the model; "o200k"; "estimate"; or any function
@@ -70,6 +84,12 @@ def fit(
     - ``pins``: refs or predicates over blocks that must stay whole.
     - ``protected_tools``, ``protected_paths``: globs; their calls and results are touched only
       when nothing but the user's own words would be left to shorten.
+    - ``protected_turns``: the same for so many of the newest steps of the model (0: none).
+    - ``duplicates``, ``failed_inputs``: whether, and for which tools, what came again later and
+      what a failed call was given may go.
+    - ``strategies``: instead of ours; ``extra_strategies``: beside ours (see docs/settings.md).
+    - ``internal``: how the client's own requests begin (titles, summaries): these are reduced
+      only where they would not fit at all.
     - ``recall``: the model has a recall tool, so markers may name it.
     - ``open_tail``: the last calls are just being run; they are no violation and never touched.
     - ``strict``: raise instead of repairing input or falling back.
@@ -88,6 +108,9 @@ def fit(
         protected_tools=protected_tools, protected_paths=protected_paths, recall=recall,
         open_tail=open_tail, strict=strict, thinking=thinking, articles=articles or ArticleRule(),
         quote_embedded=quote_embedded,
+        preset=preset, target=target,
+        protected_turns=protected_turns, duplicates=duplicates, failed_inputs=failed_inputs,
+        strategies=strategies, extra_strategies=extra_strategies, internal=internal,
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[0]
@@ -129,6 +152,8 @@ __all__ = [
     "Converted",
     "Counter",
     "Detected",
+    "Duplicates",
+    "FailedInputs",
     "Fitted",
     "InvalidRequest",
     "InvalidSetting",

@@ -66,7 +66,8 @@ def _planned(
         acted = _act(work, plan)
         if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
             plan = smallest_or_refuse(work, wanted)
-        work.warnings += [f"strategy skipped: {text}" for text in plan.choice.failures]
+        skipped = dict.fromkeys(plan.choice.failures)  # one line, however many blocks it met
+        work.warnings += [f"strategy skipped: {text}" for text in skipped]
         new = plan.edits()
         target = plan.scope.target(bounds.target) if acted else None
         outcome = _outcome(work, (*plan.kept(), *new), new, target, step)

@@ -14,6 +14,7 @@ from trimtab.board import Board, Run
 from trimtab.cover import Choice, Source, weigh, written
 from trimtab.model import Block, Group, Place
 from trimtab.plan import Planner
+from trimtab.presets import LOSSLESS_AND_DUPLICATES
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
@@ -29,13 +30,15 @@ def make_room(planner: Planner) -> None:
     goal = min(scope.target(bounds.target), bounds.trigger)
     if planner.choice.want and board.tokens > bounds.trigger:
         places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
-        planner.reduce(places, lambda: board.tokens <= goal, SMALL, lossless=True)
-        if board.tokens > goal:
+        most_loss = planner.choice.most_loss
+        first = min(most_loss, LOSSLESS_AND_DUPLICATES)
+        planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=first)
+        if board.tokens > goal and most_loss == 1.0:
             try:
                 fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)
                 planner.choice.failures.append(f"fold: {type(error).__name__}: {error}")
-        planner.reduce(places, lambda: board.tokens <= goal, SMALL)
+        planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=most_loss)
         if not planner.over():
             planner.fill(goal)
             planner.give_back(goal)

@@ -303,7 +303,8 @@ class Limits:
     """What a request must meet.
 
     ``window`` and ``reserve`` in tokens; ``trigger`` the share of (window − reserve) above which
-    something happens at all, ``target`` the share of the room a batch goes down to;
+    something happens at all, ``target`` the share of the room a batch goes down to (None: what
+    the preset says);
     ``request_bytes`` of the encoded body, ``result_chars`` of one tool result, ``images`` a count.
     None means no such limit.
     """
@@ -311,7 +312,7 @@ class Limits:
     window: int | None = None
     reserve: int | None = None
     trigger: float = 0.90
-    target: float = 0.75
+    target: float | None = None
     request_bytes: int | None = None
     result_chars: int | None = None
     images: int | None = None

@@ -179,17 +179,17 @@ class Planner:
         enough: Callable[[], bool],
         least: int = LEAST_GAIN,
         *,
-        lossless: bool = False,
+        most_loss: float = 1.0,
     ) -> None:
         """Take the cheapest step, again and again, until it is enough or nothing is left.
 
-        ``lossless``: only steps that lose nothing.
+        ``most_loss``: only steps that lose no more.
         """
         heap: list[tuple[float, Key, Place, Offer, int, Steps]] = []
 
         def push(place: Place, steps: Steps) -> None:
             for price, offer, tokens in steps:
-                if not (lossless and offer.loss):
+                if offer.loss <= most_loss:
                     key = (place.message, place.index)
                     heapq.heappush(heap, (price, key, place, offer, tokens, steps))
                 return

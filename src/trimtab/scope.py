@@ -39,6 +39,8 @@ class Choice:
     drops: bool = True
     want: bool = True
     lines: Callable[[Block], Lines] = lines_of
+    most_loss: float = 1.0
+    """Of an offer that is taken for the target's sake."""
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
     """What strategies may know of one block's surroundings."""

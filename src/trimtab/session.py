@@ -5,21 +5,18 @@ Knows the journal and what was read before.  In memory; it does no I/O.
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from threading import Lock, RLock
 from typing import Any
 
-from trimtab import fitting, formats, paths
+from trimtab import fitting, formats, log
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Limits
-from trimtab.report import Report
 from trimtab.settings import Settings, joined_settings
 from trimtab.source import Source
 from trimtab.work import Outcome, mend_key, prepare
@@ -85,15 +82,17 @@ def fitted(
     work = prepare(request, wanted, known, journal)
     outcome = fitting.run(work)
     after = _journalled(outcome, journal)
-    done = Fitted(outcome, after.originals)
-    _log_filtered(outcome, done.report)
-    _log_edits(done.report)
+    originals = after.originals
+    if work.force.internal:  # no part of the conversation: for this result alone
+        originals = {**originals, **outcome.originals}
+    done = Fitted(outcome, originals)
+    log.told(outcome, done.report)
     return done, after
 
 
 def _journalled(outcome: Outcome, journal: Journal) -> Journal:
     work = outcome.work
-    if not outcome.new and work.mends is None:
+    if work.force.internal or (not outcome.new and work.mends is None):
         return journal
     mends = work.mends.mends if work.mends else []
     keys = [mend_key(rule, mend.path) for rule, mend in mends]
@@ -114,55 +113,6 @@ def _tip(outcome: Outcome) -> list[Edit]:
             ref = transcript.ref_of[number, len(blocks) - 1]
             found.append(Edit("insert", (ref,), text[0].text, "repair", mend.message))
     return found
-
-
-# --- the log -----------------------------------------------------------------------------------
-
-_FILTERED = ("orphan_result", "duplicate_result")
-"""Rules whose repair takes a whole tool result out of the conversation."""
-_LOG_CHARS = 300
-
-
-def _log_filtered(outcome: Outcome, report: Report) -> None:
-    """A warning to the logger "trimtab" for each tool result taken out; once in a session.
-
-    Names place, rule, tool or call id, size and handle, never what the result said.
-    """
-    mends, mended = outcome.work.mends, outcome.work.mended
-    if mends is None or outcome.step == "original":
-        return
-    for (rule, mend), told in zip(mends.mends, report.repairs, strict=True):
-        if rule in _FILTERED and mend_key(rule, mend.path) not in mended:
-            text = f"{paths.escape(told.path)} ({rule}): {told.message}"
-            shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:_LOG_CHARS]
-            _logger().warning("FILTERING OUT %s; handle %s", shown, told.handle)
-
-
-def _log_edits(report: Report) -> None:
-    """A line at level DEBUG for each edit made now: ``#3 from 8,214 chars to 512 chars``.
-
-    Nothing, and logging is not loaded, where the program did not load it.
-    """
-    logging = sys.modules.get("logging")
-    if logging is None or not logging.getLogger("trimtab").isEnabledFor(logging.DEBUG):
-        return
-    for edit in report.edits:
-        if edit.new:
-            number = next((step for step in edit.path if isinstance(step, int)), -1)
-            _logger().debug(
-                "#%d from %d chars to %d chars (%s)",
-                number, edit.chars_before, edit.chars_after, edit.kind,
-            )  # fmt: skip
-
-
-@cache
-def _logger() -> Any:
-    """The package's logger, loaded with its first line; silent until the program sets up logs."""
-    import logging
-
-    logger = logging.getLogger("trimtab")
-    logger.addHandler(logging.NullHandler())
-    return logger
 
 
 # --- calls without a session -----------------------------------------------------------------
@@ -214,8 +164,7 @@ def repair_only(request: Any, wanted: Settings) -> Fitted:
         return Fitted(Outcome(work, work.source, tokens, tokens), {})
     outcome = fitting.only_repaired(work)
     done = Fitted(outcome, outcome.originals)
-    _log_filtered(outcome, done.report)
-    _log_edits(done.report)
+    log.told(outcome, done.report)
     return done
 
 

@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from trimtab import rules
+from trimtab import rules, strategies
 from trimtab.errors import InvalidSetting
 from trimtab.history import Duplicates, FailedInputs
+from trimtab.internal import SIGNATURES, is_internal
 from trimtab.model import Limits, Transcript
 from trimtab.plan import Bounds
+from trimtab.presets import PRESETS
 from trimtab.protect import Pin
+from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 from trimtab.tokens import Counter
 
@@ -44,6 +47,16 @@ class Settings:
     thinking: Thinking = "drop"
     articles: ArticleRule = DEFAULT_RULE
     quote_embedded: bool = False
+    preset: str = "balanced"
+    strategies: Sequence[Strategy] | None = None
+    extra_strategies: Sequence[Strategy] = ()
+    internal: Sequence[str] = SIGNATURES
+
+    @property
+    def all_strategies(self) -> tuple[Strategy, ...]:
+        """What reductions are chosen from, in order."""
+        ours = strategies.STRATEGIES if self.strategies is None else tuple(self.strategies)
+        return strategies.with_extra(ours, self.extra_strategies)
 
 
 def joined_settings(
@@ -57,6 +70,8 @@ def joined_settings(
         joined = replace(joined, window=window)
     if reserve is not None:
         joined = replace(joined, reserve=reserve)
+    if (target := rest.pop("target", None)) is not None:
+        joined = replace(joined, target=target)  # type: ignore[arg-type]
     if joined.window is None and (joined.request_bytes, joined.result_chars, joined.images) != (
         None,
         None,
@@ -65,9 +80,32 @@ def joined_settings(
         joined = replace(joined, window=NO_WINDOW)
     _check(joined)
     done = Settings(limits=joined, **rest)  # type: ignore[arg-type]
-    if done.thinking not in ("drop", "drop_block"):
-        raise InvalidSetting(f"thinking={done.thinking!r}: choose 'drop' or 'drop_block'")
+    _check_rest(done)
     return done
+
+
+def _check_rest(given: Settings) -> None:
+    for key, choices in (("thinking", ("drop", "drop_block")), ("preset", tuple(PRESETS))):
+        if (value := getattr(given, key)) not in choices:
+            quoted = [repr(choice) for choice in choices]
+            said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+            raise InvalidSetting(f"{key}={value!r}: choose {said}")
+    for key, kind in (("duplicates", Duplicates), ("failed_inputs", FailedInputs)):
+        if not isinstance(value := getattr(given, key), kind):
+            raise InvalidSetting(f"{key}={value!r}: give a trimtab.{kind.__name__}")
+    ages = given.failed_inputs.min_calls, given.failed_inputs.min_turns
+    numbers = (("protected_turns", given.protected_turns), ("failed_inputs.min_calls", ages[0]),
+               ("failed_inputs.min_turns", ages[1]))  # fmt: skip
+    for key, number in numbers:
+        if type(number) is not int or number < 0:
+            raise InvalidSetting(f"{key}={number!r}: give a whole number, 0 or more")
+    for key in ("strategies", "extra_strategies"):
+        odd = [s for s in getattr(given, key) or () if not callable(s)]
+        if odd:
+            raise InvalidSetting(f"{key}: {odd[0]!r} is no function from a block to offers")
+    signatures = given.internal
+    if isinstance(signatures, str) or not all(isinstance(s, str) for s in signatures):
+        raise InvalidSetting(f"internal={signatures!r}: give a list of texts")
 
 
 def _check(limits: Limits) -> None:
@@ -83,6 +121,8 @@ def _check(limits: Limits) -> None:
             raise InvalidSetting(f"{name}={number!r}: give a whole number, 0 or more")
     for name in ("trigger", "target"):
         share = getattr(limits, name)
+        if share is None and name == "target":  # the preset's
+            continue
         if type(share) not in (int, float) or not 0 < share <= 1:
             raise InvalidSetting(f"{name}={getattr(limits, name)!r}: give a share, 0 < share ≤ 1")
     if limits.reserve is not None and limits.reserve >= limits.window:
@@ -99,6 +139,8 @@ class InForce:
     window: int
     reserve: int
     bounds: Bounds
+    internal: bool = False
+    """Whether this is a request of the client's own, which is no part of the conversation."""
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""
@@ -115,11 +157,12 @@ class InForce:
         }
 
 
-def in_force(limits: Limits, transcript: Transcript) -> InForce:
+def in_force(settings: Settings, transcript: Transcript) -> InForce:
     """Read the reserve from the request where none was given; take the provider's own limits.
 
     Raises InvalidSetting if the request's own output limit leaves nothing of the window.
     """
+    limits = settings.limits
     assert limits.window is not None
     reserve = limits.reserve
     if reserve is None:
@@ -132,12 +175,14 @@ def in_force(limits: Limits, transcript: Transcript) -> InForce:
             )
     hard = rules.hard_limits(transcript)
     capacity = limits.window - reserve
+    internal = is_internal(transcript, settings.internal)
+    target = PRESETS[settings.preset].target if limits.target is None else limits.target
     bounds = Bounds(
         capacity=capacity,
-        trigger=int(capacity * limits.trigger),
-        target=limits.target,
+        trigger=capacity if internal else int(capacity * limits.trigger),
+        target=1.0 if internal else target,
         body_bytes=limits.request_bytes or hard.get("request_bytes"),
         result_chars=limits.result_chars,
         images=hard.get("images") if limits.images is None else limits.images,
     )
-    return InForce(limits.window, reserve, bounds)
+    return InForce(limits.window, reserve, bounds, internal)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import embedded, formats, paths, rules, strategies
+from trimtab import embedded, formats, paths, rules
 from trimtab.asked import Asked
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
@@ -19,6 +19,7 @@ from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Path, Place, Transcript
 from trimtab.plan import Bounds, Planner
+from trimtab.presets import PRESETS
 from trimtab.protect import pinned, spared
 from trimtab.rules import Repaired, Violation
 from trimtab.scope import Choice
@@ -156,7 +157,7 @@ class Work:
         choice = Choice(
             config=config,
             about=Asked(transcript, config, edited).about,
-            strategies=strategies.STRATEGIES,
+            strategies=settings.all_strategies,
             pinned=pinned(transcript, settings.pins),
             spared=spared(
                 transcript,
@@ -169,6 +170,7 @@ class Work:
             drops=drops,
             want=want,
             lines=self.known.lines,
+            most_loss=PRESETS[settings.preset].most_loss,
         )
         if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
             return Planner(transcript, self.usage, choice, bounds, self.active)
@@ -230,7 +232,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
     return Work(
         source, given, reason, repaired, transcript, mends, usage,
-        in_force(settings.limits, transcript), settings, journal.active(transcript), known,
+        in_force(settings, transcript), settings, journal.active(transcript), known,
         warnings, journal.mended, stuck,
     )  # fmt: skip
 

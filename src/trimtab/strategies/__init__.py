@@ -6,6 +6,7 @@ it into ``STRATEGIES``, or pass your own tuple to ``levels``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -40,6 +41,7 @@ __all__ = [
     "marker",
     "text_levels",
     "user_cut",
+    "with_extra",
     "with_handle",
 ]
 
@@ -62,6 +64,18 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
+_LOSING = frozenset((articles, reasoning, cut, arguments, media, markers))
+
+
+def with_extra(ours: Sequence[Strategy], extra: Sequence[Strategy]) -> tuple[Strategy, ...]:
+    """The strategies with others put before the first of ours that loses what it knows nothing of.
+
+    So they come after what costs nothing and after duplicates; among themselves as given.
+    """
+    at = next((index for index, one in enumerate(ours) if one in _LOSING), len(ours))
+    return (*ours[:at], *extra, *ours[at:])
+
+
 def levels(
     block: Block,
     config: Config,
@@ -79,6 +93,8 @@ def levels(
     for strategy in strategies:
         try:
             for offer in strategy(block, config):
+                if strategy not in STRATEGIES:
+                    _check(offer, block)
                 if block.sealed and offer.op != "remove":
                     continue
                 text = offer.op == "replace" and not block.media  # what else costs is not text
@@ -94,6 +110,21 @@ def levels(
             if failures is not None:
                 name = getattr(strategy, "__name__", repr(strategy))
                 failures.append(f"{name}: {type(error).__name__}: {error}")
+
+
+def _check(offer: Offer, block: Block) -> None:
+    """``ValueError`` where an offer, of a strategy that is not ours, would break a request."""
+    if not isinstance(offer, Offer):
+        raise ValueError(f"{type(offer).__name__} is no Offer")
+    if offer.op not in ("replace", "remove") or not 0 <= offer.loss <= 1:
+        raise ValueError(f"op {offer.op!r}, loss {offer.loss!r}")
+    if not isinstance(offer.text, str) or (offer.op == "replace" and not offer.text.strip()):
+        raise ValueError("no text to show")
+    if offer.op == "remove" and block.kind != "reasoning":
+        raise ValueError(f"a {block.kind} cannot be removed")
+    objects = block.spelling in ("json", "json-string")
+    if objects and not isinstance(json.loads(offer.text), dict):
+        raise ValueError("not a JSON object")
 
 
 def _fewer_as_string(new: str, json_text: str) -> bool:

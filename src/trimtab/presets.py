@@ -1,0 +1,27 @@
+"""Named choices: how deep a batch goes, and what it may lose on the way.
+
+Knows numbers.  One dial, the target; the rest follows from it or from the preset's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LOSSLESS_AND_DUPLICATES = 0.05
+"""Loss up to which an offer re-spells, or says that the same came again later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """``target``: share of the room that a batch goes down to.  ``most_loss``: of an offer that is
+    taken for the target's sake; to get under the window everything is allowed."""
+
+    target: float
+    most_loss: float = 1.0
+
+
+PRESETS = {
+    "cautious": Preset(target=0.75, most_loss=LOSSLESS_AND_DUPLICATES),
+    "balanced": Preset(target=0.75),
+    "deep": Preset(target=0.5),
+}
