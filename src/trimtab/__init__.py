@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trimtab.config import load_settings
 from trimtab.convert import Converted, Loss, convert
 from trimtab.errors import (
     CannotFit,
@@ -174,6 +175,7 @@ __all__ = [
     "convert",
     "detect",
     "fit",
+    "load_settings",
     "measure",
     "repair",
 ]

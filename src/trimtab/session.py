@@ -9,10 +9,11 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from os import PathLike
 from threading import Lock, RLock
 from typing import Any
 
-from trimtab import fitting, formats, log
+from trimtab import config, fitting, formats, log
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
@@ -42,6 +43,14 @@ class Session:
         self._journal = Journal() if journal is None else Journal.from_dict(journal)
         self._known = Known()
         self._lock = RLock()
+
+    @classmethod
+    def from_config(cls, folder: str | PathLike[str] = ".", **keywords: Any) -> Session:
+        """A session with what files and environment say (see ``load_settings``); keywords win.
+
+        Raises InvalidSetting.
+        """
+        return cls(**{**config.load_settings(folder), **keywords})
 
     def fit(self, request: Any, **keywords: Any) -> Fitted:
         """Fit one request; keywords override the session's for this call.

@@ -1,34 +1,26 @@
-"""Amounts as people write them: ``32k``, ``128_000``, ``1m``, ``90%``.
+"""Amounts as options: what cannot be read is a complaint of the command line.
 
-Knows numbers.  Does not know what they count.
+Knows argparse.  Does not know how an amount is written.
 """
 
 from __future__ import annotations
 
-import re
 from argparse import ArgumentTypeError
-from decimal import Decimal
 
-_AMOUNT = re.compile(r"(\d[\d_,]*(?:\.\d+)?) ?([km]?)", re.IGNORECASE | re.ASCII)
-_TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
+from trimtab import amounts
 
 
 def amount(text: str) -> int:
-    """``"32k"`` → 32_000, ``"1.5m"`` → 1_500_000, ``"128_000"`` and ``"128,000"`` → 128_000."""
-    match = _AMOUNT.fullmatch(text.strip())
-    if match and len(text) < 30:
-        number = Decimal(re.sub("[_,]", "", match[1])) * _TIMES[match[2].lower()]
-        if number == int(number):
-            return int(number)
-    raise ArgumentTypeError(f"{text!r} is no amount; write 32k, 128_000 or 1m")
+    """``"32k"`` → 32_000."""
+    try:
+        return amounts.amount(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def share(text: str) -> float:
-    """``"0.9"`` and ``"90%"`` → 0.9; above 0, at most 1."""
+    """``"90%"`` → 0.9."""
     try:
-        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        number = 0.0
-    if not 0 < number <= 1:
-        raise ArgumentTypeError(f"{text!r} is no share; write 0.9 or 90%")
-    return number
+        return amounts.share(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None

@@ -10,10 +10,11 @@ import json
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import Any
 
 import trimtab
-from trimtab import paths
+from trimtab import config, paths
 from trimtab.cli import files, journal_file
 from trimtab.cli.amounts import amount, share
 from trimtab.cli.exits import DONE, USAGE, Stop
@@ -21,6 +22,7 @@ from trimtab.cli.options import add_request
 from trimtab.cli.screen import clean
 from trimtab.fitted import Fitted, recall
 from trimtab.model import Limits
+from trimtab.presets import PRESETS
 from trimtab.report import Report
 
 _SHOWN = 5
@@ -30,7 +32,6 @@ _SHOWN = 5
 def add_fit(parser: ArgumentParser) -> None:
     """The options of ``trimtab fit``."""
     add_request(parser, counts=True, judges=True)
-    default = Limits()
     limits = parser.add_argument_group("limits")
     limits.add_argument(
         "--window", type=amount, metavar="N",
@@ -46,13 +47,22 @@ def add_fit(parser: ArgumentParser) -> None:
         "shares its window)",
     )  # fmt: skip
     when.add_argument(
-        "--trigger", type=share, metavar="X", default=default.trigger,
-        help="share of the window above which something happens at all (%(default)s; 1 cuts only "
-        "when it must)",
+        "--trigger", type=share, metavar="X",
+        help=f"share of the window above which something happens at all ({Limits().trigger}; 1 "
+        "cuts only when it must)",
     )  # fmt: skip
     when.add_argument(
-        "--target", type=share, metavar="X", default=default.target,
-        help="share of the room that a cut goes down to (%(default)s)",
+        "--target", type=share, metavar="X",
+        help="share of the room that a cut goes down to (default: the preset's)",
+    )  # fmt: skip
+    when.add_argument(
+        "--preset", choices=tuple(PRESETS),
+        help="cautious: for the target only what is lossless or came again; balanced (default): "
+        f"down to {PRESETS['balanced'].target}; deep: down to {PRESETS['deep'].target}",
+    )  # fmt: skip
+    when.add_argument(
+        "--no-config", action="store_true",
+        help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
     )  # fmt: skip
     what = parser.add_argument_group("what may be touched")
     what.add_argument(
@@ -62,8 +72,8 @@ def add_fit(parser: ArgumentParser) -> None:
     what.add_argument("--recall", action="store_true", help="the model has a recall tool")
     what.add_argument("--strict", action="store_true", help="refuse a broken request, repair none")
     what.add_argument(
-        "--thinking", choices=("drop", "drop_block"), default="drop",
-        help="what becomes of signed thinking behind an edit: taken out (%(default)s), or the "
+        "--thinking", choices=("drop", "drop_block"),
+        help="what becomes of signed thinking behind an edit: taken out (default), or the "
         "provider is asked to",
     )  # fmt: skip
     out = parser.add_argument_group("output")
@@ -78,28 +88,7 @@ def add_fit(parser: ArgumentParser) -> None:
 
 def run_fit(args: Namespace) -> int:
     """Fit, keep the originals where asked, write the request, report."""
-    limits = Limits(
-        window=args.window,
-        reserve=args.reserve,
-        trigger=args.trigger,
-        target=args.target,
-        request_bytes=args.request_bytes,
-        result_chars=args.result_chars,
-        images=args.images,
-    )
-    if (limits.window, limits.request_bytes, limits.result_chars, limits.images) == (None,) * 4:
-        raise Stop(USAGE, "no limit to meet; add --window 128k")
-    settings: dict[str, Any] = {
-        "limits": limits,
-        "format": args.format,
-        "model": args.model,
-        "counter": args.counter,
-        "protected_tools": tuple(args.protect_tool),
-        "recall": args.recall,
-        "open_tail": args.open_tail,
-        "strict": args.strict,
-        "thinking": args.thinking,
-    }
+    settings, told = _settings(args)
     data = files.request_of(args)
     lines: list[str] = []
     if args.journal is None:
@@ -107,8 +96,30 @@ def run_fit(args: Namespace) -> int:
     else:
         fitted, lines = _fit_and_keep(data, settings, args.journal)
     files.write(args.output, fitted.request)
+    if told and not args.json:
+        print("\n".join(map(clean, told)), file=sys.stderr)
     _report(fitted.report, lines, as_json=args.json)
     return DONE
+
+
+def _settings(args: Namespace) -> tuple[dict[str, Any], list[str]]:
+    """The keywords of ``fit``: options before what files and environment say; lines about these."""
+    loaded = config.Loaded() if args.no_config else config.load()
+    settings = loaded.keywords()
+    given = {
+        "format": args.format, "model": args.model, "counter": args.counter,
+        "preset": args.preset, "thinking": args.thinking, "recall": args.recall or None,
+        "open_tail": args.open_tail or None, "strict": args.strict or None,
+    }  # fmt: skip
+    settings |= {key: value for key, value in given.items() if value is not None}
+    settings["protected_tools"] = (*settings.get("protected_tools", ()), *args.protect_tool)
+    limits = {key: getattr(args, key) for key in config.LIMITS}
+    limits = {key: value for key, value in limits.items() if value is not None}
+    settings["limits"] = joined = replace(settings.get("limits", Limits()), **limits)
+    if (joined.window, joined.request_bytes, joined.result_chars, joined.images) == (None,) * 4:
+        raise Stop(USAGE, "no limit to meet; add --window 128k")
+    told = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
+    return settings, told + [f"warning: {problem}" for problem in loaded.problems]
 
 
 def _fit_and_keep(data: bytes, settings: dict[str, Any], name: str) -> tuple[Fitted, list[str]]:
