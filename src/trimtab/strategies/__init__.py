@@ -64,7 +64,7 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
-_LOSING = frozenset((articles, reasoning, cut, arguments, media, markers))
+_LOSING = frozenset((articles, reasoning, digest, cut, arguments, media, markers))
 
 
 def with_extra(ours: Sequence[Strategy], extra: Sequence[Strategy]) -> tuple[Strategy, ...]:
