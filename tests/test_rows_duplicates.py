@@ -133,7 +133,7 @@ def test_B8_a_long_text_that_another_call_gave_again_is_a_duplicate(format: str)
 def test_B8_what_was_already_taken_out_by_the_client_is_not_pruned_again() -> None:
     stub = "[Output removed to save context - information superseded or no longer needed]"
     body = conversation("openai-chat", read(text=stub), *TALK, read(text=stub), *MORE)
-    fitted = squeezed("openai-chat", body, 0.9)
+    fitted = squeezed("openai-chat", body, 0.9, preset="cautious")
     assert results("openai-chat", fitted.request).count(stub) == 2
 
 

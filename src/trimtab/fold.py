@@ -14,7 +14,7 @@ from trimtab.board import Board, Run
 from trimtab.cover import Choice, Source, weigh, written
 from trimtab.model import Block, Group, Place
 from trimtab.plan import Planner
-from trimtab.presets import LOSSLESS_AND_DUPLICATES
+from trimtab.presets import STALE
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
@@ -31,7 +31,7 @@ def make_room(planner: Planner) -> None:
     if planner.choice.want and board.tokens > bounds.trigger:
         places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
         most_loss = planner.choice.most_loss
-        first = min(most_loss, LOSSLESS_AND_DUPLICATES)
+        first = min(most_loss, STALE)
         planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=first)
         if board.tokens > goal and most_loss == 1.0:
             try:

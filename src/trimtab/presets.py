@@ -10,6 +10,10 @@ from dataclasses import dataclass
 LOSSLESS_AND_DUPLICATES = 0.05
 """Loss up to which an offer re-spells, or says that the same came again later."""
 
+STALE = 0.15
+"""Loss up to which an offer concerns what is out of date as well: superseded reads and writes,
+inputs of failed calls."""
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
