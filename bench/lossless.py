@@ -6,7 +6,8 @@ Reads the request records (`*.jsonl.gz`, directory from the argument, TRIMTAB_DA
 ../shared/data); of every N-th one with ``--every``.  Sizes are o200k tokens of every string the
 model reads, + 4 a message, + 10 a call or result.  Two kinds of lossless stand side by side:
 
-- *exact text*: a decoder restores the text byte for byte (line numbers on each tenth line);
+- *exact text*: a decoder restores the text byte for byte (line numbers on each tenth line, letters
+  instead of JSON escapes);
 - *exact values*: besides, JSON is compact or a table, terminal control, progress and trailing
   blanks are gone, and repeated lines are counted; that text is no longer the same.
 
@@ -39,7 +40,7 @@ from trimtab.usage import Usage  # noqa: E402
 
 READABLE = ("openai-chat", "openai-responses", "anthropic", "bedrock", "gemini")
 COUNT = counter_for("o200k", model=None, format="")
-EXACT_TEXT = ("line-numbers",)
+EXACT_TEXT = ("line-numbers", "unescape")
 _NUMBER = re.compile(r"^ *[0-9]+(?:→|\t| ?\| ?|: )", re.MULTILINE)
 OLD_TEXT = ("old_string", "old_str", "oldText")
 
