@@ -82,6 +82,7 @@ def test_thinning_inside_a_longer_text_leaves_the_rest_alone() -> None:
         "",
         "\n\n\n",
         "→\n→\n→",
+        "".join(f"{n}\tnode-{n * 7919 % 97}\tready\t{n}d\n" for n in range(1, 60)),  # a table's ids
     ],
 )
 def test_nothing_is_thinned_where_it_could_not_be_read_back(text: str) -> None:

@@ -19,6 +19,7 @@ from trimtab.strategies.base import Config, Offer, smaller
 
 EVERY = 10
 _NUMBER = re.compile(r"( *)([0-9]{1,9})(→|\t| ?\| ?|: )")
+_CELLS = re.compile(r" *[0-9]+\t[^\t\n]+\t")
 _SIGNS = ("→", "\t", "|", ": ")
 Mark = tuple[int, int, str, int]
 """(number, width with its indent, what stands behind it, where the line's own text begins)."""
@@ -39,6 +40,8 @@ def thinned(text: str) -> str:
         return text
     lines = text.split("\n")
     marks = [_mark(line) for line in lines]
+    if _is_table(lines, marks):
+        return text
     shown: list[int] = []
     counted = False  # whether this line's number is the one before it plus one
     for at, mark in enumerate(marks):
@@ -58,6 +61,13 @@ def thinned(text: str) -> str:
             return text
     numbers = sum(mark is not None for mark in marks)
     return text if len(shown) == numbers else "\n".join(lines)
+
+
+def _is_table(lines: list[str], marks: list[Mark | None]) -> bool:
+    """Whether the numbers are a column: most lines have more cells, tab-separated, behind them."""
+    tabbed = [at for at, mark in enumerate(marks) if mark is not None and mark[2] == "\t"]
+    cells = sum(_CELLS.match(lines[at]) is not None for at in tabbed)
+    return 2 * cells > len(tabbed)
 
 
 def is_numbered(text: str) -> bool:
