@@ -28,10 +28,11 @@ LAYERS = [
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
     {"hard_limits", "journal", "known", "report"},
-    {"asked"},
+    {"asked", "asks", "forecast"},
     {"settings", "convert"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"log", "config"},
+    {"summarizer", "endpoint", "article_log"},
     {"session"},
     {"__init__"},
     {"testing", "prices", "replay"},
@@ -136,7 +137,7 @@ NEUTRAL |= {
     "known",
     "strategies",
 }
-NEUTRAL |= {"asked"}
+NEUTRAL |= {"asked", "asks", "summarizer", "forecast", "article_log"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Any
 
 from trimtab.config import load_settings
 from trimtab.convert import Converted, Loss, convert
+from trimtab.endpoint import Endpoint
 from trimtab.errors import (
     CannotFit,
     InvalidRequest,
@@ -34,6 +35,7 @@ from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
 from trimtab.sizes import Measured, MeasuredBlock, measure
 from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import ArticleRule
+from trimtab.summarizer import Summarizer
 from trimtab.tokens import Counter
 
 __version__ = "0.1.0"
@@ -65,6 +67,8 @@ def fit(
     thinking: Thinking = "drop",
     articles: ArticleRule | None = None,
     quote_embedded: bool = False,
+    summarizer: Callable[[str], str] | Summarizer | None = None,
+    calls_left: int | None = None,
 ) -> Fitted:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
 
@@ -98,6 +102,10 @@ def fit(
       the blocks out, "drop_block" asks the API to.
     - ``articles``: how lists of search results are shortened: an ``ArticleRule``.
     - ``quote_embedded``: mark tool output that stands as text in a user's message as a quote.
+    - ``summarizer``: says articles in its own words instead: a function from prompt to answer, an
+      ``Endpoint``, or a ``Summarizer`` around one of them.
+    - ``calls_left``: how many more tool calls the agent may make; nothing is cut before the window
+      is full where they will all fit, and no deeper than they need.
 
     Each tool result that no call asks for is taken out, recallable, with a warning to the logger
     "trimtab" that does not quote it.
@@ -112,6 +120,7 @@ def fit(
         preset=preset, target=target,
         protected_turns=protected_turns, duplicates=duplicates, failed_inputs=failed_inputs,
         strategies=strategies, extra_strategies=extra_strategies, internal=internal,
+        summarizer=summarizer, calls_left=calls_left,
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[0]
@@ -154,6 +163,7 @@ __all__ = [
     "Counter",
     "Detected",
     "Duplicates",
+    "Endpoint",
     "FailedInputs",
     "Fitted",
     "InvalidRequest",
@@ -168,6 +178,7 @@ __all__ = [
     "ReportEdit",
     "ReportRepair",
     "Session",
+    "Summarizer",
     "TrimtabError",
     "UnknownHandle",
     "Violation",

@@ -62,6 +62,8 @@ def report_of(outcome: Outcome) -> Report:
         warnings.append(f"the given counter failed {counter.failures} times; the default counted")
     if outcome.step not in ("", "planned"):
         warnings.append(f"fell back to: {outcome.step}")
+    if outcome.asked is not None:
+        warnings += outcome.asked.warnings()
     fresh = {edit.handle for edit in outcome.new}
     gone = gone_groups(work.transcript, (applied.edit for applied in outcome.applied))
     return Report(
@@ -78,6 +80,7 @@ def report_of(outcome: Outcome) -> Report:
         ),
         repairs=_repairs(work),
         warnings=tuple(warnings),
+        asked=outcome.asked.as_dict() if outcome.asked else {},
         _floor=lambda: floor(work),
         _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
     )

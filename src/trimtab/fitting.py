@@ -13,6 +13,7 @@ from typing import Any
 
 from trimtab import edits as edit_ops
 from trimtab import formats, paths
+from trimtab.asks import answer
 from trimtab.binding import unbind, with_option
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
 from trimtab.floor import cannot_fit, smallest_or_refuse
@@ -66,6 +67,7 @@ def _planned(
         acted = _act(work, plan)
         if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
             plan = smallest_or_refuse(work, wanted)
+        asked = None if (say := work.settings.summarizer) is None else answer(plan, say)
         skipped = dict.fromkeys(plan.choice.failures)  # one line, however many blocks it met
         work.warnings += [f"strategy skipped: {text}" for text in skipped]
         new = plan.edits()
@@ -76,7 +78,7 @@ def _planned(
         if wanted.body_bytes is not None and plan.body_bytes:
             excess = max(outcome.sent.body_bytes - wanted.body_bytes, 0)
         if not over and not excess:
-            return outcome
+            return replace(outcome, asked=asked)
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
     raise cannot_fit(work, plan, "window" if over else "request_bytes")

@@ -87,6 +87,8 @@ class Report:
     edits: tuple[ReportEdit, ...] = ()
     repairs: tuple[ReportRepair, ...] = ()
     warnings: tuple[str, ...] = ()
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """What a summarizer was asked: how often, tokens in our count, milliseconds."""
     _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
@@ -132,6 +134,7 @@ class Report:
             "edits": [edit.as_dict() for edit in self.edits],
             "repairs": [repair.as_dict() for repair in self.repairs],
             "warnings": list(self.warnings),
+            "asked": dict(self.asked),
         }
 
     def __str__(self) -> str:
@@ -145,6 +148,11 @@ class Report:
             lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]
         if self.edits:
             lines += self._edit_lines()
+        if self.asked.get("asked") or self.asked.get("cached"):
+            lines.append(
+                "summaries: {asked} asked ({tokens_in:,} tokens in, {tokens_out:,} out, "
+                "{milliseconds:,} ms), {cached} known".format(**self.asked)
+            )
         lines += [f"warning: {text}" for text in self.warnings]
         return "\n".join(lines)
 

@@ -5,6 +5,7 @@ Knows the journal and what was read before.  In memory; it does no I/O.
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,12 +15,15 @@ from threading import Lock, RLock
 from typing import Any
 
 from trimtab import config, fitting, formats, log
+from trimtab.article_log import log_articles
+from trimtab.errors import InvalidSetting
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Limits
 from trimtab.settings import Settings, joined_settings
 from trimtab.source import Source
+from trimtab.summarizer import Summarizer
 from trimtab.work import Outcome, mend_key, prepare
 
 
@@ -39,7 +43,7 @@ class Session:
         journal: Mapping[str, Any] | None = None,
         **keywords: Any,
     ) -> None:
-        self._settings = joined_settings(window, reserve, limits, **keywords)
+        self._settings = asking(joined_settings(window, reserve, limits, **keywords))
         self._journal = Journal() if journal is None else Journal.from_dict(journal)
         self._known = Known()
         self._lock = RLock()
@@ -84,11 +88,21 @@ def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:
     )
 
 
+def asking(wanted: Settings) -> Settings:
+    """The settings with a plain function as summarizer wrapped in one that asks within bounds."""
+    say = wanted.summarizer
+    if say is None or isinstance(say, Summarizer):
+        return wanted
+    if not callable(say):
+        raise InvalidSetting(f"summarizer={say!r}: give a function, an Endpoint or a Summarizer")
+    return replace(wanted, summarizer=Summarizer(say))
+
+
 def fitted(
     request: Any, wanted: Settings, known: Known, journal: Journal
 ) -> tuple[Fitted, Journal]:
     """One call: the result, and the journal behind it."""
-    work = prepare(request, wanted, known, journal)
+    work = prepare(request, asking(wanted), known, journal)
     outcome = fitting.run(work)
     after = _journalled(outcome, journal)
     originals = after.originals
@@ -96,6 +110,8 @@ def fitted(
         originals = {**originals, **outcome.originals}
     done = Fitted(outcome, originals)
     log.told(outcome, done.report)
+    if "logging" in sys.modules:  # else nobody listens
+        log_articles(outcome, log.logger())
     return done, after
 
 

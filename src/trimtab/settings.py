@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from trimtab import rules, strategies
 from trimtab.errors import InvalidSetting
@@ -51,6 +51,8 @@ class Settings:
     strategies: Sequence[Strategy] | None = None
     extra_strategies: Sequence[Strategy] = ()
     internal: Sequence[str] = SIGNATURES
+    summarizer: Callable[..., Any] | None = None
+    calls_left: int | None = None
 
     @property
     def all_strategies(self) -> tuple[Strategy, ...]:
@@ -103,6 +105,9 @@ def _check_rest(given: Settings) -> None:
         odd = [s for s in getattr(given, key) or () if not callable(s)]
         if odd:
             raise InvalidSetting(f"{key}: {odd[0]!r} is no function from a block to offers")
+    left = given.calls_left
+    if left is not None and (type(left) is not int or left < 0):
+        raise InvalidSetting(f"calls_left={left!r}: give a whole number, 0 or more")
     signatures = given.internal
     if isinstance(signatures, str) or not all(isinstance(s, str) for s in signatures):
         raise InvalidSetting(f"internal={signatures!r}: give a list of texts")

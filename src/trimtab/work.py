@@ -12,8 +12,10 @@ from typing import Any
 
 from trimtab import embedded, formats, paths, rules
 from trimtab.asked import Asked
+from trimtab.asks import Answers
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
+from trimtab.forecast import with_calls_left
 from trimtab.history import History
 from trimtab.journal import Journal
 from trimtab.known import Known
@@ -196,6 +198,8 @@ class Outcome:
     target: int | None = None
     step: str = ""
     """Which step of the ladder gave it; "" where nothing had to be planned."""
+    asked: Answers | None = None
+    """What a summarizer was asked; None where there is none."""
 
 
 def mend_key(rule: str, path: Path) -> str:
@@ -230,9 +234,13 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         repaired = source.after(mends.passes)
         transcript = formats.read(repaired.tree, format, model=settings.model, memo=known.arrived)
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
+    force = in_force(settings, transcript)
+    if settings.calls_left is not None:
+        bounds = with_calls_left(force.bounds, transcript, usage, settings.calls_left)
+        force = replace(force, bounds=bounds)
     return Work(
         source, given, reason, repaired, transcript, mends, usage,
-        in_force(settings, transcript), settings, journal.active(transcript), known,
+        force, settings, journal.active(transcript), known,
         warnings, journal.mended, stuck,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from trimtab.model import Block
 from trimtab.strategies.arguments import arguments
 from trimtab.strategies.articles import articles
-from trimtab.strategies.base import Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
+from trimtab.strategies.base import Ask, Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.blobs import blobs
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
 from trimtab.strategies.digest import digest
@@ -31,6 +31,7 @@ from trimtab.strategies.unescape import unescape
 __all__ = [
     "HANDLE",
     "STRATEGIES",
+    "Ask",
     "Config",
     "Offer",
     "Strategy",

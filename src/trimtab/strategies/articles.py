@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 
 from trimtab.model import Block
-from trimtab.strategies.base import Config, Offer, utf8_bytes
+from trimtab.strategies.base import Ask, Config, Offer, utf8_bytes
 from trimtab.strategies.marker import recall_call
 from trimtab.strategies.retrieval.article import Article, ArticleRule, written
 from trimtab.strategies.retrieval.json_lists import json_articles
@@ -35,12 +36,18 @@ A text that is cut in half loses 0.002 to 0.02 a token, by its age and size."""
 
 def read_articles(text: str, rule: ArticleRule) -> list[Article]:
     """The articles of a text that are long enough to shorten; none where it is no list of them."""
+    found = all_articles(text, rule)
+    return [article for article in found if utf8_bytes(article.content) >= LEAST_BYTES]
+
+
+def all_articles(text: str, rule: ArticleRule) -> list[Article]:
+    """The articles of a text, short ones too."""
     found = json_articles(text, rule.list_keys)
     if not found and text[:64].lstrip()[:1] not in ("{", "["):
         found = text_articles(text)
     if not found and text[:1] == "[" and text[1:2].isdigit():  # "[1] …" is not JSON
         found = text_articles(text)
-    return [article for article in found if utf8_bytes(article.content) >= LEAST_BYTES]
+    return found
 
 
 def articles(block: Block, config: Config) -> Iterator[Offer]:
@@ -121,11 +128,13 @@ def _levels(text: str, items: list[_Item], config: Config) -> Iterator[Offer]:
         if unsaid < whole * STEP and number + 1 < len(steps):
             continue
         share = round(MOST_LOSS * lost / worth, 3) if worth else MOST_LOSS
-        reduced = [item for item in items if len(item.kept) < len(item.pieces)]
+        reduced = tuple(item for item in items if len(item.kept) < len(item.pieces))
+        reduced = tuple(sorted(reduced, key=lambda item: item.article.start))
         why = f"{len(reduced)} of {len(items)} articles shortened, least relevant first"
+        with_answers = partial(_shown, text, reduced, config)
         yield Offer(
-            "replace", _shown(text, reduced, config), share, "articles", why,
-            price=_price(step, price / max(unsaid, 1), config),
+            "replace", with_answers(()), share, "articles", why,
+            _price(step, price / max(unsaid, 1), config), _asks(reduced, config), with_answers,
         )  # fmt: skip
         unsaid, price = 0, 0.0
 
@@ -185,17 +194,30 @@ def _step(number: int, item: _Item, before: frozenset[int], kept: frozenset[int]
     return _Step(number, kept, sum(item.sizes[n] for n in gone), _worth(item, gone))
 
 
-def _shown(text: str, reduced: Sequence[_Item], config: Config) -> str:
+def _asks(reduced: Sequence[_Item], config: Config) -> tuple[Ask, ...]:
+    """One for each article of which something stays: to say as much in as many tokens."""
+    return tuple(
+        Ask(
+            item.article.title, item.article.url, item.article.content, config.question,
+            sum(item.sizes[n] for n in sorted(item.kept)),
+        )
+        for item in reduced if item.kept and not item.repeated
+    )  # fmt: skip
+
+
+def _shown(text: str, reduced: Sequence[_Item], config: Config, answers: Sequence[str]) -> str:
     """The block with these articles shortened; the first of them says how to get the rest."""
     fetch = recall_call(text, config)
     advice = f"; {fetch} has all" if fetch else "; run the tool again to see them"
-    contents = []
-    for item in sorted(reduced, key=lambda item: item.article.start):
+    given, contents = iter(answers), []
+    for item in reduced:
         content, chars = item.article.content, len(item.article.content)
         if item.repeated:
             new = f"[{chars:,} chars, given more than once, left out here{advice}]"
         elif not item.kept:
             new = f"[{chars:,} chars left out to fit{advice}]"
+        elif answer := next(given, ""):
+            new = f"[a model's summary of {chars:,} chars{advice}] {answer}"
         else:
             new = joined(content, item.pieces, item.kept)
             new = f"{new.rstrip()} [of {chars:,} chars{advice}]"

@@ -6,7 +6,7 @@ block stands, or which offer will be chosen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import Literal
@@ -16,12 +16,25 @@ from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """A text that a model may say in fewer words: at most ``tokens``, for this question."""
+
+    title: str
+    url: str
+    text: str
+    question: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Offer:
     """One level of detail of a block: what would be shown instead, and what that loses.
 
     ``op`` "remove" takes the whole part out and has no text.  ``loss`` runs from 0 (the original
     can be told from the text) to 1 (nothing is left).  ``kind`` names the strategy in the report.
     ``price``: value lost per token saved, where the strategy knows it better than by the loss.
+    ``asks``: what a model could say better, and ``with_answers`` the text with its answers ("" for
+    one that is missing: the text's own words stand there).
     """
 
     op: Literal["replace", "remove"]
@@ -30,6 +43,8 @@ class Offer:
     kind: str
     why: str
     price: float | None = None
+    asks: tuple[Ask, ...] = ()
+    with_answers: Callable[[Sequence[str]], str] | None = None
 
 
 def never(content: str) -> bool:
