@@ -32,8 +32,11 @@ def make_room(planner: Planner) -> None:
         places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
         most_loss = planner.choice.most_loss
         first = min(most_loss, STALE)
-        planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=first)
-        if board.tokens > goal and most_loss == 1.0:
+        any_loss = most_loss == 1.0
+        planner.reduce(
+            places, lambda: board.tokens <= goal, SMALL, most_loss=first, priced=any_loss
+        )
+        if board.tokens > goal and any_loss:
             try:
                 fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)

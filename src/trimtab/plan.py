@@ -180,16 +180,17 @@ class Planner:
         least: int = LEAST_GAIN,
         *,
         most_loss: float = 1.0,
+        priced: bool = False,
     ) -> None:
         """Take the cheapest step, again and again, until it is enough or nothing is left.
 
-        ``most_loss``: only steps that lose no more.
+        ``most_loss``: only steps that lose no more; ``priced``: and those that come with a price.
         """
         heap: list[tuple[float, Key, Place, Offer, int, Steps]] = []
 
         def push(place: Place, steps: Steps) -> None:
             for price, offer, tokens in steps:
-                if offer.loss <= most_loss:
+                if offer.loss <= most_loss or (priced and offer.price is not None):
                     key = (place.message, place.index)
                     heapq.heappush(heap, (price, key, place, offer, tokens, steps))
                 return
