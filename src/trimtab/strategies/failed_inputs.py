@@ -13,8 +13,10 @@ from trimtab.strategies.base import Config, Offer, smaller
 from trimtab.strategies.values import emptied
 
 LOSS = 0.15
-LOSS_UNKNOWN = 0.35
-"""Of an error that we cannot place: a command may have run, and only its outcome was bad."""
+LOSS_OPEN = 0.35
+"""Where the input may matter still: a command may have run and only its outcome was bad; what was
+not permitted may be put forward again."""
+_OPEN = ("other", "permission")
 
 
 def failed_inputs(block: Block, config: Config) -> Iterator[Offer]:
@@ -27,5 +29,5 @@ def failed_inputs(block: Block, config: Config) -> Iterator[Offer]:
         return
     text = emptied(block, lambda chars: f"[input of a failed call, {chars:,} chars, left out]")
     if text is not None and smaller(text, block.text, config.count):
-        loss = LOSS_UNKNOWN if failed == "other" else LOSS
+        loss = LOSS_OPEN if failed in _OPEN else LOSS
         yield Offer("replace", text, loss, "failed-input", f"the call failed ({failed})")
