@@ -329,6 +329,23 @@ def no_reasoning(messages: list[Any]) -> list[int]:
     ]
 
 
+def test_X1_reasoning_of_a_turn_whose_calls_were_left_out_stays_the_next_time_too() -> None:
+    told = [calls(call(), reasoning_content="hm"), result(content="word " * 20)]
+    told += [said("word " * 30, reasoning_content="think " * 200), said("word " * 30)]
+    acted = 0
+    for first in ([], [ASK]):
+        request = body(*first, *told, model="deepseek-chat")
+        for window in range(200, 420, 4):
+            try:
+                fitted = trimtab.fit(request, window=window, reserve=0, counter="o200k")
+            except CannotFit:
+                continue
+            acted += any(edit.op == "drop" for edit in fitted.report.edits)
+            again = trimtab.fit(fitted.request, window=window, reserve=0, counter="o200k")
+            assert again.request is fitted.request
+    assert acted
+
+
 PAIRING = ("without result", "without its call", " results for ")
 
 

@@ -7,7 +7,6 @@ and has never seen JSON.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -350,17 +349,6 @@ def note(steps: int, tools: Tally[str], handle: str = "", lines: str = "") -> st
     if lines:
         return f"[{what}, of which these lines are left{fetch}]\n{lines}"
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
-
-
-_NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
-_LINES = re.compile(r"(?:\n\n|\A)\[[\d,]+ earlier steps?, of which these lines are left[^\n]*\]\n")
-
-
-def without_notes(text: str) -> str:
-    """What was said before notes were put behind it; "" where the text is nothing else."""
-    if found := _LINES.search(text) if "of which these lines are left" in text else None:
-        text = text[: found.start()]
-    return _NOTES.sub("", text) if text.endswith("]") else text
 
 
 def run_handle(transcript: Transcript, groups: Sequence[Group]) -> str:

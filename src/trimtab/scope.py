@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from trimtab import rules
-from trimtab.board import without_notes
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block, Place, Transcript
+from trimtab.notes import without_notes
 from trimtab.strategies import Config, Strategy
 from trimtab.strategies.base import BlockFacts
 from trimtab.usage import Usage

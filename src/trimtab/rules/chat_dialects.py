@@ -13,6 +13,7 @@ from typing import Any
 from trimtab import paths
 from trimtab.formats.chat_parts import LONGEST_STRING
 from trimtab.model import Message, Transcript
+from trimtab.notes import without_notes
 from trimtab.paths import Delete, Insert, PathOp, Set
 from trimtab.rules.base import Finding, Mend, gives
 from trimtab.rules.content import BEGIN, PLACEHOLDER
@@ -266,8 +267,31 @@ def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
         return True
     if transcript.facts.tools:
         return False
-    turn = next(turn for turn in said_turns(transcript) if number in turn)
-    return not any(transcript.messages[other].calls for other in turn)
+    return not _in_turn_with_calls(transcript.messages, number)
+
+
+def _in_turn_with_calls(messages: Sequence[Message], number: int) -> bool:
+    """Whether tools were called between the user's words around this message: a note that stands
+    for steps left out counts as they did, and does not part the turn."""
+    first, end = number, number + 1
+    while first and not _said(messages[first]):
+        first -= 1
+    while end < len(messages) and not _said(messages[end]):
+        end += 1
+    return any(message.calls or _noted(message) for message in messages[first:end])
+
+
+def _said(message: Message) -> bool:
+    """Whether the user speaks, and it is not only a note of ours."""
+    texts = [block.text for block in message.blocks if block.kind == "text"]
+    ours = bool(texts) and not any(map(without_notes, texts))
+    return message.role == "user" and not message.results and not ours
+
+
+def _noted(message: Message) -> bool:
+    """Whether the last thing said is a note of ours."""
+    texts = [block.text for block in message.blocks if block.kind == "text"]
+    return bool(texts) and without_notes(texts[-1]) != texts[-1]
 
 
 # --- what a message must hold ----------------------------------------------------------------
