@@ -16,7 +16,7 @@ from trimtab import formats, paths
 from trimtab.asks import answer
 from trimtab.binding import unbind, with_option
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
-from trimtab.floor import cannot_fit, smallest_or_refuse
+from trimtab.floor import cannot_fit, least, smallest_or_refuse
 from trimtab.fold import make_room
 from trimtab.hard_limits import meet_images, meet_result_chars
 from trimtab.model import Edit
@@ -62,6 +62,8 @@ def _planned(
 ) -> Outcome:
     """Plan, apply, check; again with tighter limits where the result came out too large."""
     wanted = bounds = work.force.bounds
+    if least(work) > wanted.capacity:  # there is nothing to choose: say what is in the way
+        smallest_or_refuse(work, wanted)
     for attempt in range(4):
         plan = work.planner(bounds, drops=drops, want=want)
         acted = _act(work, plan)

@@ -11,6 +11,7 @@ from trimtab.edits import in_order
 from trimtab.errors import CannotFit
 from trimtab.hard_limits import meet_images, meet_result_chars
 from trimtab.plan import Bounds, Planner, choose_smallest
+from trimtab.tokens import MESSAGE_TOKENS
 from trimtab.work import Work
 
 
@@ -22,6 +23,19 @@ def smallest(work: Work) -> Planner:
     meet_result_chars(plan)
     unbind(work, plan)
     return plan
+
+
+def least(work: Work) -> int:
+    """Tokens that no plan gets below, told without one: what stands beside the messages, the
+    system's words, and the frames of what the user said."""
+    transcript, usage, counter = work.transcript, work.usage, work.usage.counter
+    head = sum(usage.block_cost(block) for block in transcript.head if block.kind != "text")
+    system = sum(usage.message(m) for m in transcript.messages if m.role == "system")
+    said = sum(
+        message.role == "user" and message.framed and any(b.kind == "text" for b in message.blocks)
+        for message in transcript.messages
+    )
+    return head + system + said * counter.scaled(MESSAGE_TOKENS)
 
 
 def floor(work: Work) -> int:

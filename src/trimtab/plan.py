@@ -19,7 +19,7 @@ from trimtab.board import Board, Key, Shown, drop_targets, run_handle
 from trimtab.edits import handle
 from trimtab.model import Block, Edit, Path, Place, Transcript
 from trimtab.scope import Choice, Scope
-from trimtab.strategies import Offer, cut_to, text_levels, user_cut, with_handle
+from trimtab.strategies import HANDLE, Offer, cut_to, text_levels, user_cut, with_handle
 from trimtab.strategies import levels as levels_of
 from trimtab.usage import Usage
 from trimtab.value import value
@@ -155,6 +155,8 @@ class Planner:
         return block
 
     def _with_handle(self, place: Place, offer: Offer) -> Offer:
+        if HANDLE not in offer.text:
+            return offer
         own = handle((self.transcript.ref(place),))
         return replace(offer, text=with_handle(offer.text, place.block.text, own))
 

@@ -106,7 +106,7 @@ def levels(
                 last, loss = offer.text, max(loss, offer.loss)
                 if offer.loss == 0 and offer.op == "replace":
                     block = replace(block, text=offer.text)
-                yield replace(offer, loss=loss)
+                yield offer if offer.loss == loss else replace(offer, loss=loss)
         except Exception as error:  # an error of ours must never break a request (law 10)
             if failures is not None:
                 name = getattr(strategy, "__name__", repr(strategy))
