@@ -204,6 +204,15 @@ def test_X1_no_result_is_an_orphan_while_the_repair_of_its_call_waits_for_anothe
     assert {repair.rule for repair in mended.report.repairs} == {"call_unanswered"}
 
 
+def test_X1_where_only_the_system_speaks_bedrock_is_given_a_message_of_the_user() -> None:
+    request = {"messages": [{"role": "system", "content": [{"text": "Be brief."}]}]}
+    told = {"format": "bedrock"}
+    assert {found.rule for found in trimtab.check(request, **told)} == {"first_not_user"}
+    sent = trimtab.repair(request, **told).request
+    assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+    assert trimtab.check(sent, **told) == ()
+
+
 # --- B2: what each format calls a call and a result -----------------------------------------------
 
 GIANT = "".join(f"2024-05-01 worker {n} wrote shard {n * 7919}\n" for n in range(3_000))

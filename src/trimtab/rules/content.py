@@ -155,6 +155,9 @@ def ends(first_user: bool, last_user: Any) -> Scan:
             return
         if first_user and spoken and transcript.messages[spoken[0]].role == "assistant":
             yield Finding("first_not_user", (*base, spoken[0]), "the first message is the model's")
+        if first_user and all(m.role == "system" for m in transcript.messages):
+            end = len(transcript.messages)
+            yield Finding("first_not_user", (*base, end), "nobody but the system speaks")
         last = len(transcript.messages) - 1
         message = transcript.messages[last]
         if last_user(transcript.facts) and message.role == "assistant" and not message.calls:
