@@ -63,6 +63,10 @@ def _headings(items: Articles) -> str:
     )
 
 
+def _sources(items: Articles) -> str:
+    return "\n\n".join(f"### {a['title']}\n\nSource: {a['url']}\n\n{a['content']}" for a in items)
+
+
 def _titles(items: Articles) -> str:
     return "\n---\n".join(
         f"Title: {a['title']}\nURL: {a['url']}\nContent: {a['content']}" for a in items
@@ -106,6 +110,7 @@ SHAPES: dict[str, Callable[[Articles], str]] = {
     "JSON lines": lambda items: "\n".join(map(json.dumps, items)),
     "numbered text": _plain,
     "headings": _headings,
+    "headings and sources": _sources,
     "Title: sections": _titles,
     "tags": _tags,
 }

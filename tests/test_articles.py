@@ -96,6 +96,13 @@ SKIPPED: dict[str, Any] = {
     "neither title nor url": json.dumps({"articles": [{"content": prose(1, 40)}]}),
     "an unknown key": json.dumps({"things": articles(3)}),
     "too short": json.dumps({"articles": articles(9, sentences=2)}),
+    "a page with links": "".join(
+        f"## Part {n}\n\nSee https://ex.org/{n} for more.\n\n{prose(n, 20)}\n" for n in range(4)
+    ),
+    "a page with a few addresses": "".join(
+        f"## Part {n}\n{'https://ex.org' if n < 2 else ''}\n{prose(n, 20)}\n" for n in range(9)
+    ),
+    "numbers in a list": "".join(f"{n}. {prose(n, 9)}\n" for n in range(1, 9)),
     "cut JSON": json.dumps({"articles": articles(3)})[:-40],
 }
 

@@ -21,7 +21,7 @@ _NUMBERED = re.compile(
     r"(?:\[(\d{1,4})\]|(?:[Dd]ocument|[Pp]assage|[Rr]esult|[Ss]ource|[Aa]rticle|[Cc]hunk|[Pp]age)"
     r" ?#?\[?(\d{1,4})\]?)(?:\*\*)?[ \t]*[:.)\-–]?[ \t]*(.*)$"
 )
-_TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?[Tt]itle:?(?:\*\*)?:?[ \t]+(.{1,300})$")
+_TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?Title:?(?:\*\*)?:?[ \t]+(.{1,300})$")
 _HEADING = re.compile(r"^(?:\d{1,3}\. )?#{1,4} (.{1,300})$|^\d{1,3}\. \*\*(.{1,300})\*\*[ \t]*$")
 _FIELD = re.compile(
     r"^[ \t]{0,4}(?:[-*] )?(?:\*\*)?([A-Z][\w -]{0,24}?):?(?:\*\*)?:[ \t]{0,8}(.{0,600})$"
@@ -96,18 +96,37 @@ def _titled(lines: _Lines) -> Starts:
     return [
         (number, match[1].strip(" *"))
         for number, line in enumerate(lines.texts)
-        if "itle" in line[:12] and (match := _TITLE.match(line))
+        if "Title" in line[:12] and (match := _TITLE.match(line))
     ]
 
 
 def _headed(lines: _Lines) -> Starts:
-    """Headings with a URL on the same line or one of the next two."""
-    found = []
+    """Headings with an address: a link in them, or right below a line that is just that.
+
+    None where other headings of the same kind lack one: then it is a page, not a list of pages.
+    """
+    found: list[tuple[int, str, str]] = []
+    bare: dict[str, int] = {}
     for number, line in enumerate(lines.texts):
         match = _HEADING.match(line) if line[:1] == "#" or line[:1].isdigit() else None
-        if match and any(_URL.search(near[:600]) for near in lines.texts[number : number + 3]):
-            found.append((number, (match[1] or match[2]).strip(" *")))
-    return found
+        if match is None:
+            continue
+        kind = line.split(" ", 1)[0].strip("0123456789")
+        below = [text for text in lines.texts[number + 1 : number + 4] if text.strip()][:2]
+        if _URL.search(line[:600]) or any(map(_is_address, below)):
+            found.append((number, (match[1] or match[2]).strip(" *"), kind))
+        else:
+            bare[kind] = bare.get(kind, 0) + 1
+    if not found or bare.get(found[0][2], 0) > len(found) // 4:
+        return []
+    return [(number, title) for number, title, kind in found if kind == found[0][2]]
+
+
+def _is_address(line: str) -> bool:
+    field = _FIELD.match(line)
+    if field and field[1].lower() in _URL_FIELDS:
+        return bool(_URL.search(field[2]))
+    return _lone_url(line)
 
 
 class _Fields(NamedTuple):
@@ -158,6 +177,8 @@ def _fields(lines: _Lines, first: int, title: str, stop: int) -> _Fields:
             found = found._replace(title=value.strip(" *"))
         elif line == MARK:
             found = found._replace(compressed=True)
+        elif not line and number + 1 < stop and _is_address(lines.texts[number + 1]):
+            continue  # a blank line between a heading and its address
         elif number > first and not match and not _lone_url(line):
             break
         if not found.url and (address := _URL.search(line[:600])):
