@@ -317,7 +317,7 @@ def test_B10_sealed_inputs_stay_as_they_are() -> None:
      ("e?t", False), ("[de]dit", True), ("", False)],
 )  # fmt: skip
 def test_B13_protected_tools_are_globs_whatever_their_case(glob: str, hits: bool) -> None:
-    assert matches(["Edit"], (glob,)) == hits
+    assert matches(["Edit"], (glob,)) == matches(["Edit"], glob) == hits
     options = FailedInputs(min_calls=0, min_turns=0, protected_tools=(glob,))
     assert failed("anthropic", WRONG, failed_inputs=options) == ["" if hits else "validation"]
 

@@ -73,6 +73,7 @@ def spared(
 
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
     """Whether one of the names (of tools) matches one of the globs, whatever the case."""
+    globs = (globs,) if isinstance(globs, str) else globs
     return any(fnmatchcase(name.lower(), glob.lower()) for name in names for glob in globs if name)
 
 
