@@ -311,6 +311,17 @@ def test_B21_a_written_text_is_superseded_by_a_later_read_or_write_of_the_file(f
     assert shown["content"].startswith("[superseded, ")
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_B21_notes_of_old_steps_keep_no_line_of_what_was_overwritten(format: str) -> None:
+    write = WRITE._replace(arguments={"file_path": "src/a.py", "content": FILE})
+    body = conversation(format, read(text=OTHER), *TALK, write, *MORE)
+    fitted = squeezed(format, body, 0.4)
+    assert "fold" in kinds(fitted)
+    assert "class Thing" not in json.dumps(fitted.request)
+    kept = squeezed(format, body, 0.4, duplicates=Duplicates(superseded=False))
+    assert "class Thing" in json.dumps(kept.request)
+
+
 def test_B21_superseding_can_be_switched_off_by_itself() -> None:
     options = Duplicates(superseded=False)
     assert superseded("anthropic", read(), read(text=CHANGED), duplicates=options) == ["", ""]

@@ -118,10 +118,17 @@ def _sources(planner: Planner, groups: Sequence[Group]) -> list[Source]:
                 header = headers[block.call_id or ""] = planner.choice.lines(block).header
                 found.append(_source(planner, place, header))
                 for result in results.pop(block.call_id or "", ()):
-                    found.append(_source(planner, result, header))
+                    if not _stale(planner, result):
+                        found.append(_source(planner, result, header))
         for rest in results.values():
             found += [_source(planner, place, "") for place in rest]
     return found
+
+
+def _stale(planner: Planner, place: Place) -> bool:
+    """Whether the same came again later, or what came later holds instead."""
+    facts = planner.choice.facts(place)
+    return facts.duplicate in ("call", "text") or bool(facts.superseded)
 
 
 def _source(planner: Planner, place: Place, header: str) -> Source:
