@@ -352,7 +352,21 @@ def test_cautious_takes_only_what_is_lossless_or_came_again(format: str) -> None
     cautious = trimtab.fit(given, preset="cautious", target=0.1, **fits)
     assert kinds(cautious) == {"duplicate"}
     must = trimtab.fit(given, preset="cautious", **{**fits, "window": size // 2})
-    assert must.report.tokens_after <= size // 2
+    assert must.report.tokens_after <= must.report.limits["target_tokens"] < size // 2
+
+
+@pytest.mark.parametrize("preset", ["cautious", "balanced", "deep"])
+def test_no_preset_changes_what_was_sent_more_than_once_in_five_turns(preset: str) -> None:
+    steps = [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 300) for n in range(80)]
+    messages = conversation("openai-chat", *steps)["messages"]
+    session = trimtab.Session(window=12_000, reserve=0, preset=preset, counter="o200k")
+    before: list[Any] = []
+    breaks = 0
+    for end in range(3, len(messages), 2):
+        sent = session.fit(messages[:end]).request
+        breaks += sent[: len(before)] != before
+        before = sent
+    assert 0 < breaks <= 16
 
 
 @pytest.mark.parametrize("format", FORMATS)

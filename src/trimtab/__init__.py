@@ -79,8 +79,8 @@ def fit(
     - ``reserve``: output tokens to keep free.  None: the request's own max_tokens, else 0.
     - ``limits``: a ``Limits`` (trigger, target, request_bytes, result_chars, images);
       ``window``, ``reserve`` and ``target`` given as arguments win.
-    - ``preset``: "cautious" (for the target only what is lossless or came again; to get under the
-      window whatever it takes), "balanced", or "deep" (down to half the room).
+    - ``preset``: "cautious" (until the window is full only what is lossless or came again),
+      "balanced", or "deep" (down to half the room).
     - ``target``: the one dial: the share of the room a batch goes down to.  None: the preset's.
     - ``format``: one of the five, or what ``detect`` names ("openai-chat:deepseek"); None: by the
       body's shape.  ``model``: None: the request's.

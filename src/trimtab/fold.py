@@ -36,7 +36,9 @@ def make_room(planner: Planner) -> None:
         planner.reduce(
             places, lambda: board.tokens <= goal, SMALL, most_loss=first, priced=any_loss
         )
-        if board.tokens > goal and any_loss:
+        if planner.over():
+            most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
+        if board.tokens > goal and most_loss == 1.0:
             try:
                 fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)

@@ -18,7 +18,7 @@ inputs of failed calls."""
 @dataclass(frozen=True, slots=True)
 class Preset:
     """``target``: share of the room that a batch goes down to.  ``most_loss``: of an offer that is
-    taken for the target's sake; to get under the window everything is allowed."""
+    taken before the window is full; then everything is allowed, down to the target."""
 
     target: float
     most_loss: float = 1.0

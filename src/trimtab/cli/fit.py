@@ -57,7 +57,7 @@ def add_fit(parser: ArgumentParser) -> None:
     )  # fmt: skip
     when.add_argument(
         "--preset", choices=tuple(PRESETS),
-        help="cautious: for the target only what is lossless or came again; balanced (default): "
+        help="cautious: until it is full only what is lossless or came again; balanced (default): "
         f"down to {PRESETS['balanced'].target}; deep: down to {PRESETS['deep'].target}",
     )  # fmt: skip
     when.add_argument(
