@@ -17,13 +17,15 @@ from trimtab.lines import Line, Lines
 WRITTEN, REUSED = 4.0, 2.5
 """How much more an identifier counts that the agent ever wrote, and that it wrote after it had
 seen it."""
-OWN = {"call": 0.03, "text": 0.016}
+OWN = {"call": 0.12, "text": 0.05}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
 BARE = 0.3
 """What an identifier counts on a line without words."""
 AGAIN = 0.3
 """Value a token of a line that the agent wrote more than once."""
-CONTEXT = 0.2
+END = 0.3
+"""Value of a block's first and last line: how it began, how it ended."""
+CONTEXT = 0.15
 """Share of a kept line's value that its neighbours get, because they say what it is about."""
 
 
@@ -71,7 +73,9 @@ class Choice:
         self.again: set[str] = set()
         self.bonus: dict[tuple[int, int], float] = {}
         seen: set[str] = set()
-        for source in sources:
+        for number, source in enumerate(sources):
+            ends = {0, len(source.lines.lines) - 1} if source.lines.lines else ()
+            self.bonus.update(((number, index), END) for index in ends)
             if source.kind in OWN:
                 texts = {line.text for line in source.lines.lines}
                 self.again |= texts & seen

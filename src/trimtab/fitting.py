@@ -73,7 +73,7 @@ def _planned(
         skipped = dict.fromkeys(plan.choice.failures)  # one line, however many blocks it met
         work.warnings += [f"strategy skipped: {text}" for text in skipped]
         new = plan.edits()
-        target = plan.scope.target(bounds.target) if acted else None
+        target = plan.scope.target(bounds.target, bounds.trigger) if acted else None
         outcome = _outcome(work, (*plan.kept(), *new), new, target, step)
         over = max(outcome.tokens_after - wanted.capacity, 0)
         excess = 0

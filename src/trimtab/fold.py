@@ -13,8 +13,10 @@ from itertools import pairwise
 from trimtab.board import Board, Run
 from trimtab.cover import Choice, Source, weigh, written
 from trimtab.model import Block, Group, Place
-from trimtab.plan import Planner
+from trimtab.plan import FOLD_LOSS, LEAST_GAIN, Planner
 from trimtab.presets import STALE
+from trimtab.strategies import Offer
+from trimtab.strategies.base import smaller
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
@@ -27,7 +29,7 @@ FRAME_TOKENS = 30
 def make_room(planner: Planner) -> None:
     """Down to the target where that can be had cheaply, under the limits in any case."""
     bounds, board, scope = planner.bounds, planner.board, planner.scope
-    goal = min(scope.target(bounds.target), bounds.trigger)
+    goal = scope.target(bounds.target, bounds.trigger)
     if planner.choice.want and board.tokens > bounds.trigger:
         places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
         most_loss = planner.choice.most_loss
@@ -39,8 +41,10 @@ def make_room(planner: Planner) -> None:
         if planner.over():
             most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
         if board.tokens > goal and most_loss == 1.0:
+            _cut_newest(planner)
             try:
-                fold(planner, goal)
+                if board.tokens > goal:
+                    fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)
                 planner.choice.failures.append(f"fold: {type(error).__name__}: {error}")
         planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=most_loss)
@@ -53,30 +57,87 @@ def make_room(planner: Planner) -> None:
         planner.give_back(goal)
 
 
+def _cut_newest(planner: Planner) -> None:
+    """A newest turn that is too large for the room is cut before older ones lose all for it."""
+    groups, scope, board = planner.transcript.groups, planner.scope, planner.board
+    if not groups or groups[-1].first >= scope.raw_from:
+        return
+    end = len(planner.transcript.messages)
+    newest = scope.reducible(groups[-1].first, end, prose=False, spared=False)
+    planner.reduce(newest, lambda: board.group_cost(groups[-1]) <= scope.arrival, SMALL)
+
+
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
     board = planner.board
     fresh = _foldable(planner)
-    if not fresh:
+    prose = _prose(planner)
+    if not fresh and not prose:
         return
-    size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
-    room = goal - (board.tokens - size) - FRAME_TOKENS
-    notes = [run for run in board.runs if run.lines]
-    if notes and room < FAIR_SHARE * size:
-        for note in notes:
-            board.lift(note)
-        fresh = _foldable(planner)
-        size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
-        room = goal - (board.tokens - size) - FRAME_TOKENS
+    room, size = _room(planner, goal, fresh, prose)
+    if board.runs and room < FAIR_SHARE * size:
+        _lift(planner)
+        fresh, prose = _foldable(planner), _prose(planner, again=True)
+        room, size = _room(planner, goal, fresh, prose)
     runs = list(_runs(planner, fresh))
     sources = [_sources(planner, [planner.transcript.groups[i] for i in run]) for run in runs]
-    every = [source for own in sources for source in own]
-    Choice(every, _weights(planner), _standing(planner, fresh)).take(room)
+    said = [_source(planner, place, "") for place in prose]
+    every = [*(source for own in sources for source in own), *said]
+    Choice(every, _weights(planner), _standing(planner, fresh, prose)).take(room)
     for run, own in zip(runs, sources, strict=True):
         lines = "\n".join(written(own))
         if board.drop_saving(run[0], run[-1], lines) > 0:
             board.drop(run[0], run[-1], lines)
             planner.used("fold")
+    for place, source in zip(prose, said, strict=True):
+        _shorten(planner, place, source)
+
+
+def _lift(planner: Planner) -> None:
+    """Take back all that was dropped or folded and may be folded anew."""
+    for old in planner.board.runs:
+        numbers = range(old.first, old.last + 1)
+        if all(planner.scope.droppable(number, spared=False) for number in numbers):
+            planner.board.lift(old)
+
+
+def _room(
+    planner: Planner, goal: int, fresh: Sequence[int], prose: Sequence[Place]
+) -> tuple[int, int]:
+    """Tokens there are for lines, and of what they are chosen from."""
+    board = planner.board
+    size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
+    size += sum(board.cost(place) for place in prose)
+    return goal - (board.tokens - size) - FRAME_TOKENS * (1 + len(prose)), size
+
+
+def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
+    """What the agent said in old turns without calls; ``again``: what was shortened before too."""
+    board, transcript, scope = planner.board, planner.transcript, planner.scope
+    found = []
+    for group in transcript.groups:
+        if group.last >= scope.raw_from or group.has_calls or not group.closed:
+            continue
+        for place in group.places:
+            block, key = place.block, (place.message, place.index)
+            if block.kind != "text" or block.sealed or scope.pinned(place):
+                continue
+            if board.cost(place) > SMALL or (again and key in board.shown):
+                found.append(place)
+    return found
+
+
+def _shorten(planner: Planner, place: Place, source: Source) -> None:
+    """Show the kept lines of one text, in place."""
+    rows, board = written([source]), planner.board
+    left = len(source.lines.lines) - len(source.kept)
+    if left < 1:
+        return
+    text = "\n".join([*rows, f"[{left:,} more line{'s' * (left > 1)} left out to fit]"])
+    offer = Offer("replace", text, FOLD_LOSS, "fold", "its lines that may be needed again")
+    gain = board.cost(place) - board.price(place, offer)
+    if gain >= LEAST_GAIN and smaller(text, place.block.text, planner.usage.counter):
+        planner.show(place, offer)
 
 
 def _foldable(planner: Planner) -> list[int]:
@@ -154,7 +215,7 @@ def _counts(block: Block) -> bool:
     return block.kind in ("text", "call", "result") and bool(block.text)
 
 
-def _standing(planner: Planner, fresh: Sequence[int]) -> set[str]:
+def _standing(planner: Planner, fresh: Sequence[int], prose: Sequence[Place]) -> set[str]:
     """Identifiers that stand among words in what is sent anyway."""
     read, transcript, board = planner.choice.lines, planner.transcript, planner.board
     gone = {
@@ -163,7 +224,10 @@ def _standing(planner: Planner, fresh: Sequence[int]) -> set[str]:
         for number in range(transcript.groups[index].first, transcript.groups[index].last + 1)
     }
     found: set[str] = set()
+    chosen = {(place.message, place.index) for place in prose}
     for place in transcript.places():
+        if (place.message, place.index) in chosen:
+            continue
         if place.message not in gone and (_counts(place.block) or place.block.kind == "system"):
             found |= read(place.block).grounded
     for run in board.runs:

@@ -19,9 +19,14 @@ from trimtab.usage import Usage
 
 RAW_SHARE = 0.12
 """Share of the room, newest first, that a batch leaves as it is."""
+GROWTH_SHARE = 0.15
+"""Share of what may be used before the trigger that a batch leaves free, however large the head:
+else the next turn would need the next batch."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
+ARRIVAL_ROOM = 0.4
+"""The same where the head is large: a share of the room."""
 
 
 @dataclass(frozen=True)
@@ -84,14 +89,23 @@ class Scope:
         return len(self.transcript.messages)
 
     @cached_property
-    def room(self) -> int:
-        """Tokens for the history: capacity without head, pins and the last user message."""
+    def fixed(self) -> int:
+        """Tokens that no batch touches: head, system messages, the user's words, pins."""
         fixed = self.usage.head(self.transcript)
-        if self.choice.pinned:
-            pins = (place for place in self.transcript.places() if place.message >= 0)
-            fixed += sum(self.usage.block(self.transcript, p) for p in pins if self.pinned(p))
-        fixed += sum(self._said_cost(place) for place in self._last_said)
-        return max(0, self.capacity - fixed)
+        for place in self.transcript.places():
+            if place.message < 0:
+                continue
+            role, block = self.transcript.messages[place.message].role, place.block
+            if role in ("user", "system") and block.kind in ("text", "system"):
+                fixed += self._said_cost(place)
+            elif self.pinned(place):
+                fixed += self.usage.block(self.transcript, place)
+        return fixed
+
+    @property
+    def room(self) -> int:
+        """Tokens for the history: capacity without what no batch touches."""
+        return max(0, self.capacity - self.fixed)
 
     def _said_cost(self, place: Place) -> int:
         """Tokens of the user's own words: notes of ours take none of the room, or it would be
@@ -100,24 +114,15 @@ class Scope:
         said = without_notes(text)
         return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
-    @cached_property
-    def _last_said(self) -> tuple[Place, ...]:
-        """Words and media of the user's last message (tool results and notes of ours apart)."""
-        for number in range(len(self.transcript.messages) - 1, -1, -1):
-            message = self.transcript.messages[number]
-            said = tuple(
-                Place(number, index, block)
-                for index, block in enumerate(message.blocks)
-                if block.kind in ("text", "media") and block.call_id is None
-                if not block.text or without_notes(block.text)
-            )
-            if message.role == "user" and said:
-                return said
-        return ()
+    def target(self, share: float, trigger: int) -> int:
+        """Where a batch stops: what is fixed, and of the rest a share that leaves room to grow."""
+        wanted = self.fixed + int(self.room * share)
+        return min(wanted, trigger - int(GROWTH_SHARE * max(0, trigger - self.fixed)))
 
-    def target(self, share: float) -> int:
-        """Where a batch stops: head, pins and last user message whole, a share of the rest."""
-        return min(self.capacity, self.capacity - self.room + int(self.room * share))
+    @property
+    def arrival(self) -> int:
+        """What the newest turn may take before it is cut at once."""
+        return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
 
     @cached_property
     def raw_from(self) -> int:
@@ -127,7 +132,7 @@ class Scope:
         for index in range(len(groups) - 1, -1, -1):
             messages = self.transcript.messages[groups[index].first : number]
             cost = sum(self.usage.message(message) for message in messages)
-            if index == len(groups) - 1 and cost <= self.capacity * ARRIVAL_SHARE:
+            if index == len(groups) - 1 and cost <= self.arrival:
                 cost = min(cost, allowed)
             if cost > allowed:
                 break
