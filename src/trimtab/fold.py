@@ -86,7 +86,10 @@ def fold(planner: Planner, goal: int) -> None:
     Choice(every, _weights(planner), _standing(planner, fresh, prose)).take(room)
     for run, own in zip(runs, sources, strict=True):
         lines = "\n".join(written(own))
-        if board.drop_saving(run[0], run[-1], lines) > 0:
+        saved, most = (board.drop_saving(run[0], run[-1], text) for text in (lines, ""))
+        if saved > most:  # nothing may be smaller than what the floor is made of
+            lines, saved = "", most
+        if saved > 0:
             board.drop(run[0], run[-1], lines)
             planner.used("fold")
     for place, source in zip(prose, said, strict=True):
@@ -135,8 +138,13 @@ def _shorten(planner: Planner, place: Place, source: Source) -> None:
         return
     text = "\n".join([*rows, f"[{left:,} more line{'s' * (left > 1)} left out to fit]"])
     offer = Offer("replace", text, FOLD_LOSS, "fold", "its lines that may be needed again")
+    least = min(planner.offers(place), key=lambda o: board.price(place, o), default=None)
+    if least is None:
+        return
+    if not rows or board.price(place, offer) < board.price(place, least):
+        offer = least  # nothing may be smaller than what the floor is made of
     gain = board.cost(place) - board.price(place, offer)
-    if gain >= LEAST_GAIN and smaller(text, place.block.text, planner.usage.counter):
+    if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.usage.counter):
         planner.show(place, offer)
 
 

@@ -25,7 +25,7 @@ else the next turn would need the next batch."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
-ARRIVAL_ROOM = 0.4
+ARRIVAL_ROOM = 0.5
 """The same where the head is large: a share of the room."""
 
 
