@@ -19,9 +19,6 @@ from trimtab.usage import Usage
 
 RAW_SHARE = 0.12
 """Share of the room, newest first, that a batch leaves as it is."""
-GROWTH_SHARE = 0.15
-"""Share of what may be used before the trigger that a batch leaves free, however large the head:
-else the next turn would need the next batch."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
@@ -115,9 +112,16 @@ class Scope:
         return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
     def target(self, share: float, trigger: int) -> int:
-        """Where a batch stops: what is fixed, and of the rest a share that leaves room to grow."""
-        wanted = self.fixed + int(self.room * share)
-        return min(wanted, trigger - int(GROWTH_SHARE * max(0, trigger - self.fixed)))
+        """Where a batch stops: what is fixed, and a share of the room.
+
+        Of what may be used before the trigger the same part stays free, however large the head:
+        else the next turn would need the next batch.
+        """
+        part = min(1.0, share * self.capacity / trigger) if trigger else share
+        return min(
+            self.fixed + int(self.room * share),
+            trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
+        )
 
     @property
     def arrival(self) -> int:
