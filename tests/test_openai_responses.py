@@ -211,7 +211,7 @@ def test_X1_a_note_in_the_users_last_message_takes_none_of_the_room_the_next_tim
         items += [call(f"c{number}"), output(f"c{number}"), said("So.")]
     for window in range(1_190, judge.tokens(items), 3):
         fitted = trimtab.fit(items, window=window, reserve=0, counter="o200k")
-        assert {edit.op for edit in fitted.report.edits} == {"drop"}
+        assert "drop" in {edit.op for edit in fitted.report.edits}
         again = trimtab.fit(fitted.request, window=window, reserve=0, counter="o200k")
         assert again.request is fitted.request
 
