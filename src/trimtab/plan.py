@@ -13,13 +13,23 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import sqrt
 
 from trimtab.board import Board, Key, Shown, drop_targets, run_handle
 from trimtab.edits import handle
 from trimtab.model import Block, Edit, Path, Place, Transcript
 from trimtab.scope import Choice, Scope
-from trimtab.strategies import HANDLE, Offer, cut_to, text_levels, user_cut, with_handle
+from trimtab.strategies import (
+    DEEP,
+    HANDLE,
+    Offer,
+    Strategy,
+    cut_to,
+    text_levels,
+    user_cut,
+    with_handle,
+)
 from trimtab.strategies import levels as levels_of
 from trimtab.usage import Usage
 from trimtab.value import value
@@ -132,8 +142,8 @@ class Planner:
 
     # --- levels of detail ---
 
-    def offers(self, place: Place) -> Iterator[Offer]:
-        """Levels of one block, rising loss, handles filled in."""
+    def offers(self, place: Place, *, deep: bool = True) -> Iterator[Offer]:
+        """Levels of one block, rising loss, handles filled in; ``deep``: those that lose too."""
         block, choice = self._named(place), self.choice
         if block.kind == "text":
             levels = text_levels(block, choice.config)
@@ -141,11 +151,15 @@ class Planner:
             levels = levels_of(
                 block,
                 choice.config_for(place),
-                strategies=choice.strategies,
+                strategies=choice.strategies if deep else self._light,
                 failures=choice.failures,
             )
         for offer in levels:
             yield self._with_handle(place, offer)
+
+    @cached_property
+    def _light(self) -> tuple[Strategy, ...]:
+        return tuple(one for one in self.choice.strategies if one not in DEEP)
 
     def _named(self, place: Place) -> Block:
         """The block, a result knowing the tool it came from."""
@@ -160,12 +174,12 @@ class Planner:
         own = handle((self.transcript.ref(place),))
         return replace(offer, text=with_handle(offer.text, place.block.text, own))
 
-    def _steps(self, place: Place) -> Steps:
+    def _steps(self, place: Place, *, deep: bool = True) -> Steps:
         """The useful levels of one block and what each costs in value per token saved."""
         whole = self.usage.block(self.transcript, place)
         age = 1.0 - place.message / max(len(self.transcript.messages), 1)
         worth, lost, now = value(place.block, whole, age), 0.0, self.board.cost(place)
-        for offer in self.offers(place):
+        for offer in self.offers(place, deep=deep):
             tokens = self.board.price(place, offer)
             if now - tokens < LEAST_GAIN and not place.block.media:
                 continue
@@ -201,7 +215,7 @@ class Planner:
             return
         for place in places:
             if self.board.cost(place) > least and not self.board.gone(place):
-                push(place, self._steps(place))
+                push(place, self._steps(place, deep=most_loss == 1.0))
         while heap and not enough():
             _, _, place, offer, tokens, steps = heapq.heappop(heap)
             self.show(place, offer, tokens)

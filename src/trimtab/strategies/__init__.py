@@ -29,6 +29,7 @@ from trimtab.strategies.respell import respell
 from trimtab.strategies.unescape import unescape
 
 __all__ = [
+    "DEEP",
     "HANDLE",
     "STRATEGIES",
     "Ask",
@@ -65,6 +66,8 @@ STRATEGIES: tuple[Strategy, ...] = (
 )
 
 
+DEEP = frozenset((reasoning, digest, cut, arguments, media, markers))
+"""Those that always lose something a reader may need; costly to ask where that is not wanted."""
 _LOSING = frozenset((articles, reasoning, digest, cut, arguments, media, markers))
 
 
