@@ -17,7 +17,7 @@ from trimtab.lines import Line, Lines
 WRITTEN, REUSED = 4.0, 2.5
 """How much more an identifier counts that the agent ever wrote, and that it wrote after it had
 seen it."""
-OWN = {"call": 0.12, "text": 0.05}
+OWN = {"call": 0.17, "text": 0.06}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
 BARE = 0.3
 """What an identifier counts on a line without words."""
@@ -29,6 +29,8 @@ CONTEXT = 0.15
 """Share of a kept line's value that its neighbours get, because they say what it is about."""
 
 
+MISSES = 50
+"""So many lines in a row that are too long for what is left end the search."""
 HEADER_RATE = 0.3
 """Tokens a character of a header."""
 
@@ -91,7 +93,8 @@ class Choice:
             if (price := self._price(number, index)) > 0
         ]
         heapq.heapify(heap)
-        while heap and tokens > 0:
+        missed = 0
+        while heap and tokens > 0 and missed < MISSES:
             price, number, index = heapq.heappop(heap)
             if index in self.sources[number].kept:
                 continue
@@ -101,8 +104,9 @@ class Choice:
                     heapq.heappush(heap, (now, number, index))
                 continue
             cost = self._cost(number, index)
+            missed += 1
             if cost <= tokens:
-                tokens -= cost
+                missed, tokens = 0, tokens - cost
                 for near in self._keep(number, index):
                     heapq.heappush(heap, (-self._price(number, near), number, near))
         return tokens
@@ -119,13 +123,11 @@ class Choice:
 
     def _gain(self, line: Line) -> float:
         """What the identifiers on a line are worth that do not stand elsewhere."""
-        if line.told:
-            return sum(self.weight(name) for name in line.names if name not in self.covered)
-        return BARE * sum(
-            self.weight(name)
-            for name in line.names
-            if name not in self.covered and name not in self.named
-        )
+        value, weight, covered = 0.0, self.weight, self.covered
+        for name in line.names:
+            if name not in covered and (line.told or name not in self.named):
+                value += weight(name)
+        return value if line.told else BARE * value
 
     def _cost(self, number: int, index: int) -> float:
         source = self.sources[number]

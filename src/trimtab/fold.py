@@ -162,14 +162,14 @@ def _foldable(planner: Planner) -> list[int]:
 def _runs(planner: Planner, fresh: Sequence[int]) -> Iterator[list[int]]:
     """The groups as runs of neighbours."""
     groups = planner.transcript.groups
-    run = fresh[:1]
+    run = list(fresh[:1])
     for before, after in pairwise(fresh):
         if after != before + 1 or not planner.transcript.adjoin(groups[before], groups[after]):
-            yield list(run)
+            yield run
             run = []
-        run = [*run, after]
+        run.append(after)
     if run:
-        yield list(run)
+        yield run
 
 
 def _sources(planner: Planner, groups: Sequence[Group]) -> list[Source]:
