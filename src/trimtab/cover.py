@@ -2,7 +2,7 @@
 
 Knows lines, identifiers and weights.  Does not know messages or formats.  Each identifier counts
 once, and not at all where it stands in what is sent anyway; what the agent itself wrote counts
-most (both measured on real sessions: docs/benchmark.md).
+most.  The weights were tried on recorded sessions; what they come to is in docs/benchmark.md.
 """
 
 from __future__ import annotations
