@@ -14,6 +14,7 @@ from typing import Any
 
 from trimtab.model import Block
 from trimtab.names import TOKEN, names_in
+from trimtab.strategies.boundaries import at_or_after, at_or_before
 from trimtab.strategies.terminal import strip_escapes
 
 LONG_CHARS, PIECE_CHARS = 240, 160
@@ -95,10 +96,14 @@ def _header(block: Block) -> str:
     values = []
     for text in texts_of(block):
         line = text.strip().split("\n", 1)[0].strip()
-        values.append(line if len(line) <= HEADER_CHARS else line[:HEADER_CHARS].rstrip() + " …")
+        values.append(line if len(line) <= HEADER_CHARS else _begun(line))
         if sum(map(len, values)) > HEADER_CHARS:
             break
     return " ".join([block.tool or "tool", *filter(None, values)])
+
+
+def _begun(line: str) -> str:
+    return line[: at_or_before(line, HEADER_CHARS)].rstrip() + " …"
 
 
 def _split(text: str, *, numbered: bool) -> Iterator[Line]:
@@ -116,8 +121,7 @@ def _split(text: str, *, numbered: bool) -> Iterator[Line]:
             end = start + PIECE_CHARS
             if end < len(row) and (found := _BREAK.search(row, start + PIECE_CHARS // 2, end)):
                 end = found.start() + 1
-            if end < len(row) and "\udc00" <= row[end] <= "\udfff":
-                end += 1
+            end = at_or_after(row, end)
             yield Line(row[start:end], (), joined=start > 0)
             start = end
 

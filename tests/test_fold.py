@@ -1,0 +1,123 @@
+"""Old steps folded into notes: which lines stay, that they are theirs, and that notes stay put."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import trimtab
+from trimtab.cover import Choice, Source, weigh, written
+from trimtab.lines import lines_of
+from trimtab.model import Block
+
+FILLER = "the quick brown fox jumps over the lazy dog again"
+
+
+def step(number: int, result: str, command: str = "") -> list[dict[str, Any]]:
+    made = {"command": command or f"cat file{number}.py"}
+    use = {"type": "tool_use", "id": f"t{number}", "name": "bash", "input": made}
+    back = {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
+    return [{"role": "assistant", "content": [use]}, {"role": "user", "content": [back]}]
+
+
+def request(steps: int, lines: int = 60) -> dict[str, Any]:
+    messages: list[Any] = [{"role": "user", "content": [{"type": "text", "text": "Fix it."}]}]
+    for number in range(steps):
+        rows = [f"{FILLER} {number}" for _ in range(lines)]
+        rows[lines // 2] = f"the parser calls load_config_{number:03d} before it starts"
+        messages += step(number, "\n".join(f"{row} x{n}" for n, row in enumerate(rows)))
+    return {"model": "claude-sonnet-4-5", "max_tokens": 1, "messages": messages}
+
+
+def fit(body: dict[str, Any], session: Any = trimtab, window: int = 12_000) -> Any:
+    return session.fit(body, window=window, reserve=0, counter="o200k")
+
+
+def notes(fitted: Any) -> list[str]:
+    texts = [
+        part["text"]
+        for message in fitted.request["messages"]
+        for part in message["content"]
+        if part["type"] == "text"
+    ]
+    return [text for text in texts if "of which these lines are left" in text]
+
+
+def test_each_line_of_a_note_is_a_line_of_its_steps_or_says_whose_it_is() -> None:
+    body = request(30)
+    (note,) = notes(fit(body))
+    told = [line for line in note.split("\n")[1:] if not line.startswith("# ")]
+    there = {
+        line
+        for message in body["messages"]
+        for part in message["content"]
+        for text in (str(part.get("content", "")), *part.get("input", {}).values())
+        for line in text.split("\n")
+    }
+    assert len(told) > 20
+    assert set(told) <= there
+
+
+def test_the_line_with_an_identifier_stays_and_the_ones_around_it_that_say_nothing_go() -> None:
+    (note,) = notes(fit(request(30)))
+    kept = sum(f"load_config_{number:03d}" in note for number in range(20))
+    assert kept == 20
+    assert note.count(FILLER) < 30 * 59 / 4
+
+
+def test_a_note_stays_byte_for_byte_while_there_is_room_for_what_is_folded_next() -> None:
+    session = trimtab.Session(window=12_000)
+    body = request(24, lines=30)
+    (first,) = notes(fit(body, session))
+    found = [first]
+    for number in range(24, 60):
+        body["messages"] += step(number, "\n".join(f"{FILLER} {number} x{n}" for n in range(30)))
+        found = notes(fit(body, session))
+        if len(found) > 1:
+            break
+    assert found[0] == first
+    assert len(found) == 2
+
+
+def test_the_original_of_a_fold_is_the_dropped_messages_as_they_came() -> None:
+    body = request(30)
+    fitted = fit(body)
+    (edit,) = [edit for edit in fitted.report.edits if edit.kind == "fold"]
+    back = json.loads(fitted.recall(edit.handle))
+    assert back == body["messages"][1 : 1 + len(back)]
+
+
+def source(text: str, kind: Any = "result") -> Source:
+    return Source(kind, lines_of(Block(kind, (), (), text)), 0.25)
+
+
+def kept(tokens: float, *sources: Source, own: tuple[Source, ...] = ()) -> list[str]:
+    weight = weigh([(False, s.lines) for s in sources] + [(True, s.lines) for s in own])
+    Choice(sources, weight, set()).take(tokens)
+    return written(sources)
+
+
+def test_an_identifier_counts_once_and_more_if_the_agent_wrote_it() -> None:
+    twice = source(f"{FILLER}\nwe read max_tokens here\n{FILLER}")
+    again = source(f"{FILLER}\nwe read max_tokens there\n{FILLER}")
+    both = [line for line in kept(9, twice, again) if "max_tokens" in line]
+    assert both == ["we read max_tokens here"]
+    seen = source("x one\nsome words by first_name\nsome words by other_name\ny two")
+    said = source("I will change other_name", "text")
+    assert kept(9, seen, own=(said,)) == ["some words by other_name"]
+
+
+def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> None:
+    pair = "\ud83d\ude80"  # a rocket as some clients send it: in two halves
+    long = "a" + pair * 300
+    block = Block("call", (), (), json.dumps({"command": long}), tool="bash", spelling="json")
+    # json.loads joins the halves, so the text itself is given as free text too
+    free = Block("call", (), (), long, tool="bash")
+    for found in (lines_of(block), lines_of(free)):
+        pieces = [found.header.removeprefix("bash ").removesuffix(" …")]
+        pieces += [line.text for line in found.lines]
+        assert len(pieces) > 2
+        for piece in pieces:
+            left = piece.removeprefix("a").replace(pair, "")
+            assert not any("\ud800" <= char <= "\udfff" for char in left), piece
+        assert "".join(line.text for line in found.lines) in (long, "a" + "🚀" * 300)
