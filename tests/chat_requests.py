@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
+from world_needs import module
 
 CHUNKS = {
     "text": ("type", "text"),
@@ -59,7 +59,7 @@ def text(words: str) -> dict[str, Any]:
 
 def mistral_says(request: Any, version: int) -> str:
     """Why mistral-common (that version's validator, serving mode) refuses; "" if it does not."""
-    pytest.importorskip("mistral_common", reason="pip install 'trimtab[sdks]'")
+    module("mistral_common", "sdks")
     from mistral_common.exceptions import MistralCommonException
     from mistral_common.protocol.instruct import validator
     from mistral_common.protocol.instruct.request import ChatCompletionRequest

@@ -5,13 +5,13 @@ Knows how a record becomes a request body.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import judge_responses as judge
 import pytest
 from records import Record, folder, records
+from world_needs import absent
 
 import trimtab
 from trimtab import CannotFit
@@ -51,9 +51,7 @@ def by_model(item: dict[str, Any]) -> bool:
 @pytest.fixture(scope="module")
 def recorded() -> list[tuple[str, Record]]:
     if folder() is None:
-        if os.environ.get("CI"):
-            pytest.fail("no transcripts: set TRIMTAB_DATA to the folder that holds them")
-        pytest.skip("no transcripts here: set TRIMTAB_DATA to the folder that holds them")
+        absent("no transcripts: set TRIMTAB_DATA to the folder that holds them")
     return list(records("openai-responses"))
 
 

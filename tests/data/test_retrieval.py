@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from records import ROOT, folder
+from world_needs import absent
 
 sys.path.append(str(ROOT / "bench"))
 
@@ -23,7 +24,7 @@ MUST = {0.60: (95, 92), 0.50: (95, 85), 0.30: (90, 65)}
 def where():
     found = folder()
     if found is None or not any(found.glob("rag-*.jsonl.gz")):
-        pytest.skip("no retrieval conversations here: set TRIMTAB_DATA")
+        absent("no retrieval conversations here: set TRIMTAB_DATA")
     return found
 
 
