@@ -13,7 +13,7 @@ from trimtab.model import Block
 from trimtab.strategies.base import Config, Offer, loss_of, smaller
 from trimtab.strategies.content.base import MANDATORY
 from trimtab.strategies.excerpt import cut_plain
-from trimtab.strategies.lines import Reading, read
+from trimtab.strategies.line_weights import Reading, read
 from trimtab.strategies.marker import recall_call
 
 SMALLEST_TOKENS = 60

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from test_strategies import MEGABYTE
 
 from trimtab.strategies.content.base import MANDATORY
-from trimtab.strategies.lines import line_weights, read
+from trimtab.strategies.line_weights import line_weights, read
 
 
 @settings(max_examples=200, deadline=None)
