@@ -12,7 +12,7 @@ from typing import Any
 
 from atoms import ERROR, atoms, canon
 
-from trimtab.convert import Converted
+from trimtab.conversion import Converted
 
 ADDED = ("(The conversation goes on.)", "Continue.", "(no content)", "(document)")
 LABELS = ("[image (", "[document (", "[image of the result of ", "[document of the result of ")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from atoms import atoms
 
-from trimtab.convert import Converted, convert
+from trimtab.conversion import Converted, convert
 
 # --- E8: OpenAI Chat to Bedrock Converse, exactly -------------------------------------------------
 

@@ -15,7 +15,7 @@ from test_convert import USER, answer, called, chat
 
 import trimtab
 from trimtab.cli import main
-from trimtab.convert import convert
+from trimtab.conversion import convert
 
 
 def test_X6_reasoning_of_another_provider_is_listed_never_sent():

@@ -17,7 +17,7 @@ from stories import FORMATS, stories, written
 from test_convert import USER, answer, called, chat
 
 import trimtab
-from trimtab.convert import convert
+from trimtab.conversion import convert
 
 PAIRS = list(permutations(FORMATS, 2))
 

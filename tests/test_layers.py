@@ -29,11 +29,12 @@ LAYERS = [
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
     {"hard_limits", "journal", "known", "report"},
     {"asked", "asks", "forecast"},
-    {"settings", "convert"},
+    {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"log", "config"},
     {"summarizer", "endpoint", "article_log"},
     {"session"},
+    {"api"},
     {"__init__"},
     {"testing", "prices", "replay"},
     {"cli", "__main__"},
@@ -188,3 +189,16 @@ def test_importing_the_package_opens_nothing_and_loads_nothing_heavy():
     assert "trimtab" in loaded
     assert not loaded & HEAVY
     assert not {name for name in loaded - {"trimtab"} if name not in sys.stdlib_module_names}
+
+
+def test_every_public_name_loads_and_none_hides_behind_a_file_of_that_name():
+    code = (
+        "import importlib, pkgutil, trimtab\n"
+        "for found in pkgutil.iter_modules(trimtab.__path__):\n"
+        "    assert found.name not in trimtab.__all__, found.name\n"
+        "assert all(getattr(trimtab, name) is not None for name in trimtab.__all__)\n"
+        "assert set(trimtab.__all__) <= set(trimtab._MODULE), 'a name without a home'\n"
+        "try:\n    trimtab.nothing\nexcept AttributeError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "no attribute 'nothing'" in done.stdout, done.stderr

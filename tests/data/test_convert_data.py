@@ -12,7 +12,7 @@ from conversions import assert_nothing_is_missing, assert_same_again, unlisted
 from records import Record, body
 
 import trimtab
-from trimtab.convert import convert
+from trimtab.conversion import convert
 
 pytestmark = pytest.mark.data
 

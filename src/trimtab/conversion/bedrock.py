@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from trimtab.convert import media as medium
-from trimtab.convert.neutral import (
+from trimtab.conversion import media as medium
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,
@@ -28,9 +28,9 @@ from trimtab.convert.neutral import (
     read_settings,
     write_settings,
 )
-from trimtab.convert.outcome import NO_OUTPUT, arguments_of
-from trimtab.convert.shape import Demands, Step, choice_for, shape, tools_for
-from trimtab.convert.target import Alphabet, Target
+from trimtab.conversion.outcome import NO_OUTPUT, arguments_of
+from trimtab.conversion.shape import Demands, Step, choice_for, shape, tools_for
+from trimtab.conversion.target import Alphabet, Target
 from trimtab.formats.base import payload_digest
 from trimtab.formats.bedrock import dialect
 from trimtab.model import Path

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.convert import media as medium
-from trimtab.convert.neutral import Account, Media
+from trimtab.conversion import media as medium
+from trimtab.conversion.neutral import Account, Media
 from trimtab.model import Path
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from trimtab.convert.ids import Renames
+from trimtab.conversion.ids import Renames
 
 NAMES = "a-zA-Z0-9_-"
 """What a tool may be called with every provider: ``^[a-zA-Z0-9_-]+$``, at most 64 chars

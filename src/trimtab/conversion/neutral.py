@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from trimtab.convert.loss import Loss
+from trimtab.conversion.loss import Loss
 from trimtab.model import Path
 
 Role = Literal["system", "user", "assistant"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.convert.neutral import Account, Json, Media, Result, Text
+from trimtab.conversion.neutral import Account, Json, Media, Result, Text
 from trimtab.model import Path
 
 Item = Text | Json | Media

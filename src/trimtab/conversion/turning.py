@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab import formats
-from trimtab.convert import Converted, anthropic, bedrock, gemini, openai_chat, openai_responses
-from trimtab.convert.neutral import Account, Neutral, Setting
-from trimtab.convert.target import Alphabet, Target
+from trimtab.conversion import Converted, anthropic, bedrock, gemini, openai_chat, openai_responses
+from trimtab.conversion.neutral import Account, Neutral, Setting
+from trimtab.conversion.target import Alphabet, Target
 from trimtab.errors import InvalidRequest, InvalidSetting
 from trimtab.source import Source
 

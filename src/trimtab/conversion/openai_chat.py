@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab import paths
-from trimtab.convert import media as medium
-from trimtab.convert.chat_media import read_media, write_media
-from trimtab.convert.ids import Ordinals
-from trimtab.convert.marks import mark_of, with_mark
-from trimtab.convert.neutral import (
+from trimtab.conversion import media as medium
+from trimtab.conversion.chat_media import read_media, write_media
+from trimtab.conversion.ids import Ordinals
+from trimtab.conversion.marks import mark_of, with_mark
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,
@@ -30,9 +30,9 @@ from trimtab.convert.neutral import (
     read_settings,
     write_settings,
 )
-from trimtab.convert.outcome import arguments_of, flagged, item_texts, unflagged_items
-from trimtab.convert.shape import Demands, Step, calls_last, choice_for, shape, tools_for
-from trimtab.convert.target import Alphabet, Target
+from trimtab.conversion.outcome import arguments_of, flagged, item_texts, unflagged_items
+from trimtab.conversion.shape import Demands, Step, calls_last, choice_for, shape, tools_for
+from trimtab.conversion.target import Alphabet, Target
 from trimtab.model import Path
 
 alphabet = Alphabet(longest_id=40)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab import paths
-from trimtab.convert import media as medium
-from trimtab.convert.neutral import (
+from trimtab.conversion import media as medium
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,
@@ -27,9 +27,9 @@ from trimtab.convert.neutral import (
     read_settings,
     write_settings,
 )
-from trimtab.convert.outcome import arguments_of, flagged, json_text, unflagged_items
-from trimtab.convert.shape import Demands, Step, calls_last, choice_for, shape, tools_for
-from trimtab.convert.target import Alphabet, Target
+from trimtab.conversion.outcome import arguments_of, flagged, json_text, unflagged_items
+from trimtab.conversion.shape import Demands, Step, calls_last, choice_for, shape, tools_for
+from trimtab.conversion.target import Alphabet, Target
 from trimtab.model import Path
 from trimtab.rules.responses_items import STRICT_ORDER
 

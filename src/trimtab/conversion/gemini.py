@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from trimtab.convert import media as medium
-from trimtab.convert.gemini_response import read_response, write_response
-from trimtab.convert.ids import Ordinals
-from trimtab.convert.neutral import (
+from trimtab.conversion import media as medium
+from trimtab.conversion.gemini_response import read_response, write_response
+from trimtab.conversion.ids import Ordinals
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,
@@ -28,9 +28,9 @@ from trimtab.convert.neutral import (
     Turn,
     write_settings,
 )
-from trimtab.convert.outcome import arguments_of
-from trimtab.convert.shape import Demands, Step, choice_for, shape, tools_for
-from trimtab.convert.target import Alphabet, Target
+from trimtab.conversion.outcome import arguments_of
+from trimtab.conversion.shape import Demands, Step, choice_for, shape, tools_for
+from trimtab.conversion.target import Alphabet, Target
 from trimtab.model import Path
 
 alphabet = Alphabet(names="a-zA-Z0-9_.:-", longest_name=64, first_of_name="a-zA-Z_")

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from trimtab.convert.media import named
-from trimtab.convert.neutral import (
+from trimtab.conversion.media import named
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,

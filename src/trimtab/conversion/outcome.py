@@ -10,8 +10,8 @@ import json
 from typing import Any, NoReturn
 
 from trimtab import paths
-from trimtab.convert.neutral import Account, Media, Text
-from trimtab.convert.neutral import Json as JsonItem
+from trimtab.conversion.neutral import Account, Media, Text
+from trimtab.conversion.neutral import Json as JsonItem
 from trimtab.model import Path
 
 ERROR = "[tool error]"

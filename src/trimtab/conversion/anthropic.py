@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.convert import media as medium
-from trimtab.convert.marks import mark_of, with_mark
-from trimtab.convert.neutral import (
+from trimtab.conversion import media as medium
+from trimtab.conversion.marks import mark_of, with_mark
+from trimtab.conversion.neutral import (
     Account,
     Call,
     Choice,
@@ -27,9 +27,9 @@ from trimtab.convert.neutral import (
     read_settings,
     write_settings,
 )
-from trimtab.convert.outcome import arguments_of, json_text
-from trimtab.convert.shape import Demands, Step, choice_for, shape, tools_for
-from trimtab.convert.target import NAMES, Alphabet, Target
+from trimtab.conversion.outcome import arguments_of, json_text
+from trimtab.conversion.shape import Demands, Step, choice_for, shape, tools_for
+from trimtab.conversion.target import NAMES, Alphabet, Target
 from trimtab.model import Path
 
 alphabet = Alphabet(NAMES, 64, NAMES, 128)

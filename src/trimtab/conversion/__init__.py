@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.convert.loss import Loss
+from trimtab.conversion.loss import Loss
 
 __all__ = ["Converted", "Loss", "convert"]
 
@@ -69,6 +69,6 @@ def convert(
 
     Raises InvalidRequest, InvalidSetting.
     """
-    from trimtab.convert.turning import turned  # the formats are loaded when one is converted
+    from trimtab.conversion.turning import turned  # the formats are loaded when one is converted
 
     return turned(request, to, format, model)

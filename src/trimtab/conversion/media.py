@@ -11,7 +11,7 @@ import binascii
 import re
 from typing import Any
 
-from trimtab.convert.neutral import Account, Media, Text
+from trimtab.conversion.neutral import Account, Media, Text
 from trimtab.model import Path
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]+)*?;base64,")
