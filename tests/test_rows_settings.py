@@ -338,7 +338,7 @@ def test_B12_the_command_line_takes_files_and_its_options_win(
     assert main(["fit", "request.json", "--window", "4k", "--preset", "balanced"]) == 0
     assert json.loads(capsys.readouterr().out) != body()
     assert main(["fit", "request.json", "--no-config"]) == 2
-    assert "no limit to meet" in capsys.readouterr().err
+    assert "no window" in capsys.readouterr().err
 
 
 # --- presets -----------------------------------------------------------------------------------

@@ -328,7 +328,7 @@ def test_D8_the_output_limit_of_a_request_is_no_window_but_room_kept_free() -> N
 
 def test_D8_an_unknown_window_is_asked_for() -> None:
     with pytest.raises(InvalidSetting, match="no window"):
-        trimtab.fit(body(*talk(2)))
+        trimtab.fit({**body(*talk(2)), "model": "my-own-model"})
 
 
 # --- D9 -------------------------------------------------------------------------------------------

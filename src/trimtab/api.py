@@ -57,7 +57,8 @@ def fit(
     ``request``: a body (dict), a bare list of messages, or JSON as str or bytes.  It is never
     changed; ``.request`` of the result is the very same object where nothing had to be done.
 
-    - ``window``: tokens the model takes, output included.
+    - ``window``: tokens the model takes, output included.  None, and no other limit given: what
+      our table of models has (``trimtab.models``).
     - ``reserve``: output tokens to keep free.  None: the request's own max_tokens, else 0.
     - ``limits``: a ``Limits`` (trigger, target, request_bytes, result_chars, images);
       ``window``, ``reserve`` and ``target`` given as arguments win.

@@ -81,6 +81,7 @@ def report_of(outcome: Outcome) -> Report:
         repairs=_repairs(work),
         warnings=tuple(warnings),
         asked=outcome.asked.as_dict() if outcome.asked else {},
+        window_of=work.force.window_of,
         _floor=lambda: floor(work),
         _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
     )

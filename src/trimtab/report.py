@@ -89,6 +89,8 @@ class Report:
     warnings: tuple[str, ...] = ()
     asked: Mapping[str, int] = field(default_factory=dict)
     """What a summarizer was asked: how often, tokens in our count, milliseconds."""
+    window_of: str = ""
+    """The model whose window was looked up; "" where the caller gave a limit."""
     _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
@@ -131,6 +133,7 @@ class Report:
             "bytes_after": self.bytes_after,
             "floor": self.floor,
             "limits": dict(self.limits),
+            "window_of": self.window_of,
             "edits": [edit.as_dict() for edit in self.edits],
             "repairs": [repair.as_dict() for repair in self.repairs],
             "warnings": list(self.warnings),
@@ -143,6 +146,11 @@ class Report:
         lines.append(
             f"format {self.format} ({self.format_reason}); counted with {self.counter}{factor}"
         )
+        if self.window_of:
+            lines.append(
+                f"window {self.limits['window']:,}: {self.window_of} in our table of models "
+                "(window=… overrides)"
+            )
         if self.repairs:
             lines.append(f"{len(self.repairs)} repair(s):")
             lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]

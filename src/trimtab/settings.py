@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from trimtab import rules, strategies
+from trimtab import models, rules, strategies
 from trimtab.errors import InvalidSetting
 from trimtab.history import Duplicates, FailedInputs
 from trimtab.internal import SIGNATURES, is_internal
@@ -114,8 +114,6 @@ def _check_rest(given: Settings) -> None:
 
 
 def _check(limits: Limits) -> None:
-    if limits.window is None:  # joined_settings fills it in where another limit is given
-        raise InvalidSetting("no window: say how many tokens the model takes, as window=128_000")
     for name in ("window", "request_bytes", "result_chars"):
         number = getattr(limits, name)
         if number is not None and (type(number) is not int or number <= 0):
@@ -130,9 +128,10 @@ def _check(limits: Limits) -> None:
             continue
         if type(share) not in (int, float) or not 0 < share <= 1:
             raise InvalidSetting(f"{name}={getattr(limits, name)!r}: give a share, 0 < share ≤ 1")
-    if limits.reserve is not None and limits.reserve >= limits.window:
+    window, reserve = limits.window, limits.reserve
+    if window is not None and reserve is not None and reserve >= window:
         raise InvalidSetting(
-            f"reserve {limits.reserve:,} leaves nothing of the window {limits.window:,}: "
+            f"reserve {reserve:,} leaves nothing of the window {window:,}: "
             "reserve fewer output tokens, or give the model's real window"
         )
 
@@ -146,6 +145,8 @@ class InForce:
     bounds: Bounds
     internal: bool = False
     """Whether this is a request of the client's own, which is no part of the conversation."""
+    window_of: str = ""
+    """The model whose window it is by our table; "" where the caller gave one."""
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""
@@ -163,23 +164,16 @@ class InForce:
 
 
 def in_force(settings: Settings, transcript: Transcript) -> InForce:
-    """Read the reserve from the request where none was given; take the provider's own limits.
+    """Read the reserve from the request where none was given; take the provider's own limits, and
+    where no limit was given at all the window that our table has for the model.
 
-    Raises InvalidSetting if the request's own output limit leaves nothing of the window.
+    Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
+    window is known.
     """
     limits = settings.limits
-    assert limits.window is not None
-    reserve = limits.reserve
-    if reserve is None:
-        asked = transcript.facts.max_output
-        reserve = asked if type(asked) is int and asked > 0 else 0
-        if reserve >= limits.window:
-            raise InvalidSetting(
-                f"the request asks for {reserve:,} output tokens of {limits.window:,}: "
-                "lower its output limit, or give the model's real window (reserve=… overrides)"
-            )
+    window, reserve, window_of = _window(settings, transcript)
     hard = rules.hard_limits(transcript)
-    capacity = limits.window - reserve
+    capacity = window - reserve
     internal = is_internal(transcript, settings.internal)
     target = PRESETS[settings.preset].target if limits.target is None else limits.target
     bounds = Bounds(
@@ -190,4 +184,23 @@ def in_force(settings: Settings, transcript: Transcript) -> InForce:
         result_chars=limits.result_chars,
         images=hard.get("images") if limits.images is None else limits.images,
     )
-    return InForce(limits.window, reserve, bounds, internal)
+    return InForce(window, reserve, bounds, internal, window_of)
+
+
+def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
+    """Window, what of it is kept free, and the model it was looked up for ("": it was given)."""
+    window, reserve, model = settings.limits.window, settings.limits.reserve, None
+    if window is None:
+        model = models.known(settings.model or transcript.facts.model)
+        window = model.window
+    if reserve is None:
+        asked = transcript.facts.max_output
+        reserve = asked if type(asked) is int and asked > 0 else 0
+    if model is not None and not model.shared:
+        reserve = max(reserve, window - model.input_tokens)
+    if reserve >= window:
+        raise InvalidSetting(
+            f"the request asks for {reserve:,} output tokens of {window:,}: "
+            "lower its output limit, or give the model's real window (reserve=… overrides)"
+        )
+    return window, reserve, model.name if model else ""

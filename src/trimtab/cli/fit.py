@@ -17,7 +17,7 @@ import trimtab
 from trimtab import config, paths
 from trimtab.cli import files, journal_file
 from trimtab.cli.amounts import amount, share
-from trimtab.cli.exits import DONE, USAGE, Stop
+from trimtab.cli.exits import DONE
 from trimtab.cli.options import add_request
 from trimtab.cli.screen import clean
 from trimtab.fitted import Fitted, recall
@@ -35,7 +35,8 @@ def add_fit(parser: ArgumentParser) -> None:
     limits = parser.add_argument_group("limits")
     limits.add_argument(
         "--window", type=amount, metavar="N",
-        help="tokens the model takes, output included: 32k, 128_000, 1m",
+        help="tokens the model takes, output included: 32k, 128_000, 1m (default: the model's, "
+        "where our table has it)",
     )  # fmt: skip
     limits.add_argument("--request-bytes", type=amount, metavar="N", help="bytes of the body")
     limits.add_argument("--result-chars", type=amount, metavar="N", help="of one tool result")
@@ -115,9 +116,7 @@ def _settings(args: Namespace) -> tuple[dict[str, Any], list[str]]:
     settings["protected_tools"] = (*settings.get("protected_tools", ()), *args.protect_tool)
     limits = {key: getattr(args, key) for key in config.LIMITS}
     limits = {key: value for key, value in limits.items() if value is not None}
-    settings["limits"] = joined = replace(settings.get("limits", Limits()), **limits)
-    if (joined.window, joined.request_bytes, joined.result_chars, joined.images) == (None,) * 4:
-        raise Stop(USAGE, "no limit to meet; add --window 128k")
+    settings["limits"] = replace(settings.get("limits", Limits()), **limits)
     told = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
     return settings, told + [f"warning: {problem}" for problem in loaded.problems]
 
