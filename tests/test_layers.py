@@ -32,7 +32,8 @@ LAYERS = [
     {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"log", "config"},
-    {"summarizer", "endpoint", "article_log"},
+    {"events", "telemetry"},
+    {"summarizer", "endpoint", "article_log", "told"},
     {"session"},
     {"api"},
     {"__init__"},
@@ -41,7 +42,7 @@ LAYERS = [
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "strategies"}
-LAZY = {"splintr", "uvicorn"}  # third-party, and only within a function
+LAZY = {"splintr", "uvicorn", "opentelemetry"}  # third-party, and only within a function
 
 KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fitting"}
 RULES_ENGINE = {"rules/__init__.py", "rules/base.py"}

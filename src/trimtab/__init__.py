@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TrimtabError,
         UnknownHandle,
     )
+    from trimtab.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
     from trimtab.fitted import Fitted
     from trimtab.formats.detect import Detected, detect
     from trimtab.history import Duplicates, FailedInputs
@@ -51,6 +52,7 @@ _WHERE = {
         "TrimtabError",
         "UnknownHandle",
     ),
+    "events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
     "fitted": ("Fitted",),
     "formats.detect": ("Detected", "detect"),
     "history": ("Duplicates", "FailedInputs"),
@@ -88,8 +90,11 @@ __all__ = [
     "Counter",
     "Detected",
     "Duplicates",
+    "EditEvent",
     "Endpoint",
+    "Event",
     "FailedInputs",
+    "FitEvent",
     "Fitted",
     "InvalidRequest",
     "InvalidSetting",
@@ -99,9 +104,11 @@ __all__ = [
     "MeasuredBlock",
     "MissingExtra",
     "NotAccepted",
+    "RefusalEvent",
     "Report",
     "ReportEdit",
     "ReportRepair",
+    "RetryEvent",
     "Session",
     "Summarizer",
     "TrimtabError",

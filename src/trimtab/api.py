@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.history import Duplicates, FailedInputs
 from trimtab.internal import SIGNATURES
@@ -51,6 +52,7 @@ def fit(
     quote_embedded: bool = False,
     summarizer: Callable[[str], str] | Summarizer | None = None,
     calls_left: int | None = None,
+    on_event: OnEvent | None = None,
 ) -> Fitted:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
 
@@ -89,6 +91,8 @@ def fit(
       ``Endpoint``, or a ``Summarizer`` around one of them.
     - ``calls_left``: how many more tool calls the agent may make; nothing is cut before the window
       is full where they will all fit, and no deeper than they need.
+    - ``on_event``: told of this fit and of each new edit: counts, tokens, milliseconds (see
+      docs/observability.md).
 
     Each tool result that no call asks for is taken out, recallable, with a warning to the logger
     "trimtab" that does not quote it.
@@ -103,7 +107,7 @@ def fit(
         preset=preset, target=target,
         protected_turns=protected_turns, duplicates=duplicates, failed_inputs=failed_inputs,
         strategies=strategies, extra_strategies=extra_strategies, internal=internal,
-        summarizer=summarizer, calls_left=calls_left,
+        summarizer=summarizer, calls_left=calls_left, on_event=on_event,
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[0]

@@ -6,6 +6,7 @@ Knows the journal and what was read before.  In memory; it does no I/O.
 from __future__ import annotations
 
 import sys
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,9 +15,9 @@ from os import PathLike
 from threading import Lock, RLock
 from typing import Any
 
-from trimtab import config, fitting, formats, log
+from trimtab import config, fitting, formats, log, told
 from trimtab.article_log import log_articles
-from trimtab.errors import InvalidSetting
+from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
@@ -102,8 +103,13 @@ def fitted(
     request: Any, wanted: Settings, known: Known, journal: Journal
 ) -> tuple[Fitted, Journal]:
     """One call: the result, and the journal behind it."""
+    started = time.perf_counter()
     work = prepare(request, asking(wanted), known, journal)
-    outcome = fitting.run(work)
+    try:
+        outcome = fitting.run(work)
+    except CannotFit:
+        told.cannot_fit(work, started)
+        raise
     after = _journalled(outcome, journal)
     originals = after.originals
     if work.force.internal:  # no part of the conversation: for this result alone
@@ -112,6 +118,7 @@ def fitted(
     log.told(outcome, done.report)
     if "logging" in sys.modules:  # else nobody listens
         log_articles(outcome, log.logger())
+    told.fitted(outcome, done.report, started)
     return done, after
 
 

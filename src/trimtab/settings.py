@@ -53,6 +53,7 @@ class Settings:
     internal: Sequence[str] = SIGNATURES
     summarizer: Callable[..., Any] | None = None
     calls_left: int | None = None
+    on_event: Callable[..., Any] | None = None
 
     @property
     def all_strategies(self) -> tuple[Strategy, ...]:
@@ -105,6 +106,8 @@ def _check_rest(given: Settings) -> None:
         odd = [s for s in getattr(given, key) or () if not callable(s)]
         if odd:
             raise InvalidSetting(f"{key}: {odd[0]!r} is no function from a block to offers")
+    if given.on_event is not None and not callable(given.on_event):
+        raise InvalidSetting(f"on_event={given.on_event!r}: give a function of one event")
     left = given.calls_left
     if left is not None and (type(left) is not int or left < 0):
         raise InvalidSetting(f"calls_left={left!r}: give a whole number, 0 or more")
