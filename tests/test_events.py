@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -111,7 +111,7 @@ def exporters() -> tuple[InMemorySpanExporter, InMemoryMetricReader]:
 
 
 @pytest.fixture
-def spans(exporters: tuple[InMemorySpanExporter, Any]) -> Iterator[InMemorySpanExporter]:
+def spans(exporters: tuple[InMemorySpanExporter, Any]) -> InMemorySpanExporter:
     exporters[0].clear()
     return exporters[0]
 
@@ -220,6 +220,6 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert lines[0].startswith("{'event': 'edit'")
     assert lines[-1].startswith("{'event': 'fit'")
     for kind in (FitEvent, EditEvent, RefusalEvent, RetryEvent):
-        fields = set(kind.__dataclass_fields__) - {"format", "model"}
+        names = {field.name for field in fields(kind)} - {"format", "model"}
         row = next(line for line in page.splitlines() if line.startswith(f"| `{kind.__name__}`"))
-        assert all(f"`{field}`" in row for field in fields)
+        assert all(f"`{name}`" in row for name in names)
