@@ -176,6 +176,7 @@ before = set(sys.modules)
 sys.dont_write_bytecode = True
 sys.addaudithook(watch)
 import trimtab
+assert [getattr(trimtab, name) for name in trimtab.__all__]
 print(*sorted({name.partition(".")[0] for name in set(sys.modules) - before}))
 """
 HEAVY = {"asyncio", "http", "multiprocessing", "socket", "sqlite3", "ssl", "subprocess", "urllib"}

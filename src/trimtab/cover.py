@@ -8,7 +8,7 @@ most.  The weights were tried on recorded sessions; what they come to is in docs
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -46,8 +46,11 @@ class Source:
     kept: set[int] = field(default_factory=set)
 
 
-def weigh(blocks: Iterable[tuple[bool, Lines]]) -> Callable[[str], float]:
-    """Weights of identifiers from all blocks in order; each with whether the agent wrote it."""
+def weigh(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
+    """Weights of identifiers from all blocks in order; each with whether the agent wrote it.
+
+    What is missing weighs 1.
+    """
     seen: set[str] = set()
     written: set[str] = set()
     reused: set[str] = set()
@@ -58,93 +61,122 @@ def weigh(blocks: Iterable[tuple[bool, Lines]]) -> Callable[[str], float]:
         seen |= lines.names
     weights: dict[str, float] = dict.fromkeys(written, WRITTEN)
     weights.update(dict.fromkeys(reused, WRITTEN * REUSED))
-    return lambda name: weights.get(name, 1.0)
+    return weights
 
 
 class Choice:
-    """One cover in the making."""
+    """One cover in the making; all lines of all sources stand in one row, told by their number."""
 
     def __init__(
-        self, sources: Sequence[Source], weight: Callable[[str], float], covered: set[str]
+        self, sources: Sequence[Source], weights: Mapping[str, float], covered: set[str]
     ) -> None:
-        self.sources, self.weight, self.covered = sources, weight, covered
+        self.weights, self.covered = weights, covered
         self.named: set[str] = set()
         """Identifiers that stand, but with no words by them."""
         self.told: set[str] = set()
         """Lines that are kept."""
-        self.again: set[str] = set()
-        self.bonus: dict[tuple[int, int], float] = {}
+        self.source: list[Source] = []
+        self.starts: list[int] = []
+        self.lines: list[Line] = []
+        self.costs: list[float] = []
+        """Tokens of each line, without a header."""
+        self.own: list[float] = []
+        """What the agent's own words are worth beside the identifiers on them."""
+        self.bonus: list[float] = []
         seen: set[str] = set()
-        for number, source in enumerate(sources):
-            ends = {0, len(source.lines.lines) - 1} if source.lines.lines else ()
-            self.bonus.update(((number, index), END) for index in ends)
+        again: set[str] = set()
+        for source in sources:
             if source.kind in OWN:
                 texts = {line.text for line in source.lines.lines}
-                self.again |= texts & seen
+                again |= texts & seen
                 seen |= texts
+        for source in sources:
+            self._add(source, again)
+
+    def _add(self, source: Source, again: set[str]) -> None:
+        lines = source.lines.lines
+        start, rate = len(self.lines), source.rate
+        costs = [len(line.text) * rate + 1.0 for line in lines]
+        if own := OWN.get(source.kind):
+            worth = [AGAIN if line.text in again else own for line in lines]
+            self.own += [share * cost for share, cost in zip(worth, costs, strict=True)]
+        else:
+            self.own += [0.0] * len(lines)
+        self.source += [source] * len(lines)
+        self.starts += [start] * len(lines)
+        self.lines += lines
+        self.costs += costs
+        self.bonus += [0.0] * len(lines)
+        if lines:
+            self.bonus[start] = self.bonus[-1] = END
 
     def take(self, tokens: float) -> float:
         """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
         keeping; returns the tokens that are left."""
-        heap = [
-            (-price, number, index)
-            for number, source in enumerate(self.sources)
-            for index in range(len(source.lines.lines))
-            if (price := self._price(number, index)) > 0
-        ]
+        price = self._price
+        heap = [(-value, at) for at in range(len(self.lines)) if (value := price(at)) > 0]
         heapq.heapify(heap)
         missed = 0
         while heap and tokens > 0 and missed < MISSES:
-            price, number, index = heapq.heappop(heap)
-            if index in self.sources[number].kept:
+            before, at = heap[0]
+            kept = self.source[at].kept
+            if at - self.starts[at] in kept:
+                heapq.heappop(heap)
                 continue
-            now = -self._price(number, index)
-            if now > price:
+            now = -price(at)
+            if now > before:
                 if now < 0:
-                    heapq.heappush(heap, (now, number, index))
+                    heapq.heapreplace(heap, (now, at))
+                else:
+                    heapq.heappop(heap)
                 continue
-            cost = self._cost(number, index)
+            heapq.heappop(heap)
+            cost = self._cost(at)
             missed += 1
             if cost <= tokens:
                 missed, tokens = 0, tokens - cost
-                for near in self._keep(number, index):
-                    heapq.heappush(heap, (-self._price(number, near), number, near))
+                for near in self._keep(at):
+                    heapq.heappush(heap, (-price(near), near))
         return tokens
 
-    def _price(self, number: int, index: int) -> float:
+    def _price(self, at: int) -> float:
         """Value a token."""
-        source = self.sources[number]
-        line = source.lines.lines[index]
-        cost = len(line.text) * source.rate + 1.0
-        value = self._gain(line) + self.bonus.get((number, index), 0.0)
-        if source.kind in OWN and line.text not in self.told:
-            value += (AGAIN if line.text in self.again else OWN[source.kind]) * cost
-        return round(value / self._cost(number, index), 9)
+        line = self.lines[at]
+        value = self.bonus[at]
+        if line.names:
+            value += self._gain(line)
+        if (own := self.own[at]) and line.text not in self.told:
+            value += own
+        return round(value / self._cost(at), 9) if value else 0.0
 
     def _gain(self, line: Line) -> float:
         """What the identifiers on a line are worth that do not stand elsewhere."""
-        value, weight, covered = 0.0, self.weight, self.covered
-        for name in line.names:
-            if name not in covered and (line.told or name not in self.named):
-                value += weight(name)
-        return value if line.told else BARE * value
+        covered, weigh = self.covered, self.weights.get
+        if line.told:
+            return sum([weigh(name, 1.0) for name in line.names if name not in covered])
+        named = self.named
+        fresh = [n for n in line.names if n not in covered and n not in named]
+        return BARE * sum([weigh(name, 1.0) for name in fresh])
 
-    def _cost(self, number: int, index: int) -> float:
-        source = self.sources[number]
-        cost = len(source.lines.lines[index].text) * source.rate + 1.0
-        return cost if source.kept else cost + HEADER_RATE * len(source.header)
+    def _cost(self, at: int) -> float:
+        source = self.source[at]
+        if source.kept:
+            return self.costs[at]
+        return self.costs[at] + HEADER_RATE * len(source.header)
 
-    def _keep(self, number: int, index: int) -> Iterator[int]:
+    def _keep(self, at: int) -> Iterator[int]:
         """Keep a line; its neighbours that are worth more now."""
-        source = self.sources[number]
-        line = source.lines.lines[index]
+        line, source, start = self.lines[at], self.source[at], self.starts[at]
         gain = self._gain(line)
-        source.kept.add(index)
+        source.kept.add(at - start)
         self.told.add(line.text)
         (self.covered if line.told else self.named).update(line.names)
-        for near in (index - 1, index + 1):
-            if gain and 0 <= near < len(source.lines.lines) and near not in source.kept:
-                self.bonus[number, near] = self.bonus.get((number, near), 0.0) + CONTEXT * gain
+        if not gain:
+            return
+        for near in (at - 1, at + 1):
+            beside = start <= near < start + len(source.lines.lines)
+            if beside and near - start not in source.kept:
+                self.bonus[near] += CONTEXT * gain
                 yield near
 
 

@@ -7,7 +7,7 @@ that the prompt cache keeps hitting, as long as there is room for a fair part of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from trimtab.board import Board, Run
@@ -209,7 +209,7 @@ def _source(planner: Planner, place: Place, header: str) -> Source:
     return Source(block.kind, planner.choice.lines(block), min(max(rate, 0.15), 1.5), header)
 
 
-def _weights(planner: Planner) -> Callable[[str], float]:
+def _weights(planner: Planner) -> Mapping[str, float]:
     read, messages = planner.choice.lines, planner.transcript.messages
     return weigh(
         (message.role == "assistant", read(block))
