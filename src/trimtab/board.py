@@ -305,7 +305,7 @@ class Board:
             self._load_drop(edit, first, last)
 
     def _span(self, edit: Edit) -> tuple[int, int]:
-        groups = groups_of(self.transcript, edit) or []
+        groups = groups_of(self.transcript, edit) or ()
         first = group_index(self.transcript, groups[0])
         return first, first + len(groups) - 1
 

@@ -151,12 +151,17 @@ class Choice:
 
     def _gain(self, line: Line) -> float:
         """What the identifiers on a line are worth that do not stand elsewhere."""
-        covered, weigh = self.covered, self.weights.get
+        value, covered, weigh = 0.0, self.covered, self.weights.get
         if line.told:
-            return sum([weigh(name, 1.0) for name in line.names if name not in covered])
+            for name in line.names:
+                if name not in covered:
+                    value += weigh(name, 1.0)
+            return value
         named = self.named
-        fresh = [n for n in line.names if n not in covered and n not in named]
-        return BARE * sum([weigh(name, 1.0) for name in fresh])
+        for name in line.names:
+            if name not in covered and name not in named:
+                value += weigh(name, 1.0)
+        return BARE * value
 
     def _cost(self, at: int) -> float:
         source = self.source[at]

@@ -120,17 +120,26 @@ def joins_next(transcript: Transcript, edit: Edit) -> bool:
     return transcript.facts.alternates and any(m.role == "user" and m.listed for m in following)
 
 
-def groups_of(transcript: Transcript, edit: Edit) -> list[Group] | None:
+def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
     """The groups that a drop takes out; None where they are not all there, whole, in a run."""
-    targets = set(edit.targets)
-    found = [
-        group
-        for group in transcript.groups
-        if group.places and transcript.ref(group.places[0]) in targets
-    ]
-    covered = {transcript.ref(place) for group in found for place in group.places}
+    known = transcript.runs
+    if edit.targets not in known:
+        known[edit.targets] = _groups_of(transcript, edit.targets)
+    return known[edit.targets]
+
+
+def _groups_of(transcript: Transcript, targets: tuple[str, ...]) -> tuple[Group, ...] | None:
+    refs, at, numbers = transcript.refs, transcript.group_at, set[int]()
+    for ref in targets:
+        place = refs.get(ref)
+        number = None if place is None else at.get((place.message, place.index))
+        if number is None:
+            return None
+        numbers.add(number)
+    found = tuple(transcript.groups[number] for number in sorted(numbers))
+    whole = sum(len(group.places) for group in found) == len(set(targets))
     closed = all(group.closed and group.has_calls for group in found)
-    return found if found and covered == targets and closed and _is_run(transcript, found) else None
+    return found if found and whole and closed and _is_run(transcript, found) else None
 
 
 def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
@@ -157,7 +166,7 @@ def _drops(
     transcript: Transcript, tree: Any, edits: Sequence[Edit], texts: Mapping[str, str]
 ) -> list[Applied]:
     """All dropped runs, oldest first, so that notes in one message stand in their order."""
-    runs = [(edit, groups_of(transcript, edit) or []) for edit in edits]
+    runs = [(edit, groups_of(transcript, edit) or ()) for edit in edits]
     runs.sort(key=lambda run: run[1][0].first if run[1] else -1)
     gone = gone_groups(transcript, edits)
     before: dict[int, str] = {}
@@ -315,7 +324,7 @@ def original(transcript: Transcript, tree: Any, applied: Applied, source: str | 
         return _spelled(tree, [applied.paths[0]], source)[0]
     if edit.op == "remove":
         return _spelled(tree, [applied.paths[0]], source)[0]
-    groups = groups_of(transcript, edit) or []
+    groups = groups_of(transcript, edit) or ()
     items = [item for group in groups for item in group.items]
     return "[" + ",".join(_spelled(tree, items, source)) + "]"
 

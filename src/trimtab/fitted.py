@@ -6,6 +6,7 @@ Knows how an outcome is told.  Does not decide anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 from trimtab import fitting
@@ -28,8 +29,13 @@ class Fitted:
 
     def __init__(self, outcome: Outcome, originals: Mapping[str, str]) -> None:
         self.request: Any = outcome.sent.returned(outcome.work.source)
-        self.report: Report = report_of(outcome)
+        self._outcome, self._failures = outcome, outcome.work.usage.counter.failures
         self._originals = originals
+
+    @cached_property
+    def report(self) -> Report:
+        """What was done and why; worked out when it is first asked for."""
+        return report_of(self._outcome, self._failures)
 
     def recall(self, handle: str) -> str:
         """The original behind a handle, exactly: the string of a text, else JSON text.
@@ -53,13 +59,13 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
         ) from None
 
 
-def report_of(outcome: Outcome) -> Report:
-    """The report of one outcome."""
+def report_of(outcome: Outcome, failures: int) -> Report:
+    """The report of one outcome; ``failures``: how often the given counter had failed by then."""
     work = outcome.work
     counter = work.usage.counter
     warnings = list(dict.fromkeys(work.warnings))
-    if counter.failures:
-        warnings.append(f"the given counter failed {counter.failures} times; the default counted")
+    if failures:
+        warnings.append(f"the given counter failed {failures} times; the default counted")
     if outcome.step not in ("", "planned"):
         warnings.append(f"fell back to: {outcome.step}")
     if outcome.asked is not None:

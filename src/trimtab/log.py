@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from trimtab import paths
+from trimtab.fitted import Fitted
 from trimtab.report import Report
 from trimtab.work import Outcome, mend_key
 
@@ -29,12 +30,13 @@ def logger() -> Any:
     return found
 
 
-def told(outcome: Outcome, report: Report) -> None:
+def told(outcome: Outcome, done: Fitted) -> None:
     """The lines of one request: results taken out (warning), what was replaced and why (info),
     each edit (debug).  What an earlier turn of the session told is not told again."""
-    _filtered(outcome, report)
+    if outcome.work.mends is not None and outcome.step != "original":
+        _filtered(outcome, done.report)
     if outcome.new and "logging" in sys.modules and logger().isEnabledFor(20):
-        _replaced(outcome, report)
+        _replaced(outcome, done.report)
 
 
 def _replaced(outcome: Outcome, report: Report) -> None:
@@ -65,8 +67,7 @@ def _filtered(outcome: Outcome, report: Report) -> None:
     Names place, rule, tool or call id, size and handle, never what the result said.
     """
     mends, mended = outcome.work.mends, outcome.work.mended
-    if mends is None or outcome.step == "original":
-        return
+    assert mends is not None
     for (rule, mend), row in zip(mends.mends, report.repairs, strict=True):
         if rule in _FILTERED and mend_key(rule, mend.path) not in mended:
             text = _printable(f"{paths.escape(row.path)} ({rule}): {row.message}")

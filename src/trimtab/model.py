@@ -240,6 +240,20 @@ class Transcript:
         groups: tuple[Group, ...] = self.format.groups(self)
         return groups
 
+    @cached_property
+    def group_at(self) -> Mapping[tuple[int, int], int]:
+        """(message, index) of a block → the number of its group."""
+        return {
+            (place.message, place.index): number
+            for number, group in enumerate(self.groups)
+            for place in group.places
+        }
+
+    @cached_property
+    def runs(self) -> dict[tuple[str, ...], tuple[Group, ...] | None]:
+        """Refs → the groups they are, as far as they were asked for (a memo of ``edits``)."""
+        return {}
+
     def adjoin(self, before: Group, after: Group) -> bool:
         """Whether nothing would stand between these groups if both were dropped.
 

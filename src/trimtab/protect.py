@@ -73,6 +73,8 @@ def spared(
 
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
     """Whether one of the names (of tools) matches one of the globs, whatever the case."""
+    if not globs:
+        return False
     globs = (globs,) if isinstance(globs, str) else globs
     return any(fnmatchcase(name.lower(), glob.lower()) for name in names for glob in globs if name)
 

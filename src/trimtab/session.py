@@ -115,7 +115,7 @@ def fitted(
     if work.force.internal:  # no part of the conversation: for this result alone
         originals = {**originals, **outcome.originals}
     done = Fitted(outcome, originals)
-    log.told(outcome, done.report)
+    log.told(outcome, done)
     if "logging" in sys.modules:  # else nobody listens
         log_articles(outcome, log.logger())
     told.fitted(outcome, done.report, started)
@@ -196,7 +196,7 @@ def repair_only(request: Any, wanted: Settings) -> Fitted:
         return Fitted(Outcome(work, work.source, tokens, tokens), {})
     outcome = fitting.only_repaired(work)
     done = Fitted(outcome, outcome.originals)
-    log.told(outcome, done.report)
+    log.told(outcome, done)
     return done
 
 

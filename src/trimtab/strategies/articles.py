@@ -61,6 +61,8 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
         return
     rule = config.articles
     found = read_articles(block.text, rule)
+    if not found:
+        return
     able = [
         item for item in _read(found, config)
         if not item.article.compressed and item.tokens >= rule.least_tokens

@@ -16,6 +16,8 @@ from trimtab.strategies.boundaries import at_or_after, at_or_before
 LOSS = 0.1
 """Of a run in base64 nothing can be read; that it is there, how big and which one is told."""
 LEAST_RUN, LEAST_LINE = 256, 2_000
+LEAST_WORD = 60
+"""Chars without a blank, of a run or of one of its lines."""
 HEAD, TAIL = 48, 12
 CODE_HEAD = 200
 MOST_BLANKS, LEAST_SIGNS = 0.1, 0.05
@@ -27,7 +29,9 @@ _RUN = re.compile(
     rf"(?P<text>[\w+/-]{{{LEAST_RUN},}}={{0,2}}))",
     re.ASCII,
 )
-_LINES = re.compile(r"(?<![^\n])(?P<whole>(?P<text>(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}))")
+_LINES = re.compile(
+    rf"(?<![^\n])(?P<whole>(?P<text>(?:[A-Za-z0-9+/]{{{LEAST_WORD},76}}\r?\n){{6,}}))"
+)
 _KINDS = (
     ("hex", re.compile(r"[0-9a-fA-F]+")),
     ("base64", re.compile(r"(?=.*[A-Z])(?=.*[a-z])(?=.*[0-9])[\w+/-]+={0,2}", re.ASCII)),
@@ -46,6 +50,10 @@ def blobs(block: Block, config: Config) -> Iterator[Offer]:
 
 def shortened(text: str) -> str:
     """The text with all such runs shortened; the text itself where there is none."""
+    if max(map(len, text.split()), default=0) < LEAST_WORD and (
+        len(text) < LEAST_LINE or max(map(len, text.split("\n"))) < LEAST_LINE
+    ):
+        return text  # most texts: nothing in them is long enough
     new = _LINES.sub(_run, _RUN.sub(_run, text))
     if len(new) >= LEAST_LINE:
         lines = new.split("\n")

@@ -21,6 +21,7 @@ _NUMBERED = re.compile(
     r"(?:\[(\d{1,4})\]|(?:[Dd]ocument|[Pp]assage|[Rr]esult|[Ss]ource|[Aa]rticle|[Cc]hunk|[Pp]age)"
     r" ?#?\[?(\d{1,4})\]?)(?:\*\*)?[ \t]*[:.)\-–]?[ \t]*(.*)$"
 )
+_MAY_BEGIN = re.compile(r"^[-=*# ]*(?:\[\d|\w{4,8} ?#?\[?\d)", re.MULTILINE)
 _TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?Title:?(?:\*\*)?:?[ \t]+(.{1,300})$")
 _HEADING = re.compile(r"^(?:\d{1,3}\. )?#{1,4} (.{1,300})$|^\d{1,3}\. \*\*(.{1,300})\*\*[ \t]*$")
 _FIELD = re.compile(
@@ -47,6 +48,8 @@ def text_articles(text: str) -> list[Article]:
     tagged = tagged_articles(text) if "</" in text else []
     if len(tagged) >= LEAST_SECTIONS:
         return tagged
+    if not (_MAY_BEGIN.search(text) or "Title" in text or "http" in text):
+        return []  # most texts: nothing in them begins a section
     lines = _Lines.of(text)
     for starts in (_numbered(lines), _titled(lines), _headed(lines)):
         if len(starts) >= LEAST_SECTIONS:
