@@ -57,6 +57,13 @@ def user(format: str, text: str) -> Items:
     return [{"role": "user", "content": text}]
 
 
+def said(format: str, text: str) -> Items:
+    """What the model says."""
+    if format == "gemini":
+        return [{"role": "model", "parts": [{"text": text}]}]
+    return [{"role": "assistant", "content": [{"text": text}] if format == "bedrock" else text}]
+
+
 def turn(format: str, call_id: str, arguments: Any, result: str, thought: str) -> Items:
     """One step of the model: a thought, a call, and what came back."""
     seal = f"sealed{call_id}" * 20

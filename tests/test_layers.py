@@ -28,7 +28,7 @@ LAYERS = [
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
     {"hard_limits", "journal", "known", "report"},
-    {"asked", "asks", "forecast"},
+    {"asked", "asks", "step_asks", "forecast"},
     {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"log", "config"},
@@ -139,7 +139,7 @@ NEUTRAL |= {
     "known",
     "strategies",
 }
-NEUTRAL |= {"asked", "asks", "summarizer", "forecast", "article_log"}
+NEUTRAL |= {"asked", "asks", "step_asks", "summarizer", "forecast", "article_log"}
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,7 @@ def test_B12_the_nearest_file_is_the_projects_and_trimtab_toml_comes_first(tmp_p
         ("target = 2", "target: expected a share above 0 and up to 1"),
         ("target = true", "target: expected a share"),
         ("strict = 1", "strict: expected true or false, got 1 (int)"),
-        ('preset = "wild"', 'preset: expected "cautious" or "balanced" or "deep", got \'wild\''),
+        ('preset = "wild"', 'preset: expected "cautious" or "balanced" or "deep" or "in-place"'),
         ('protected_tools = "bash"', "protected_tools: expected a list of texts, got 'bash' (str)"),
         ("duplicates = true", "duplicates: expected a table, got True (bool)"),
         ("[failed_inputs]\nmin_calls = -1", "failed_inputs.min_calls: expected a whole number"),
@@ -283,7 +283,7 @@ def test_B12_the_environment_has_every_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keywords", "said"),
     [
-        ({"preset": "wild"}, "preset='wild': choose 'cautious', 'balanced' or 'deep'"),
+        ({"preset": "wild"}, "preset='wild': choose 'cautious', 'balanced', 'deep' or 'in-place'"),
         ({"target": 0}, "target=0: give a share"),
         ({"protected_turns": -1}, "protected_turns=-1: give a whole number"),
         ({"duplicates": True}, "duplicates=True: give a trimtab.Duplicates"),
@@ -355,7 +355,7 @@ def test_cautious_takes_only_what_is_lossless_or_came_again(format: str) -> None
     assert must.report.tokens_after <= must.report.limits["target_tokens"] < size // 2
 
 
-@pytest.mark.parametrize("preset", ["cautious", "balanced", "deep"])
+@pytest.mark.parametrize("preset", ["cautious", "balanced", "deep", "in-place"])
 def test_no_preset_changes_what_was_sent_more_than_once_in_five_turns(preset: str) -> None:
     steps = [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 300) for n in range(80)]
     messages = conversation("openai-chat", *steps)["messages"]

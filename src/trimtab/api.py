@@ -65,7 +65,8 @@ def fit(
     - ``limits``: a ``Limits`` (trigger, target, request_bytes, result_chars, images);
       ``window``, ``reserve`` and ``target`` given as arguments win.
     - ``preset``: "cautious" (until the window is full only what is lossless or came again),
-      "balanced", or "deep" (down to half the room).
+      "balanced", "deep" (down to half the room), or "in-place" (each old result is shrunk where it
+      stands; no step is folded into a note).
     - ``target``: the one dial: the share of the room a batch goes down to.  None: the preset's.
     - ``format``: one of the five, or what ``detect`` names ("openai-chat:deepseek"); None: by the
       body's shape.  ``model``: None: the request's.
@@ -87,8 +88,8 @@ def fit(
       the blocks out, "drop_block" asks the API to.
     - ``articles``: how lists of search results are shortened: an ``ArticleRule``.
     - ``quote_embedded``: mark tool output that stands as text in a user's message as a quote.
-    - ``summarizer``: says articles in its own words instead: a function from prompt to answer, an
-      ``Endpoint``, or a ``Summarizer`` around one of them.
+    - ``summarizer``: says articles and old steps in its own words instead: a function from prompt
+      to answer, an ``Endpoint``, or a ``Summarizer`` around one of them.
     - ``calls_left``: how many more tool calls the agent may make; nothing is cut before the window
       is full where they will all fit, and no deeper than they need.
     - ``on_event``: told of this fit and of each new edit: counts, tokens, milliseconds (see

@@ -24,7 +24,7 @@ def log_articles(outcome: Outcome, logger: Any) -> None:
     What was saved is the sum of the lines: what other reductions, marks and earlier turns saved
     has a line of its own.  Nothing where no article was shortened in this call.
     """
-    edits = [edit for edit in outcome.new if edit.kind in KINDS]
+    edits = [edit for edit in outcome.new if edit.kind in KINDS and edit.op == "replace"]
     if not edits or not logger.isEnabledFor(WARNING):
         return
     before, after, window = outcome.tokens_before, outcome.tokens_after, outcome.work.force.window

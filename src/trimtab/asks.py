@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from trimtab.edits import handle
 from trimtab.plan import Planner
+from trimtab.step_asks import noted_steps
 from trimtab.strategies import with_handle
 from trimtab.strategies.base import Ask
 from trimtab.strategies.retrieval.pieces import pieces
@@ -75,18 +76,21 @@ class Answers:
 Answerer = Callable[[Sequence[Ask], Count], Answers]
 
 
-def answer(plan: Planner, answerer: Answerer) -> Answers:
+def answer(plan: Planner, answerer: Answerer, *, steps: bool = True) -> Answers:
     """Show answers instead of the extracts of new choices, wherever that is no larger.
 
     An answer that cannot be shown leaves the extract.  A summary costs no more tokens than the
-    extract it replaces, so summaries cannot outgrow the plan.
+    extract it replaces, so summaries cannot outgrow the plan.  ``steps``: of notes on old steps
+    too.
     """
     board, count = plan.board, plan.choice.config.count
     waiting = [
         (place, shown) for place, shown in board.standing()
         if shown.edit is None and shown.offer.asks and shown.offer.with_answers
     ]  # fmt: skip
-    asks = list(dict.fromkeys(ask for _, shown in waiting for ask in shown.offer.asks))
+    noted = noted_steps(plan) if steps else []
+    every = [*(shown.offer.asks for _, shown in waiting), *(note.asks for note in noted)]
+    asks = list(dict.fromkeys(ask for own in every for ask in own))
     if not asks:
         return Answers()
     got = answerer(asks, count)
@@ -105,6 +109,8 @@ def answer(plan: Planner, answerer: Answerer) -> Answers:
         cost = board.price(place, new)
         if cost <= shown.tokens:
             board.show(place, new, cost)
+    for note in noted:
+        note.retell(board, [said[ask] for ask in note.asks])
     wasted = sum(1 for ask, text in zip(asks, got.texts, strict=True) if text and not said[ask])
     return replace(got, unusable=wasted)
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from trimtab.edits import EMPTIED, group_index, groups_of, handle, joins_next, note_host
 from trimtab.model import Edit, Group, Path, Place, Transcript
+from trimtab.notes import BOTH, LINES, SUMMARY
 from trimtab.strategies import Offer
 from trimtab.strategies.base import json_bytes, utf8_bytes
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
@@ -41,6 +42,8 @@ class Run:
     marked: bool
     lines: str = ""
     """What of these steps still stands, one under the other; "" where only a note does."""
+    left: str = LINES
+    """How the note calls what is left."""
     note: str = ""
     tokens: int = 0
     edit: Edit | None = None
@@ -223,6 +226,18 @@ class Board:
                 self.bytes_saved -= sum(self._item_bytes(item) + 1 for item in group.items)
                 self.bytes_saved += sum(self._spared(p, self.text(p)) for p in group.places)
 
+    def retell(self, run: Run, lines: str, left: str) -> bool:
+        """Put other words in place of a run's lines; False where they would cost more."""
+        new = replace(run, lines=lines, left=left)
+        new.note = self._note(new)
+        new.tokens = self._note_cost(new)
+        if new.tokens > run.tokens:
+            return False
+        self.tokens += new.tokens - run.tokens
+        self.bytes_saved += json_bytes(run.note) - json_bytes(new.note)
+        self._first[run.first] = self._last[run.last] = new
+        return True
+
     def _add(self, run: Run, fresh: Iterable[int]) -> None:
         self._first[run.first] = self._last[run.last] = run
         self.tokens += run.tokens
@@ -251,9 +266,11 @@ class Board:
         before, after = self._last.get(first - 1), self._first.get(last + 1)
         if before is not None and self._joins(before, run, groups[first - 1], groups[first]):
             touching.append(before)
+            run.left = _left(before, run)
             run.first, run.lines = before.first, _both(before.lines, run.lines)
         if after is not None and self._joins(after, run, groups[last], groups[last + 1]):
             touching.append(after)
+            run.left = _left(after, run)
             run.last, run.lines = after.last, _both(run.lines, after.lines)
         for old in touching:
             run.tools = run.tools + old.tools
@@ -274,7 +291,7 @@ class Board:
         """``[14 earlier steps left out to fit: Read ×9, Bash ×4]``; at most 64 tokens; or the
         lines that are left of them under a line that says so."""
         own = run_handle(self.transcript, self.groups(run)) if self.recall else ""
-        return note(run.last - run.first + 1, run.tools, own, run.lines)
+        return note(run.last - run.first + 1, run.tools, own, run.lines, run.left)
 
     def _note_cost(self, run: Run) -> int:
         count, groups = self.usage.counter, self.transcript.groups
@@ -312,7 +329,8 @@ class Board:
     def _load_drop(self, edit: Edit, first: int, last: int) -> None:
         run, _ = self._joined(first, last)
         run.first, run.last, run.note, run.edit = first, last, edit.text, edit
-        run.lines = edit.text.partition("\n")[2]
+        head, _, run.lines = edit.text.partition("\n")
+        run.left = next((left for left in (BOTH, SUMMARY) if f", of which {left}" in head), LINES)
         self.tokens -= sum(self.group_cost(g) for g in self.transcript.groups[first : last + 1])
         run.tokens = self._note_cost(run)
         self._add(run, range(first, last + 1))
@@ -320,6 +338,13 @@ class Board:
 
 def _both(first: str, second: str) -> str:
     return f"{first}\n{second}" if first and second else first or second
+
+
+def _left(old: Run, new: Run) -> str:
+    """How the note of two runs joined calls what is left of them."""
+    if not (old.lines and new.lines):
+        return old.left if old.lines else new.left
+    return new.left if old.left == new.left else BOTH
 
 
 def normal(place: Place, text: str) -> str:
@@ -333,11 +358,13 @@ def _shown_name(name: str) -> str:
     return name if name.isascii() and len(name) <= 24 else "other"
 
 
-def note(steps: int, tools: Tally[str], handle: str = "", lines: str = "") -> str:
+def note(
+    steps: int, tools: Tally[str], handle: str = "", lines: str = "", left: str = LINES
+) -> str:
     """``[14 earlier steps left out to fit: Read ×9, Bash ×4, others ×1]``; at most 64 tokens.
 
     ``handle``: of what was left out, where the model can recall it.  ``lines``: what still stands
-    of these steps, under the note.
+    of these steps, under the note; ``left``: how the note calls them.
     """
     named = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{name} ×{count}" for name, count in named[:3]]
@@ -347,7 +374,7 @@ def note(steps: int, tools: Tally[str], handle: str = "", lines: str = "") -> st
     fetch = f'; recall("{handle}") has them' if handle else ""
     what = "1 earlier step" if steps == 1 else f"{steps:,} earlier steps"
     if lines:
-        return f"[{what}, of which these lines are left{fetch}]\n{lines}"
+        return f"[{what}, of which {left} left{fetch}]\n{lines}"
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from trimtab import edits as edit_ops
 from trimtab import formats, paths
-from trimtab.asks import answer
+from trimtab.asks import Answers, answer
 from trimtab.binding import unbind, with_option
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
 from trimtab.floor import cannot_fit, least, smallest_or_refuse
@@ -69,7 +69,7 @@ def _planned(
         acted = _act(work, plan)
         if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
             plan = smallest_or_refuse(work, wanted)
-        asked = None if (say := work.settings.summarizer) is None else answer(plan, say)
+        asked = None if (say := work.settings.summarizer) is None else _answers(plan, say)
         skipped = dict.fromkeys(plan.choice.failures)  # one line, however many blocks it met
         work.warnings += [f"strategy skipped: {text}" for text in skipped]
         new = plan.edits()
@@ -84,6 +84,10 @@ def _planned(
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
     raise cannot_fit(work, plan, "window" if over else "request_bytes")
+
+
+def _answers(plan: Planner, say: Callable[..., Any]) -> Answers:
+    return answer(plan, say, steps=bool(getattr(say, "steps", True)))
 
 
 def _act(work: Work, plan: Planner) -> bool:

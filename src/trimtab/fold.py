@@ -43,7 +43,7 @@ def make_room(planner: Planner) -> None:
         if board.tokens > goal and most_loss == 1.0:
             _cut_newest(planner)
             try:
-                if board.tokens > goal:
+                if board.tokens > goal and planner.choice.folds:
                     fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)
                 planner.choice.failures.append(f"fold: {type(error).__name__}: {error}")
@@ -92,6 +92,7 @@ def fold(planner: Planner, goal: int) -> None:
         if saved > 0:
             board.drop(run[0], run[-1], lines)
             planner.used("fold")
+            planner.folded[run[0]] = own
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
 

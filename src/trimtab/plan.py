@@ -17,8 +17,10 @@ from functools import cached_property
 from math import sqrt
 
 from trimtab.board import Board, Key, Shown, drop_targets, run_handle
+from trimtab.cover import Source
 from trimtab.edits import handle
 from trimtab.model import Block, Edit, Path, Place, Transcript
+from trimtab.notes import LINES
 from trimtab.scope import Choice, Scope
 from trimtab.strategies import (
     DEEP,
@@ -81,6 +83,8 @@ class Planner:
         self.board.load(active)
         self.body_bytes = body_bytes
         self.tried: list[str] = []
+        self.folded: dict[int, Sequence[Source]] = {}
+        """First group of a run that was folded → what its lines were chosen from."""
         self._moves: list[tuple[Place, Shown | None]] = []
 
     def over(self) -> bool:
@@ -330,6 +334,8 @@ class Planner:
                 targets = drop_targets(self.transcript, groups)
                 kind, loss = ("fold", FOLD_LOSS) if run.lines else ("drop", 1.0)
                 why = f"{len(groups)} of the oldest steps, to make room"
+                if run.left != LINES:
+                    kind, why = "summary", f"{why}; in the words of a model"
                 own = run_handle(self.transcript, groups)
                 edit = Edit("drop", targets, run.note, kind, why, loss, seen, own)
                 found.append(((groups[0].first, -1), edit))

@@ -42,17 +42,28 @@ def _holds(test: Callable[[Block], bool], block: Block) -> bool:
 
 
 def spared(
-    transcript: Transcript, tools: Sequence[str], files: Sequence[str], turns: int = 0
+    transcript: Transcript,
+    tools: Sequence[str],
+    files: Sequence[str],
+    turns: int = 0,
+    said_turns: int = 0,
 ) -> Callable[[Place], bool]:
     """Whether a block belongs to a protected tool, to a call that names a protected path, or to
-    one of the newest ``turns``.  A turn is one step of the model with its results."""
+    one of the newest ``turns`` (of ``said_turns``: what the model said and called there).  A turn
+    is one step of the model with its results."""
     tools = (tools,) if isinstance(tools, str) else tools
     files = (files,) if isinstance(files, str) else files
-    if not tools and not files and not turns:
+    if not tools and not files and not turns and not said_turns:
         return lambda place: False
     keys: set[tuple[int, int]] = set()
-    for group in transcript.groups[len(transcript.groups) - turns :] if turns else ():
-        keys.update((place.message, place.index) for place in group.places)
+    for age, group in enumerate(reversed(transcript.groups)):
+        if age >= max(turns, said_turns):
+            break
+        keys.update(
+            (place.message, place.index)
+            for place in group.places
+            if age < turns or place.block.kind in ("text", "call")
+        )
     for group in transcript.groups if tools or files else ():
         calls = {
             (place.block.call_id, "" if place.block.call_id else place.block.tool)

@@ -43,6 +43,10 @@ class Choice:
     lines: Callable[[Block], Lines] = lines_of
     most_loss: float = 1.0
     """Of an offer that is taken for the target's sake."""
+    folds: bool = True
+    recent: int = 0
+    """So many of the newest steps with calls stay as they are, where none is larger than a newest
+    turn may be."""
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
     """What strategies may know of one block's surroundings."""
@@ -132,15 +136,15 @@ class Scope:
     def raw_from(self) -> int:
         """The first message of the newest part, which a batch leaves as it is."""
         allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
-        groups = self.transcript.groups
+        groups, recent = self.transcript.groups, self.choice.recent
         for index in range(len(groups) - 1, -1, -1):
             messages = self.transcript.messages[groups[index].first : number]
             cost = sum(self.usage.message(message) for message in messages)
-            if index == len(groups) - 1 and cost <= self.arrival:
+            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival:
                 cost = min(cost, allowed)
             if cost > allowed:
                 break
-            allowed -= cost
+            allowed, recent = allowed - cost, recent - groups[index].has_calls
             number = groups[index].first
         return number
 

@@ -1,4 +1,4 @@
-"""A model, or any function from text to text, that says articles in fewer words.
+"""A model, or any function from text to text, that says articles and old steps in fewer words.
 
 Knows how to ask: what is written around the article, how many at once, how long to wait, what was
 asked before.  Does not know where the answers go.
@@ -42,6 +42,8 @@ class Summarizer:
       together, then what is missing is not waited for.
     - ``most_asks``: of one call, those with the longest texts first; ``most_chars``: of one text,
       its middle is left out above.
+    - ``steps``: whether old steps are said in its words too, where a batch folds them into notes;
+      else a note keeps their best lines, word for word.
     - ``cache``: any mapping from str to str, such as ``shelve.open(path)``; None: in memory.
     """
 
@@ -54,6 +56,7 @@ class Summarizer:
         seconds: float = 30.0,
         most_asks: int = 16,
         most_chars: int = 60_000,
+        steps: bool = True,
         cache: MutableMapping[str, str] | None = None,
     ) -> None:
         for name, number in (("parallel", parallel), ("seconds", seconds)):
@@ -62,6 +65,7 @@ class Summarizer:
         self.say, self.model = say, model or str(getattr(say, "model", ""))
         self.parallel, self.seconds = parallel, seconds
         self.most_asks, self.most_chars = most_asks, most_chars
+        self.steps = steps
         self.cache: MutableMapping[str, str] = {} if cache is None else cache
 
     def __call__(self, asks: Sequence[Ask], count: Count) -> Answers:

@@ -153,6 +153,7 @@ class Work:
     ) -> Planner:
         """A planner for this request, its journal's edits already shown."""
         settings, transcript = self.settings, self.transcript
+        preset = PRESETS[settings.preset]
         bounds = bounds or self.force.bounds
         config = Config(self.usage.counter, settings.recall, articles=settings.articles)
         edited = {target for edit in self.active for target in edit.targets}
@@ -166,13 +167,16 @@ class Work:
                 settings.protected_tools,
                 settings.protected_paths,
                 settings.protected_turns,
+                preset.recent_turns,
             ),
             facts=self.history.facts,
             open_tail=settings.open_tail,
             drops=drops,
             want=want,
             lines=self.known.lines,
-            most_loss=PRESETS[settings.preset].most_loss,
+            most_loss=preset.most_loss,
+            folds=preset.folds,
+            recent=preset.recent_results,
         )
         if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
             return Planner(transcript, self.usage, choice, bounds, self.active)

@@ -59,7 +59,8 @@ def add_fit(parser: ArgumentParser) -> None:
     when.add_argument(
         "--preset", choices=tuple(PRESETS),
         help="cautious: until it is full only what is lossless or came again; balanced (default): "
-        f"down to {PRESETS['balanced'].target}; deep: down to {PRESETS['deep'].target}",
+        f"down to {PRESETS['balanced'].target}; deep: down to {PRESETS['deep'].target}; in-place: "
+        "each old result where it stands, none folded into a note",
     )  # fmt: skip
     when.add_argument(
         "--no-config", action="store_true",
