@@ -23,6 +23,7 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 LAYERS = [
     {"errors", "model", "amounts", "models"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "notes"},
+    {"refusals"},
     {"formats", "rules", "tokens", "usage", "source"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
