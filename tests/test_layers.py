@@ -21,14 +21,14 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
-    {"errors", "model", "amounts", "models"},
+    {"errors", "model", "amounts", "models", "calibration"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "notes"},
     {"refusals"},
     {"formats", "rules", "tokens", "usage", "source"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
-    {"hard_limits", "journal", "known", "report"},
+    {"hard_limits", "journal", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast"},
     {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},

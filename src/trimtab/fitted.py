@@ -6,6 +6,7 @@ Knows how an outcome is told.  Does not decide anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -14,8 +15,9 @@ from trimtab.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.errors import UnknownHandle
 from trimtab.floor import floor
 from trimtab.model import Edit
+from trimtab.observed import Counted
 from trimtab.report import Report, ReportEdit, ReportRepair
-from trimtab.settings import NO_WINDOW
+from trimtab.settings import NO_WINDOW, calibration_key
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
 from trimtab.work import Outcome, Work
 
@@ -31,6 +33,8 @@ class Fitted:
         self.request: Any = outcome.sent.returned(outcome.work.source)
         self._outcome, self._failures = outcome, outcome.work.usage.counter.failures
         self._originals = originals
+        self.counted = counted(outcome)
+        """What we counted of the request that is sent: ``Session.observe`` compares the bill."""
 
     @cached_property
     def report(self) -> Report:
@@ -57,6 +61,13 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
             f"no original is kept under {handle!r} here: run the tool again, "
             "or recall it from the session that made the edit"
         ) from None
+
+
+def counted(outcome: Outcome) -> Counted | None:
+    """What a bill can be compared with; None where no model is named."""
+    work = outcome.work
+    key = calibration_key(work.settings, work.transcript, work.usage.counter)
+    return Counted(key, outcome.tokens_after - outcome.signed, outcome.signed) if key else None
 
 
 def report_of(outcome: Outcome, failures: int) -> Report:
@@ -88,6 +99,7 @@ def report_of(outcome: Outcome, failures: int) -> Report:
         warnings=tuple(warnings),
         asked=outcome.asked.as_dict() if outcome.asked else {},
         window_of=work.force.window_of,
+        calibration=asdict(work.force.factors) if work.force.factors else {},
         _floor=lambda: floor(work),
         _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
     )

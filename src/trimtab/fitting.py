@@ -29,7 +29,8 @@ def run(work: Work) -> Outcome:
     arrived = work.usage.measure(work.given)
     calm = not work.active and not work.needs(work.usage.measure(work.transcript))
     if calm and work.mends is None:
-        return Outcome(work, work.source, arrived, arrived)
+        signed = work.usage.signed(work.given)
+        return Outcome(work, work.source, arrived, arrived, signed=signed)
     for step, attempt in _ladder(work, calm):
         try:
             return attempt()
@@ -133,7 +134,7 @@ def _outcome(
     }
     return Outcome(
         work, sent, work.usage.measure(work.given), work.usage.measure(after), tuple(applied),
-        tuple(new), {**originals, **taken(work)}, target, step,
+        tuple(new), {**originals, **taken(work)}, target, step, signed=work.usage.signed(after),
     )  # fmt: skip
 
 

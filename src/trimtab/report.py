@@ -91,6 +91,9 @@ class Report:
     """What a summarizer was asked: how often, tokens in our count, milliseconds."""
     window_of: str = ""
     """The model whose window was looked up; "" where the caller gave a limit."""
+    calibration: Mapping[str, float] = field(default_factory=dict)
+    """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
+    limits are in our tokens.  Empty where no answer was observed."""
     _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
@@ -134,6 +137,7 @@ class Report:
             "floor": self.floor,
             "limits": dict(self.limits),
             "window_of": self.window_of,
+            "calibration": dict(self.calibration),
             "edits": [edit.as_dict() for edit in self.edits],
             "repairs": [repair.as_dict() for repair in self.repairs],
             "warnings": list(self.warnings),
@@ -150,6 +154,11 @@ class Report:
             lines.append(
                 f"window {self.limits['window']:,}: {self.window_of} in our table of models "
                 "(window=… overrides)"
+            )
+        if self.calibration:
+            lines.append(
+                "limits are in our tokens: the provider billed {mean:.3g} for one on average, "
+                "{worst:.3g} at the worst ({answers} answers)".format(**self.calibration)
             )
         if self.repairs:
             lines.append(f"{len(self.repairs)} repair(s):")

@@ -22,6 +22,7 @@ from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
 from trimtab.known import Known
 from trimtab.model import Edit, Limits
+from trimtab.observed import Observed
 from trimtab.settings import Settings, joined_settings
 from trimtab.source import Source
 from trimtab.summarizer import Summarizer
@@ -47,6 +48,7 @@ class Session:
         self._settings = asking(joined_settings(window, reserve, limits, **keywords))
         self._journal = Journal() if journal is None else Journal.from_dict(journal)
         self._known = Known()
+        self._observed = Observed()
         self._lock = RLock()
 
     @classmethod
@@ -64,8 +66,20 @@ class Session:
         """
         wanted = replace_settings(self._settings, keywords)
         with self._lock:
+            wanted = replace(wanted, calibrations=self._observed.calibrations)
             done, self._journal = fitted(request, wanted, self._known, self._journal)
+            self._observed.last = done.counted
         return done
+
+    def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
+        """Learn from the usage in an answer how the provider counts this model's tokens.
+
+        ``answer``: a response of any of the five formats as JSON, bytes or the client's object, an
+        event of a stream that has a usage, or a usage by itself; what has none is passed over.
+        ``fitted``: what it answers; None: the request this session fitted last.
+        """
+        with self._lock:
+            self._observed.answer(answer, fitted.counted if fitted else None)
 
     def recall(self, handle: str) -> str:
         """The original behind a handle of this session.  Raises UnknownHandle."""

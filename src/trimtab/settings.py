@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from trimtab import models, rules, strategies
+from trimtab.calibration import Calibration, Factors
 from trimtab.errors import InvalidSetting
 from trimtab.history import Duplicates, FailedInputs
 from trimtab.internal import SIGNATURES, is_internal
@@ -20,6 +21,7 @@ from trimtab.protect import Pin
 from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 from trimtab.tokens import Counter
+from trimtab.usage import Usage
 
 NO_WINDOW = 2**62
 """Tokens: more than any request has, where only other limits are asked for."""
@@ -53,6 +55,8 @@ class Settings:
     internal: Sequence[str] = SIGNATURES
     summarizer: Callable[..., Any] | None = None
     calls_left: int | None = None
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    """What answers of the provider taught, by ``calibration_key``."""
     on_event: Callable[..., Any] | None = None
 
     @property
@@ -150,6 +154,8 @@ class InForce:
     """Whether this is a request of the client's own, which is no part of the conversation."""
     window_of: str = ""
     """The model whose window it is by our table; "" where the caller gave one."""
+    factors: Factors | None = None
+    """What the provider bills for one token of our count, where answers taught it."""
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""
@@ -207,3 +213,28 @@ def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
             "lower its output limit, or give the model's real window (reserve=… overrides)"
         )
     return window, reserve, model.name if model else ""
+
+
+def calibration_key(settings: Settings, transcript: Transcript, counter: Counter) -> str:
+    """What a calibration holds for: one model in one format, by one counter; "" without a model."""
+    model = settings.model or transcript.facts.model
+    if not model:
+        return ""
+    name = models.undated(models.plain_name(model))
+    return f"{transcript.format.name} {name} {counter.version}"
+
+
+def calibrated(force: InForce, settings: Settings, transcript: Transcript, usage: Usage) -> InForce:
+    """Limits in our tokens for a window in the provider's: the mean says when, the worst what must
+    fit.  The same where no answer has taught anything about this model."""
+    found = settings.calibrations.get(calibration_key(settings, transcript, usage.counter))
+    if found is None or force.window >= NO_WINDOW:
+        return force
+    tokens, signed, bounds = usage.measure(transcript), usage.signed(transcript), force.bounds
+    factors = found.factors(tokens - signed, signed, bounds.capacity)
+    if factors is None:
+        return force
+    capacity = max(1, int(bounds.capacity / factors.worst))
+    trigger = min(capacity, max(1, int(bounds.trigger / factors.mean)))
+    bounds = replace(bounds, capacity=capacity, trigger=trigger)
+    return replace(force, window=capacity + force.reserve, bounds=bounds, factors=factors)

@@ -16,12 +16,14 @@ _BY_ID = ("call", "result", "server-call", "server-result")
 
 
 class Sizes(NamedTuple):
-    """One message: tokens of each block and of all, media it carries, bound of encoded bytes."""
+    """One message: tokens of each block and of all, media it carries, bound of encoded bytes,
+    tokens behind signatures."""
 
     blocks: tuple[int, ...]
     total: int
     media: int
     byte_bound: int
+    signed: int = 0
 
 
 class Usage:
@@ -41,6 +43,10 @@ class Usage:
         """How many images and documents the messages carry."""
         return self._sum(transcript.messages).media
 
+    def signed(self, transcript: Transcript) -> int:
+        """Tokens of hidden thinking, which is billed behind signatures."""
+        return self._sum(transcript.messages).signed
+
     def bytes_bound(self, transcript: Transcript) -> int:
         """An upper bound of the encoded body's bytes, cheap to keep."""
         head = sum(6 * len(block.text) + 300 for block in transcript.head)
@@ -52,15 +58,16 @@ class Usage:
         if messages is before:
             return total
         shared = len(before) if messages[: len(before)] == before else 0
-        tokens, media, size = total[1:] if shared else (0, 0, 0)
+        tokens, media, size, signed = total[1:] if shared else (0, 0, 0, 0)
         for message in messages[shared:]:
             sizes = self.sizes(message)
             tokens += sizes.total
             media += sizes.media
             size += sizes.byte_bound
+            signed += sizes.signed
         if not shared and len(self._known) > 4 * len(messages) + 64:
             self._known = {message: self._known[message] for message in messages}
-        self._sums = messages, Sizes((), tokens, media, size)
+        self._sums = messages, Sizes((), tokens, media, size, signed)
         return self._sums[1]
 
     def head(self, transcript: Transcript) -> int:
@@ -119,4 +126,5 @@ class Usage:
             sum(costs) + self.overhead(message),
             sum(1 for block in blocks if block.media),
             size + 300 * (1 + len(message.parts) + len(blocks)),
+            sum(self.counter.signature(b.signature_chars) for b in blocks if b.signature_chars),
         )

@@ -25,7 +25,7 @@ from trimtab.presets import PRESETS
 from trimtab.protect import pinned, spared
 from trimtab.rules import Repaired, Violation
 from trimtab.scope import Choice
-from trimtab.settings import InForce, Settings, in_force
+from trimtab.settings import InForce, Settings, calibrated, in_force
 from trimtab.source import Source
 from trimtab.strategies import Config
 from trimtab.usage import Usage
@@ -204,6 +204,8 @@ class Outcome:
     """Which step of the ladder gave it; "" where nothing had to be planned."""
     asked: Answers | None = None
     """What a summarizer was asked; None where there is none."""
+    signed: int = 0
+    """Of ``tokens_after``, those of hidden thinking behind signatures."""
 
 
 def mend_key(rule: str, path: Path) -> str:
@@ -239,6 +241,8 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         transcript = formats.read(repaired.tree, format, model=settings.model, memo=known.arrived)
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
     force = in_force(settings, transcript)
+    if settings.calibrations:
+        force = calibrated(force, settings, transcript, usage)
     if settings.calls_left is not None:
         bounds = with_calls_left(force.bounds, transcript, usage, settings.calls_left)
         force = replace(force, bounds=bounds)
