@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import trimtab
-from trimtab import config
+from trimtab import config, setting_keys
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "settings.md").read_text(encoding="utf-8")
 
@@ -17,15 +17,19 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_page_names_every_key_once_and_only_keys_that_exist(tmp_path: Path) -> None:
-    told = tomllib.loads(blocks("toml")[0])
-    kept = {key: set(keys) for key, keys in config.KEYS.items() if isinstance(keys, dict)}
+    told = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", blocks("toml")[0], flags=re.MULTILINE))
+    kept = {key: set(keys) for key, keys in setting_keys.KEYS.items() if isinstance(keys, dict)}
     assert {key: set(told[key]) for key in kept} == kept
-    assert set(config.KEYS) - set(told) == {"model", "counter"}
+    assert set(setting_keys.KEYS) - set(told) == {"model", "counter"}
     (tmp_path / "trimtab.toml").write_text(blocks("toml")[0])
-    loaded = config.load(tmp_path, {"TRIMTAB_PLUGINS": "0"})
+    loaded = config.load(tmp_path, {"TRIMTAB_PLUGINS": "0", "OPENAI_API_KEY": "k"})
     assert loaded.problems == []
     assert loaded.keywords()["duplicates"] == trimtab.Duplicates()
     assert loaded.keywords()["failed_inputs"] == trimtab.FailedInputs()
+    assert loaded.keywords()["articles"] == trimtab.ArticleRule()
+    asked = loaded.keywords()["summarizer"]
+    defaults = {"parallel": 4, "seconds": 30.0, "most_asks": 16, "steps": True}
+    assert {key: getattr(asked, key) for key in defaults} == defaults
 
 
 def test_the_example_strategy_runs() -> None:

@@ -1,22 +1,21 @@
 """Settings from files and environment: for the command line, and for programs that ask for them.
 
-Knows where settings stand, what each key takes, and the entry points of other packages.  Does not
-know what a setting does.  ``fit`` reads none of this: what is loaded is handed to it as arguments.
+Knows where settings stand, which win, and the entry points of other packages.  Does not know what
+a key takes (setting_keys.py) or does.  ``fit`` reads none of this: what is loaded is handed to it
+as arguments.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from trimtab.amounts import amount, share
 from trimtab.errors import InvalidSetting
-from trimtab.history import Duplicates, FailedInputs
 from trimtab.model import Limits
-from trimtab.presets import PRESETS
+from trimtab.setting_keys import KEYS, LIMITS, NAMES, Key, built
 from trimtab.strategies import Strategy
 
 if TYPE_CHECKING:  # it loads urllib
@@ -28,93 +27,6 @@ PREFIX = "TRIMTAB_"
 _NOT_SETTINGS = frozenset(("TRIMTAB_TRACEBACK", "TRIMTAB_PEERS", "TRIMTAB_DATA"))
 
 
-class Key(NamedTuple):
-    """What one key takes: how it is read (``ValueError`` where it cannot be) and in words."""
-
-    read: Callable[[Any], Any]
-    expected: str
-
-
-def _amount(value: Any) -> int:
-    number = amount(value) if isinstance(value, str) else value
-    if type(number) is not int or number < 0:
-        raise ValueError
-    return number
-
-
-def _share(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise ValueError
-    return share(str(value))
-
-
-def _flag(value: Any) -> bool:
-    if isinstance(value, str):
-        value = _FLAGS.get(value.strip().lower())
-    if not isinstance(value, bool):
-        raise ValueError
-    return value
-
-
-_FLAGS = {"true": True, "yes": True, "on": True, "1": True}
-_FLAGS |= {"false": False, "no": False, "off": False, "0": False}
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or not value:
-        raise ValueError
-    return value
-
-
-def _names(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError
-    return tuple(value)
-
-
-def _one_of(*choices: str) -> Key:
-    def read(value: Any) -> str:
-        if value not in choices:
-            raise ValueError
-        return str(value)
-
-    return Key(read, " or ".join(f'"{choice}"' for choice in choices))
-
-
-AMOUNT = Key(_amount, 'a whole number, or text such as "128k"')
-COUNT = Key(_amount, "a whole number, 0 or more")
-SHARE = Key(_share, 'a share above 0 and up to 1, or text such as "90%"')
-FLAG = Key(_flag, "true or false")
-NAMES = Key(_names, "a list of texts")
-TEXT = Key(_text, "a text")
-
-LIMITS = {
-    "window": AMOUNT, "reserve": AMOUNT, "trigger": SHARE, "target": SHARE,
-    "request_bytes": AMOUNT, "result_chars": AMOUNT, "images": COUNT,
-}  # fmt: skip
-KEYS: dict[str, Key | dict[str, Key]] = {
-    **LIMITS,
-    "preset": _one_of(*PRESETS),
-    "format": TEXT,
-    "model": TEXT,
-    "counter": TEXT,
-    "protected_tools": NAMES,
-    "protected_paths": NAMES,
-    "protected_turns": COUNT,
-    "internal": NAMES,
-    "recall": FLAG,
-    "open_tail": FLAG,
-    "strict": FLAG,
-    "thinking": _one_of("drop", "drop_block"),
-    "plugins": FLAG,
-    "duplicates": {"enabled": FLAG, "superseded": FLAG, "protected_tools": NAMES},
-    "failed_inputs": {
-        "enabled": FLAG, "min_calls": COUNT, "min_turns": COUNT, "protected_tools": NAMES,
-    },
-}  # fmt: skip
-"""Every key and what it takes; the nested ones are tables."""
-
-
 @dataclass
 class Loaded:
     """``values`` by key; ``sources`` that were read, first to last; ``problems``: unknown keys and
@@ -124,17 +36,17 @@ class Loaded:
     sources: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     strategies: tuple[Strategy, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Where a key that a setting names by its variable stands."""
 
     def keywords(self) -> dict[str, Any]:
-        """As keywords of ``fit`` and ``Session``."""
+        """As keywords of ``fit`` and ``Session``.  Raises InvalidSetting."""
         found = {key: value for key, value in self.values.items() if key not in LIMITS}
         found.pop("plugins", None)
         limits = {key: value for key, value in self.values.items() if key in LIMITS}
         if limits:
             found["limits"] = Limits(**limits)
-        for key, kind in (("duplicates", Duplicates), ("failed_inputs", FailedInputs)):
-            if key in found:
-                found[key] = kind(**found[key])
+        found = built(found, self.env)
         if self.strategies:
             found["extra_strategies"] = self.strategies
         return found
@@ -149,7 +61,7 @@ def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = N
     Raises InvalidSetting where a file cannot be read or a value is of the wrong kind.
     """
     env = os.environ if env is None else env
-    loaded = Loaded()
+    loaded = Loaded(env=env)
     for file, table in _tables(folder, env):
         loaded.sources.append(str(file))
         _take(loaded, table, str(file))

@@ -97,7 +97,8 @@ def _check_rest(given: Settings) -> None:
             quoted = [repr(choice) for choice in choices]
             said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
             raise InvalidSetting(f"{key}={value!r}: choose {said}")
-    for key, kind in (("duplicates", Duplicates), ("failed_inputs", FailedInputs)):
+    tables = ("duplicates", Duplicates), ("failed_inputs", FailedInputs), ("articles", ArticleRule)
+    for key, kind in tables:
         if not isinstance(value := getattr(given, key), kind):
             raise InvalidSetting(f"{key}={value!r}: give a trimtab.{kind.__name__}")
     ages = given.failed_inputs.min_calls, given.failed_inputs.min_turns

@@ -7,6 +7,7 @@ standard error.  Does not know how anything is reduced.
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
@@ -24,6 +25,7 @@ from trimtab.fitted import Fitted, recall
 from trimtab.model import Limits
 from trimtab.presets import PRESETS
 from trimtab.report import Report
+from trimtab.setting_keys import LIMITS
 
 _SHOWN = 5
 """Recall lines in a report; the other handles stand in the report as JSON."""
@@ -63,6 +65,10 @@ def add_fit(parser: ArgumentParser) -> None:
         "each old result where it stands, none folded into a note",
     )  # fmt: skip
     when.add_argument(
+        "--calls-left", type=amount, metavar="N",
+        help="tool calls still to come: cut no earlier and no deeper than they need",
+    )  # fmt: skip
+    when.add_argument(
         "--no-config", action="store_true",
         help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
     )  # fmt: skip
@@ -78,6 +84,11 @@ def add_fit(parser: ArgumentParser) -> None:
         help="what becomes of signed thinking behind an edit: taken out (default), or the "
         "provider is asked to",
     )  # fmt: skip
+    what.add_argument(
+        "--quote-embedded", action="store_true",
+        help="mark tool output that stands as text in a user's message as a quote",
+    )  # fmt: skip
+    _add_articles(parser)
     out = parser.add_argument_group("output")
     out.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
     out.add_argument(
@@ -86,6 +97,27 @@ def add_fit(parser: ArgumentParser) -> None:
     )  # fmt: skip
     out.add_argument("--json", action="store_true", help="report as JSON")
     parser.set_defaults(run=run_fit)
+
+
+def _add_articles(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("lists of articles, and summaries by a model")
+    group.add_argument(
+        "--articles", choices=("match", "position", "just-in-time"),
+        help="which articles of a search go first: what matches the question least (default), the "
+        "last of the list, or each to 30%% from the last of the newest result on",
+    )  # fmt: skip
+    group.add_argument(
+        "--articles-keep", type=amount, metavar="N", help="best articles of a list that stay whole"
+    )
+    group.add_argument(
+        "--summarizer", metavar="URL",
+        help="endpoint of a model that says articles and old steps in its own words; the only "
+        "connection that is ever opened",
+    )  # fmt: skip
+    group.add_argument("--summarizer-model", metavar="NAME", help="the model to ask there")
+    group.add_argument(
+        "--summarizer-key-env", metavar="VAR", help="the variable that holds the endpoint's key"
+    )
 
 
 def run_fit(args: Namespace) -> int:
@@ -106,20 +138,36 @@ def run_fit(args: Namespace) -> int:
 
 def _settings(args: Namespace) -> tuple[dict[str, Any], list[str]]:
     """The keywords of ``fit``: options before what files and environment say; lines about these."""
-    loaded = config.Loaded() if args.no_config else config.load()
+    loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
+    _take_tables(loaded.values, args)
     settings = loaded.keywords()
     given = {
         "format": args.format, "model": args.model, "counter": args.counter,
         "preset": args.preset, "thinking": args.thinking, "recall": args.recall or None,
         "open_tail": args.open_tail or None, "strict": args.strict or None,
+        "quote_embedded": args.quote_embedded or None, "calls_left": args.calls_left,
     }  # fmt: skip
     settings |= {key: value for key, value in given.items() if value is not None}
     settings["protected_tools"] = (*settings.get("protected_tools", ()), *args.protect_tool)
-    limits = {key: getattr(args, key) for key in config.LIMITS}
+    limits = {key: getattr(args, key) for key in LIMITS}
     limits = {key: value for key, value in limits.items() if value is not None}
     settings["limits"] = replace(settings.get("limits", Limits()), **limits)
     told = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
     return settings, told + [f"warning: {problem}" for problem in loaded.problems]
+
+
+def _take_tables(values: dict[str, Any], args: Namespace) -> None:
+    """Options that stand in a table among the settings."""
+    given = {
+        "articles": {"rule": args.articles, "keep": args.articles_keep},
+        "summarizer": {
+            "url": args.summarizer, "model": args.summarizer_model,
+            "key_env": args.summarizer_key_env,
+        },
+    }  # fmt: skip
+    for table, keys in given.items():
+        if found := {key: value for key, value in keys.items() if value is not None}:
+            values[table] = {**values.get(table, {}), **found}
 
 
 def _fit_and_keep(data: bytes, settings: dict[str, Any], name: str) -> tuple[Fitted, list[str]]:
