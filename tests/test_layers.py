@@ -28,13 +28,14 @@ LAYERS = [
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
-    {"hard_limits", "journal", "known", "report", "billed", "observed"},
+    {"hard_limits", "journal", "journal_format", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast"},
     {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
     {"log"},
     {"events", "telemetry"},
     {"summarizer", "endpoint", "article_log", "told", "setting_keys", "config"},
+    {"stores"},
     {"session"},
     {"api"},
     {"__init__"},
@@ -43,7 +44,8 @@ LAYERS = [
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "strategies"}
-LAZY = {"splintr", "uvicorn", "opentelemetry"}  # third-party, and only within a function
+LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
+"""Third-party, and only within a function."""
 
 KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fitting"}
 RULES_ENGINE = {"rules/__init__.py", "rules/base.py"}

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from trimtab.edits import handle
 from trimtab.plan import Planner
 from trimtab.step_asks import noted_steps
 from trimtab.strategies import with_handle
@@ -102,7 +101,7 @@ def answer(plan: Planner, answerer: Answerer, *, steps: bool = True) -> Answers:
         if not any(answers):
             continue
         text = offer.with_answers(answers)
-        text = with_handle(text, place.block.text, handle((plan.transcript.ref(place),)))
+        text = with_handle(text, place.block.text, plan.handle(place))
         told = sum(map(bool, answers))
         why = f"{offer.why}; {told} in the words of a model"
         new = replace(offer, text=text, kind="summary", why=why, asks=(), with_answers=None)

@@ -58,9 +58,11 @@ class Board:
         usage: Usage,
         *,
         recall: bool = False,
+        handle_key: bytes = b"",
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
         self.transcript, self.usage, self.recall = transcript, usage, recall
+        self.handle_key = handle_key
         self._item_bytes = item_bytes
         self.tokens = usage.measure(transcript)
         self.bytes_saved = 0
@@ -190,6 +192,10 @@ class Board:
         """The groups of a run."""
         return self.transcript.groups[run.first : run.last + 1]
 
+    def handle(self, run: Run) -> str:
+        """The handle of a run."""
+        return run_handle(self.transcript, self.groups(run), self.handle_key)
+
     def drop_saving(self, first: int, last: int, lines: str = "") -> int:
         """Tokens that dropping groups[first:last + 1] would save, the note paid."""
         run, touching = self._joined(first, last, lines)
@@ -290,7 +296,7 @@ class Board:
     def _note(self, run: Run) -> str:
         """``[14 earlier steps left out to fit: Read ×9, Bash ×4]``; at most 64 tokens; or the
         lines that are left of them under a line that says so."""
-        own = run_handle(self.transcript, self.groups(run)) if self.recall else ""
+        own = self.handle(run) if self.recall else ""
         return note(run.last - run.first + 1, run.tools, own, run.lines, run.left)
 
     def _note_cost(self, run: Run) -> int:
@@ -378,10 +384,10 @@ def note(
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
 
 
-def run_handle(transcript: Transcript, groups: Sequence[Group]) -> str:
+def run_handle(transcript: Transcript, groups: Sequence[Group], key: bytes) -> str:
     """The handle of dropped groups: named by their ends, so that it costs the same for many."""
     first, last = groups[0].places[0], groups[-1].places[-1]
-    return handle((transcript.ref(first), transcript.ref(last), str(len(groups))))
+    return handle((transcript.ref(first), transcript.ref(last), str(len(groups))), key)
 
 
 def drop_targets(transcript: Transcript, groups: Sequence[Group]) -> tuple[str, ...]:

@@ -22,9 +22,12 @@ EMPTIED = "[left out to fit]"
 """Stands in a message whose every part was removed."""
 
 
-def handle(targets: Sequence[str]) -> str:
-    """The handle of an original: 11 characters, the same for the same blocks."""
-    digest = hashlib.blake2b("\n".join(targets).encode(), digest_size=8).digest()
+def handle(targets: Sequence[str], key: bytes = b"") -> str:
+    """The handle of an original: 11 characters, the same for the same blocks and the same key.
+
+    Without the key it cannot be guessed.
+    """
+    digest = hashlib.blake2b("\n".join(targets).encode(), digest_size=8, key=key).digest()
     return "r" + base64.b32encode(digest).decode().lower()[:10]
 
 

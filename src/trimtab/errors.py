@@ -7,6 +7,7 @@
      +- NotAccepted (ValueError)       strict only: the request breaks a provider's rule
      +- UnknownHandle (KeyError)       nothing is stored under this handle: run the tool again
      +- MissingExtra (ImportError)     pip install 'trimtab[x]'
+     +- StoreError (OSError)           a store does not answer: a Session goes on without it
 
 A provider's own errors are never wrapped.  This file knows no format.
 """
@@ -46,6 +47,10 @@ class UnknownHandle(TrimtabError, KeyError):
 
 class MissingExtra(TrimtabError, ImportError):
     """An optional integration is not installed; the message has the pip line."""
+
+
+class StoreError(TrimtabError, OSError):
+    """A store cannot be reached, is full or damaged; a ``Session`` says so and goes on."""
 
 
 class CannotFit(TrimtabError):

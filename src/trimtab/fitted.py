@@ -188,7 +188,8 @@ def _repairs(work: Work) -> tuple[ReportRepair, ...]:
     if work.mends is None:
         return ()
     mends = work.mends
-    handles = {index: fitting.taken_handle(value) for index, _, value in mends.taken}
+    key = work.settings.handle_key
+    handles = {index: fitting.taken_handle(value, key) for index, _, value in mends.taken}
     rows = []
     for index, (rule, mend) in enumerate(mends.mends):
         before = mends.at[index]

@@ -142,13 +142,14 @@ def taken(work: Work) -> dict[str, str]:
     """What repairs took out, by handle."""
     if work.mends is None:
         return {}
+    key = work.settings.handle_key
     return {
-        taken_handle(value): value if isinstance(value, str) else paths.dump(value)
+        taken_handle(value, key): value if isinstance(value, str) else paths.dump(value)
         for _, _, value in work.mends.taken
     }
 
 
-def taken_handle(value: Any) -> str:
+def taken_handle(value: Any, key: bytes) -> str:
     """The handle of something a repair took out."""
     data = paths.dump(value).encode("utf-8", "surrogatepass")
-    return edit_ops.handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"))
+    return edit_ops.handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"), key)

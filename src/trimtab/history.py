@@ -84,6 +84,20 @@ class History:
     def _at(self) -> dict[Key, Exchange]:
         return {key: e for e in self.exchanges for key in (*e.inputs, *e.outputs)}
 
+    def rests_on(self, place: Place) -> tuple[Key, ...]:
+        """Where that stands which makes a block a duplicate or superseded; () for any other."""
+        exchange = self._at.get((place.message, place.index))
+        if exchange is None:
+            return ()
+        number, facts = exchange.number, self.facts(place)
+        later = {self._repeats.get(number)} if facts.superseded == "call" else set()
+        if facts.duplicate:
+            later.add(self._again[number][1] if number in self._again else self._repeats[number])
+        if facts.superseded and number in self._superseded:
+            later.add(self._superseded[number][1])
+        found = [self.exchanges[n] for n in sorted(n for n in later if n is not None)]
+        return tuple(key for one in found for key in (*one.inputs, *one.outputs))
+
     # --- inputs of failed calls ---
 
     def _may_empty(self, exchange: Exchange) -> bool:
@@ -104,9 +118,9 @@ class History:
             return BlockFacts()
         number = exchange.number
         read = exchange.call.action == "read"  # what a write answered is not what it wrote
-        facts = BlockFacts(superseded=self._superseded.get(number, "") if read else "")
+        facts = BlockFacts(superseded=self._over(number) if read else "")
         if options.enabled and number in self._again:
-            return replace(facts, duplicate=self._again[number])
+            return replace(facts, duplicate=self._again[number][0])
         later = self._repeats.get(number)
         if later is None or len(exchange.texts) != 1:
             return facts
@@ -118,22 +132,23 @@ class History:
         return facts
 
     @cached_property
-    def _again(self) -> dict[int, Literal["call", "text"]]:
-        """Number of an exchange → "call" where a later one is equal, "text" where its text is."""
-        found: dict[int, Literal["call", "text"]] = {}
-        calls: set[tuple[str, tuple[str, ...], bool]] = set()
-        texts: set[tuple[tuple[str, ...], bool]] = set()
+    def _again(self) -> dict[int, tuple[Literal["call", "text"], int]]:
+        """Number of an exchange → "call" where a later one is equal, "text" where its text is;
+        and the number of the newest such."""
+        found: dict[int, tuple[Literal["call", "text"], int]] = {}
+        calls: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        texts: dict[tuple[tuple[str, ...], bool], int] = {}
         for exchange in reversed(self.exchanges):
             if not exchange.told or not exchange.chars:
                 continue
             failed = bool(exchange.failed)
             call, text = (exchange.call.signature, exchange.texts, failed), (exchange.texts, failed)
             if call in calls:
-                found[exchange.number] = "call"
+                found[exchange.number] = "call", calls[call]
             elif text in texts and exchange.chars >= SAME_TEXT_CHARS:
-                found[exchange.number] = "text"
-            calls.add(call)
-            texts.add(text)
+                found[exchange.number] = "text", texts[text]
+            calls.setdefault(call, exchange.number)
+            texts.setdefault(text, exchange.number)
         return found
 
     @cached_property
@@ -161,12 +176,16 @@ class History:
             return ""
         if matches([exchange.tool], self.duplicates.protected_tools):
             return ""
-        return self._superseded.get(exchange.number, "")
+        return self._over(exchange.number)
+
+    def _over(self, number: int) -> Literal["", "read", "write", "edit"]:
+        """What later came over the file that an exchange read or wrote; "" for nothing."""
+        return self._superseded[number][0] if number in self._superseded else ""
 
     @cached_property
-    def _superseded(self) -> dict[int, Literal["read", "write", "edit"]]:
-        """Number of an exchange → what later came over the file it read or wrote."""
-        found: dict[int, Literal["read", "write", "edit"]] = {}
+    def _superseded(self) -> dict[int, tuple[Literal["read", "write", "edit"], int]]:
+        """Number of an exchange → what later came over the file it read or wrote, and which."""
+        found: dict[int, tuple[Literal["read", "write", "edit"], int]] = {}
         if not self.duplicates.superseded:
             return found
         files: dict[str, _Later] = {}
@@ -192,43 +211,44 @@ class _Later:
     """What came later over one file, while a transcript is walked backwards."""
 
     def __init__(self) -> None:
-        self.written = False
-        self.whole_lines = 0
-        self.ranges: list[tuple[int, int | None, int]] = []
-        self.edits: list[str] = []
+        self.written: int | None = None
+        self.whole: int | None = None
+        self.ranges: list[tuple[int, int | None, int, int]] = []
+        self.edits: list[tuple[str, int]] = []
 
     def add(self, exchange: Exchange) -> None:
         """Take note of one that succeeded."""
-        call = exchange.call
+        call, number = exchange.call, exchange.number
         if exchange.failed:
             return
         if call.action == "write":
-            self.written = True
+            self.written = number if self.written is None else self.written
         elif call.action == "edit":
-            self.edits = [*self.edits[-_MOST_RANGES:], call.old]
+            self.edits = [*self.edits[-_MOST_RANGES:], (call.old, number)]
         elif call.action == "read" and len(self.ranges) < _MOST_RANGES:
             first, last = _shown(exchange)
-            self.ranges.append((first, last, exchange.lines))
-            if first == 1 and last is None:
-                self.whole_lines = max(self.whole_lines, exchange.lines)
+            self.ranges.append((first, last, exchange.lines, number))
+            if first == 1 and last is None and exchange.lines and self.whole is None:
+                self.whole = number
 
-    def over(self, exchange: Exchange) -> Literal["", "read", "write", "edit"]:
-        """What of this makes an earlier read or write of the same file stale; "" for nothing."""
+    def over(self, exchange: Exchange) -> tuple[Literal["read", "write", "edit"], int] | None:
+        """What of this makes an earlier read or write of the same file stale; None for nothing."""
         call = exchange.call
         if call.action == "edit":
-            return ""
-        if self.written:
-            return "write"
+            return None
+        if self.written is not None:
+            return "write", self.written
         if call.action == "write":
-            return "read" if self.whole_lines else ""
+            return None if self.whole is None else ("read", self.whole)
         first, last = _asked(exchange)
-        for start, end, lines in self.ranges:
+        for start, end, lines, number in self.ranges:
             covers = start <= first and (end is None or (last is not None and end >= last))
             if covers and lines >= COVER_SHARE * exchange.lines:
-                return "read"
-        if any(_replaces(old, exchange) for old in self.edits):
-            return "edit"
-        return ""
+                return "read", number
+        for old, number in self.edits:
+            if _replaces(old, exchange):
+                return "edit", number
+        return None
 
 
 def _asked(exchange: Exchange) -> tuple[int, int | None]:

@@ -1,37 +1,39 @@
 """Which edits are active for this transcript, and what they took away.
 
 Knows refs, witnesses and the order of entries; append-only.  Does not know sizes, JSON text of
-requests, or where it is stored.
+requests, how entries are written down (``journal_format``), or where (``stores``).
 """
 
 from __future__ import annotations
 
+from collections import Counter as Tally
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from trimtab.edits import groups_of
-from trimtab.errors import InvalidSetting
+from trimtab.errors import UnknownHandle
 from trimtab.model import Edit, Transcript
-
-VERSION = 1
 
 
 @dataclass(frozen=True)
 class Journal:
-    """Entries oldest first; ``mended`` names repairs seen before; ``originals`` by handle."""
+    """Entries oldest first; ``mended`` names repairs seen before; ``pins`` are refs that stay
+    whole; ``originals`` by handle."""
 
     entries: tuple[Edit, ...] = ()
     mended: frozenset[str] = frozenset()
     originals: Mapping[str, str] = field(default_factory=dict)
+    pins: frozenset[str] = frozenset()
 
     def active(self, transcript: Transcript) -> tuple[Edit, ...]:
-        """The edits that count here: targets and witness present, the newest of each target."""
+        """The edits that count here: all they need is present, the newest of each target."""
         if not self.entries:
             return ()
         refs, claimed, found = transcript.refs, set[str](), list[Edit]()
         for edit in reversed(self.entries):
-            if not all(ref in refs for ref in (*edit.targets, *filter(None, [edit.witness]))):
+            if not _stands(edit, refs):
                 continue
             if edit.op == "insert":
                 if refs[edit.targets[0]].message + 1 < len(transcript.messages):
@@ -49,39 +51,56 @@ class Journal:
     def add(
         self, edits: Iterable[Edit], originals: Mapping[str, str], mended: Iterable[str] = ()
     ) -> Journal:
-        """A journal with these entries behind the others; the same edit twice is one entry."""
-        known = set(self.entries)
-        new = tuple(edit for edit in dict.fromkeys(edits) if edit not in known)
+        """A journal with these entries behind the others; the same edit twice is one entry.
+
+        After a restore it is another: what was undone may be done again.
+        """
+        known, restores = set(self._known), self.restores.copy()
+        new: list[Edit] = []
+        for edit in edits:
+            if (key := (edit, restores[edit.targets[0]])) not in known:
+                known.add(key)
+                new.append(edit)
+                if edit.op == "restore":
+                    restores.update(edit.targets)
         seen = self.mended.union(mended)
         kept = {key: text for key, text in originals.items() if key not in self.originals}
         if not new and not kept and len(seen) == len(self.mended):
             return self
-        return Journal((*self.entries, *new), seen, {**self.originals, **kept})
+        entries = (*self.entries, *new)
+        return replace(self, entries=entries, mended=seen, originals={**self.originals, **kept})
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-able, with the version of this file format."""
-        return {
-            "version": VERSION,
-            "edits": [{**asdict(edit), "targets": list(edit.targets)} for edit in self.entries],
-            "mended": sorted(self.mended),
-            "originals": dict(self.originals),
-        }
+    def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
+        """A journal in which these refs are pinned, or no longer are."""
+        pins = self.pins | set(refs) if pin else self.pins - set(refs)
+        return self if pins == self.pins else replace(self, pins=pins)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Journal:
-        """The journal that ``as_dict`` wrote.  Raises InvalidSetting for anything else."""
-        try:
-            version = data["version"]
-            if version != VERSION:
-                raise InvalidSetting(
-                    f"this journal has version {version}, this release reads {VERSION}: "
-                    "update trimtab"
-                )
-            edits = tuple(
-                Edit(**{**row, "targets": tuple(row["targets"])}) for row in data["edits"]
-            )
-            return cls(edits, frozenset(data["mended"]), dict(data["originals"]))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise InvalidSetting(
-                f"this is not a journal of trimtab ({error!r}): give what session.journal returned"
-            ) from None
+    def undone(self, handle: str) -> Edit:
+        """The restore that takes back the edit of a handle.  Raises UnknownHandle."""
+        for edit in reversed(self.entries):
+            if edit.handle == handle and edit.op not in ("restore", "insert"):
+                return Edit("restore", edit.targets, "", "undo", "asked for", handle=handle)
+        raise UnknownHandle(f"no edit here has the handle {handle!r}: history() lists them")
+
+    @cached_property
+    def _known(self) -> frozenset[tuple[Edit, int]]:
+        """Every entry with how many restores of its target stood before it."""
+        before: Tally[str] = Tally()
+        found = []
+        for edit in self.entries:
+            found.append((edit, before[edit.targets[0]]))
+            if edit.op == "restore":
+                before.update(edit.targets)
+        return frozenset(found)
+
+    @cached_property
+    def restores(self) -> Tally[str]:
+        """How often each ref was restored: tells an edit from the same edit done again."""
+        return Tally(ref for edit in self.entries if edit.op == "restore" for ref in edit.targets)
+
+
+def _stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
+    """Whether all that an edit needs is in the transcript."""
+    if edit.witness and edit.witness not in refs:
+        return False
+    return all(ref in refs for ref in edit.targets) and all(ref in refs for ref in edit.needs)

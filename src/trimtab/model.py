@@ -300,6 +300,7 @@ class Edit:
     for ``drop``, the block it stands behind for ``insert``.  ``text`` is what is shown instead
     (for ``drop`` the note).  ``witness`` is the newest model-authored block of the last closed
     group when the choice was made: without it the edit does not count (no edits from the future).
+    ``needs``: what else must be there, such as the later result that made this one stale.
     """
 
     op: Op
@@ -310,6 +311,7 @@ class Edit:
     loss: float = 0.0
     witness: str = ""
     handle: str = ""
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 
-from trimtab.board import Board, Key, Shown, drop_targets, run_handle
+from trimtab.board import Board, Key, Shown, drop_targets
 from trimtab.cover import Source
 from trimtab.edits import handle
 from trimtab.model import Block, Edit, Path, Place, Transcript
@@ -79,7 +79,10 @@ class Planner:
     ) -> None:
         self.transcript, self.usage, self.choice, self.bounds = transcript, usage, choice, bounds
         self.scope = Scope(transcript, usage, choice, bounds.capacity)
-        self.board = Board(transcript, usage, recall=choice.config.recall, item_bytes=item_bytes)
+        self.board = Board(
+            transcript, usage, recall=choice.config.recall, handle_key=choice.handle_key,
+            item_bytes=item_bytes,
+        )  # fmt: skip
         self.board.load(active)
         self.body_bytes = body_bytes
         self.tried: list[str] = []
@@ -172,10 +175,14 @@ class Planner:
             return replace(block, tool=self.transcript.tool(place))
         return block
 
+    def handle(self, place: Place) -> str:
+        """The handle of one block."""
+        return handle((self.transcript.ref(place),), self.choice.handle_key)
+
     def _with_handle(self, place: Place, offer: Offer) -> Offer:
         if HANDLE not in offer.text:
             return offer
-        own = handle((self.transcript.ref(place),))
+        own = self.handle(place)
         return replace(offer, text=with_handle(offer.text, place.block.text, own))
 
     def _steps(self, place: Place, *, deep: bool = True) -> Steps:
@@ -285,7 +292,7 @@ class Planner:
         text = user_cut(place.block.text, self.choice.config, tokens)
         if text is None:
             return
-        text = with_handle(text, place.block.text, handle((self.transcript.ref(place),)))
+        text = with_handle(text, place.block.text, self.handle(place))
         offer = Offer("replace", text, 0.9, "user-text", "the last resort: the user's own words")
         if board.price(place, offer) < board.cost(place):
             self.show(place, offer)
@@ -325,7 +332,7 @@ class Planner:
                 ref, offer = self.transcript.ref(place), shown.offer
                 edit = Edit(
                     offer.op, (ref,), offer.text, offer.kind, offer.why, offer.loss, seen,
-                    handle((ref,)),
+                    self.handle(place),
                 )  # fmt: skip
                 found.append(((place.message, place.index), edit))
         for run in self.board.runs:
@@ -336,7 +343,7 @@ class Planner:
                 why = f"{len(groups)} of the oldest steps, to make room"
                 if run.left != LINES:
                     kind, why = "summary", f"{why}; in the words of a model"
-                own = run_handle(self.transcript, groups)
+                own = self.board.handle(run)
                 edit = Edit("drop", targets, run.note, kind, why, loss, seen, own)
                 found.append(((groups[0].first, -1), edit))
         return tuple(edit for _, edit in sorted(found, key=lambda pair: pair[0]))

@@ -47,6 +47,7 @@ class Choice:
     recent: int = 0
     """So many of the newest steps with calls stay as they are, where none is larger than a newest
     turn may be."""
+    handle_key: bytes = b""
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
     """What strategies may know of one block's surroundings."""

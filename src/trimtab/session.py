@@ -15,7 +15,7 @@ from os import PathLike
 from threading import Lock, RLock
 from typing import Any
 
-from trimtab import config, fitting, formats, log, told
+from trimtab import config, fitting, formats, journal_format, log, told
 from trimtab.article_log import log_articles
 from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted, recall
@@ -46,7 +46,7 @@ class Session:
         **keywords: Any,
     ) -> None:
         self._settings = asking(joined_settings(window, reserve, limits, **keywords))
-        self._journal = Journal() if journal is None else Journal.from_dict(journal)
+        self._journal = Journal() if journal is None else journal_format.from_dict(journal)
         self._known = Known()
         self._observed = Observed()
         self._lock = RLock()
@@ -88,7 +88,7 @@ class Session:
     @property
     def journal(self) -> dict[str, Any]:
         """All edits and originals so far, JSON-able; ``Session(journal=…)`` continues it."""
-        return self._journal.as_dict()
+        return journal_format.to_dict(self._journal)
 
 
 def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:

@@ -58,6 +58,8 @@ class Settings:
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     """What answers of the provider taught, by ``calibration_key``."""
     on_event: Callable[..., Any] | None = None
+    handle_key: bytes = b""
+    """Makes handles that cannot be guessed; a session with a store sets it."""
 
     @property
     def all_strategies(self) -> tuple[Strategy, ...]:

@@ -177,6 +177,7 @@ class Work:
             most_loss=preset.most_loss,
             folds=preset.folds,
             recent=preset.recent_results,
+            handle_key=settings.handle_key,
         )
         if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
             return Planner(transcript, self.usage, choice, bounds, self.active)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import trimtab
-from trimtab import config, paths
+from trimtab import config, journal_format, paths
 from trimtab.cli import files, journal_file
 from trimtab.cli.amounts import amount, share
 from trimtab.cli.exits import DONE
@@ -172,7 +172,7 @@ def _take_tables(values: dict[str, Any], args: Namespace) -> None:
 
 def _fit_and_keep(data: bytes, settings: dict[str, Any], name: str) -> tuple[Fitted, list[str]]:
     """Fit within the session of a journal file; the lines that get the largest originals back."""
-    session = trimtab.Session(**settings, journal=journal_file.load(name).as_dict())
+    session = trimtab.Session(**settings, journal=journal_format.to_dict(journal_file.load(name)))
     fitted = session.fit(data)
     journal_file.save(name, session.journal)
     places = {edit.handle: edit.path for edit in fitted.report.edits if edit.handle}

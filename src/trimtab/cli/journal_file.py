@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from trimtab import journal_format
 from trimtab.cli import files
 from trimtab.cli.exits import UNREADABLE, Stop
 from trimtab.errors import InvalidSetting
@@ -22,7 +23,7 @@ def load(name: str, *, must_exist: bool = False) -> Journal:
     if not must_exist and not Path(name).exists():
         return Journal()
     try:
-        return Journal.from_dict(json.loads(files.read(name)))
+        return journal_format.from_dict(json.loads(files.read(name)))
     except InvalidSetting as error:
         raise Stop(UNREADABLE, f"{name}: {error}") from None
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Tools for tests, ours and yours: a strict fake provider, and the laws of a format.
+"""Tools for tests, ours and yours: a strict fake provider, the laws of a format and of a store.
 
 Importing loads no server; ``StrictProvider`` needs the extra "testing" when it is started.
 """
@@ -11,6 +11,7 @@ from trimtab.testing.laws import FormatLaws
 from trimtab.testing.provider import StrictProvider
 from trimtab.testing.record import Record
 from trimtab.testing.refusals import Refusal, Style, styles
+from trimtab.testing.store_laws import StoreLaws
 
 __all__ = [
     "Answer",
@@ -21,6 +22,7 @@ __all__ = [
     "Refusal",
     "Refuse",
     "Slow",
+    "StoreLaws",
     "StrictProvider",
     "Style",
     "styles",

@@ -1,0 +1,129 @@
+"""A store in the memory of this process, for tests and for what may be forgotten.
+
+Knows dictionaries.  Two stores opened as ``memory:name`` are one; ``memory:`` is a new one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import RLock
+
+from trimtab.stores.base import Batch, Kept
+
+
+@dataclass
+class _Conversation:
+    entries: dict[str, bytes] = field(default_factory=dict)
+    handles: list[str] = field(default_factory=list)
+    used_at: float = 0.0
+    began: int = 0
+    """Counts conversations, so that a place in a forgotten one is no place in the next."""
+
+
+class MemoryStore:
+    """Everything in dictionaries behind one lock."""
+
+    near = True
+
+    def __init__(self, url: str = "memory:") -> None:
+        self.url = url
+        self._lock = RLock()
+        self._conversations: dict[tuple[str, str], _Conversation] = {}
+        self._originals: dict[tuple[str, str], bytes] = {}
+        self._facts: dict[tuple[str, str], bytes] = {}
+        self._began = 0
+
+    def write(self, tenant: str, batch: Batch) -> None:
+        """See ``Store``."""
+        with self._lock:
+            if batch.conversation:
+                self._write(tenant, batch)
+            for name, data in batch.facts:
+                self._facts.setdefault((tenant, name), data)
+            for name, data in batch.stated:
+                self._facts[tenant, name] = data
+
+    def _write(self, tenant: str, batch: Batch) -> None:
+        found = self._conversations.get((tenant, batch.conversation))
+        if found is None:
+            self._began += 1
+            found = _Conversation(began=self._began)
+            self._conversations[tenant, batch.conversation] = found
+        found.used_at = time.time()
+        for id, data in batch.entries:
+            found.entries.setdefault(id, data)
+        for handle, data in batch.originals:
+            if (tenant, handle) not in self._originals:
+                self._originals[tenant, handle] = data
+                found.handles.append(handle)
+
+    def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
+        """See ``Store``."""
+        with self._lock:
+            found = self._conversations.get((tenant, conversation))
+            if found is None:
+                return [], ""
+            began, _, number = after.partition("/")
+            first = int(number) if began == str(found.began) else 0
+            new = list(found.entries.values())[first:] if first < len(found.entries) else []
+            return new, f"{found.began}/{len(found.entries)}"
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        """See ``Store``."""
+        with self._lock:
+            return self._originals.get((tenant, handle))
+
+    def handles(self, tenant: str, conversation: str) -> list[str]:
+        """See ``Store``."""
+        with self._lock:
+            found = self._conversations.get((tenant, conversation))
+            return list(found.handles) if found else []
+
+    def fact(self, tenant: str, name: str) -> bytes | None:
+        """See ``Store``."""
+        with self._lock:
+            return self._facts.get((tenant, name))
+
+    def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
+        """See ``Store``."""
+        with self._lock:
+            return {
+                name: data
+                for (whose, name), data in sorted(self._facts.items())
+                if whose == tenant and name.startswith(prefix)
+            }
+
+    def kept(self) -> Sequence[Kept]:
+        """See ``Store``."""
+        with self._lock:
+            rows = [
+                Kept(
+                    tenant, name, one.used_at, len(one.entries), len(one.handles),
+                    sum(map(len, one.entries.values()))
+                    + sum(len(self._originals[tenant, handle]) for handle in one.handles),
+                )
+                for (tenant, name), one in self._conversations.items()
+            ]  # fmt: skip
+        return sorted(rows, key=lambda row: row.used_at)
+
+    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+        """See ``Store``."""
+        with self._lock:
+            found = self._conversations.get((tenant, conversation))
+            if found is None:
+                return True
+            if found.used_at >= before:
+                return False
+            del self._conversations[tenant, conversation]
+            for handle in found.handles:
+                del self._originals[tenant, handle]
+            return True
+
+    def faults(self) -> Sequence[str]:
+        """See ``Store``: memory has none."""
+        return ()
+
+    def close(self) -> None:
+        """See ``Store``: what is kept stays."""

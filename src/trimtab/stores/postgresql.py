@@ -1,0 +1,269 @@
+"""A store in PostgreSQL, for several machines.
+
+Knows SQL.  Writes to one conversation wait for each other, so that places come in the order in
+which they can be read.  Does not know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from trimtab.errors import MissingExtra, StoreError
+from trimtab.stores.base import Batch, Kept, without_password
+
+VERSION = 1
+SECONDS = 2
+"""How long to wait for a connection; an answer may take twice as long."""
+
+_TABLES = """
+CREATE TABLE trimtab_conversations (
+    tenant text, conversation text, used_at double precision NOT NULL,
+    PRIMARY KEY (tenant, conversation)
+);
+CREATE TABLE trimtab_entries (
+    place bigserial PRIMARY KEY,
+    tenant text NOT NULL, conversation text NOT NULL, id text NOT NULL, data bytea NOT NULL,
+    UNIQUE (tenant, conversation, id)
+);
+CREATE TABLE trimtab_originals (
+    number bigserial, tenant text, handle text, conversation text NOT NULL, data bytea NOT NULL,
+    PRIMARY KEY (tenant, handle)
+);
+CREATE INDEX trimtab_originals_of ON trimtab_originals (tenant, conversation);
+CREATE TABLE trimtab_facts (tenant text, name text, data bytea NOT NULL,
+    PRIMARY KEY (tenant, name)
+);
+CREATE TABLE trimtab_version (version integer NOT NULL);
+"""
+_LOCK = 7_268_951_000
+"""Of whoever makes the tables."""
+
+T = TypeVar("T")
+
+
+class PostgresqlStore:
+    """Tables ``trimtab_…`` in the schema that the connection finds first."""
+
+    near = False
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ImportError:
+            raise MissingExtra(
+                "a store in PostgreSQL needs its client: pip install 'trimtab[postgresql]'"
+            ) from None
+        self.url = without_password(url)
+        self._given = url
+        self._psycopg = psycopg
+        self._own = threading.local()
+        self._all: list[Any] = []
+        self._lock = threading.Lock()
+
+    def write(self, tenant: str, batch: Batch) -> None:
+        """See ``Store``."""
+
+        def act(db: Any) -> None:
+            with db.transaction(), db.cursor() as cursor:
+                if batch.conversation:
+                    _write(cursor, tenant, batch)
+                for rows, then in ((batch.facts, "NOTHING"),
+                                   (batch.stated, "UPDATE SET data = EXCLUDED.data")):  # fmt: skip
+                    if rows:
+                        cursor.executemany(
+                            "INSERT INTO trimtab_facts VALUES (%s, %s, %s) "
+                            f"ON CONFLICT (tenant, name) DO {then}",
+                            [(tenant, *row) for row in sorted(rows)],
+                        )
+
+        self._with(act)
+
+    def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
+        """See ``Store``."""
+        rows = self._rows(
+            "SELECT place, data FROM trimtab_entries WHERE tenant = %s AND conversation = %s "
+            "AND place > %s ORDER BY place",
+            (tenant, conversation, int(after or 0)),
+        )
+        return [bytes(data) for _, data in rows], str(rows[-1][0]) if rows else after
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        """See ``Store``."""
+        return self._one(
+            "SELECT data FROM trimtab_originals WHERE tenant = %s AND handle = %s",
+            (tenant, handle),
+        )
+
+    def handles(self, tenant: str, conversation: str) -> list[str]:
+        """See ``Store``."""
+        rows = self._rows(
+            "SELECT handle FROM trimtab_originals WHERE tenant = %s AND conversation = %s "
+            "ORDER BY number",
+            (tenant, conversation),
+        )
+        return [handle for (handle,) in rows]
+
+    def fact(self, tenant: str, name: str) -> bytes | None:
+        """See ``Store``."""
+        return self._one(
+            "SELECT data FROM trimtab_facts WHERE tenant = %s AND name = %s", (tenant, name)
+        )
+
+    def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
+        """See ``Store``."""
+        rows = self._rows(
+            "SELECT name, data FROM trimtab_facts WHERE tenant = %s AND starts_with(name, %s) "
+            'ORDER BY name COLLATE "C"',
+            (tenant, prefix),
+        )
+        return {name: bytes(data) for name, data in rows}
+
+    def kept(self) -> Sequence[Kept]:
+        """See ``Store``."""
+        rows = self._rows(
+            f"SELECT tenant, conversation, used_at, {_of('COUNT(*)', 'entries')}, "
+            f"{_of('COUNT(*)', 'originals')}, "
+            f"{_of('COALESCE(SUM(LENGTH(data)), 0)', 'entries')} + "
+            f"{_of('COALESCE(SUM(LENGTH(data)), 0)', 'originals')} "
+            "FROM trimtab_conversations AS c ORDER BY used_at, conversation",
+            (),
+        )
+        return [Kept(*row[:3], *map(int, row[3:])) for row in rows]
+
+    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+        """See ``Store``."""
+        key = (tenant, conversation)
+        where = "WHERE tenant = %s AND conversation = %s"
+
+        def act(db: Any) -> bool:
+            with db.transaction(), db.cursor() as cursor:
+                _wait(cursor, tenant, conversation)
+                cursor.execute(f"SELECT used_at FROM trimtab_conversations {where}", key)
+                row = cursor.fetchone()
+                if row is not None and row[0] >= before:
+                    return False
+                for table in ("entries", "originals", "conversations"):
+                    cursor.execute(f"DELETE FROM trimtab_{table} {where}", key)
+            return True
+
+        return self._with(act)
+
+    def faults(self) -> Sequence[str]:
+        """See ``Store``: whether the server answers; it checks its own pages."""
+        self._rows("SELECT version FROM trimtab_version", ())
+        return ()
+
+    def close(self) -> None:
+        """See ``Store``."""
+        with self._lock:
+            for db in self._all:
+                with suppress(self._psycopg.Error):
+                    db.close()
+            self._all = []
+        self._own = threading.local()
+
+    # --- connections ---
+
+    def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        def act(db: Any) -> list[tuple[Any, ...]]:
+            found: list[tuple[Any, ...]] = db.execute(query, values).fetchall()
+            return found
+
+        return self._with(act)
+
+    def _one(self, query: str, values: tuple[str, ...]) -> bytes | None:
+        rows = self._rows(query, values)
+        return bytes(rows[0][0]) if rows else None
+
+    def _with(self, act: Callable[[Any], T]) -> T:
+        """Act on this thread's connection; once more on a new one where the old one was cut."""
+        try:
+            old = getattr(self._own, "db", None)
+            db = self._connection()
+            try:
+                return act(db)
+            except (self._psycopg.OperationalError, self._psycopg.InterfaceError):
+                if old is None or not db.closed:
+                    raise
+                return act(self._connection())
+        except (self._psycopg.Error, OSError) as error:
+            raise StoreError(
+                f"{self.url} does not answer ({type(error).__name__}: "
+                f"{' '.join(str(error).split())}): start PostgreSQL, or name another store"
+            ) from error
+
+    def _connection(self) -> Any:
+        """A connection must cross neither threads nor forks."""
+        found: tuple[int, Any] | None = getattr(self._own, "db", None)
+        if found is not None and found[0] == os.getpid() and not found[1].closed:
+            return found[1]
+        db = self._psycopg.connect(
+            self._given, autocommit=True, connect_timeout=SECONDS,
+            tcp_user_timeout=1000 * SECONDS,
+        )  # fmt: skip
+        try:
+            db.execute(f"SET statement_timeout = {2000 * SECONDS}")
+            _prepare(db)
+        except BaseException:
+            db.close()
+            raise
+        self._own.db = (os.getpid(), db)
+        with self._lock:
+            self._all = [one for one in self._all if not one.closed] + [db]
+        return db
+
+
+def _prepare(db: Any) -> None:
+    """The tables, where there are none yet."""
+    if not _there(db):
+        db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+        if not _there(db):  # nobody made them meanwhile
+            with db.transaction():
+                db.execute(_TABLES)
+                db.execute("INSERT INTO trimtab_version VALUES (%s)", (VERSION,))
+        db.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
+    version = db.execute("SELECT version FROM trimtab_version").fetchone()[0]
+    if version > VERSION:
+        raise StoreError(
+            f"this store has version {version}, this release reads {VERSION}: update trimtab"
+        )
+
+
+def _there(db: Any) -> bool:
+    return db.execute("SELECT to_regclass('trimtab_version')").fetchone()[0] is not None
+
+
+def _wait(cursor: Any, tenant: str, conversation: str) -> None:
+    """One writer of a conversation at a time."""
+    name = f"{tenant}\x1f{conversation}"
+    cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
+
+def _write(cursor: Any, tenant: str, batch: Batch) -> None:
+    key = (tenant, batch.conversation)
+    _wait(cursor, *key)
+    cursor.execute(
+        "INSERT INTO trimtab_conversations VALUES (%s, %s, %s) "
+        "ON CONFLICT (tenant, conversation) DO UPDATE SET used_at = EXCLUDED.used_at",
+        (*key, time.time()),
+    )
+    for table, name, rows in (("entries", "id", batch.entries),
+                              ("originals", "handle", batch.originals)):  # fmt: skip
+        if rows:
+            cursor.executemany(
+                f"INSERT INTO trimtab_{table} (tenant, conversation, {name}, data) "
+                "VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                [(*key, *row) for row in rows],
+            )
+
+
+def _of(what: str, table: str) -> str:
+    return (
+        f"(SELECT {what} FROM trimtab_{table} AS t "
+        "WHERE t.tenant = c.tenant AND t.conversation = c.conversation)"
+    )

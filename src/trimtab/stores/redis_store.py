@@ -1,0 +1,183 @@
+"""A store in Redis, for several machines.
+
+Knows keys and two scripts that the server runs whole.  How durable a write is, is the server's
+setting (appendonly).  Does not know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
+
+from trimtab.errors import MissingExtra, StoreError
+from trimtab.stores.base import Batch, Kept, without_password
+
+SECONDS = 2.0
+"""How long to wait for an answer."""
+
+# KEYS: entries (a stream), ids, handles, facts, used.  ARGV: member of used, time, then four
+# counted lists of pairs: entries, originals (key, data; the handle is after the last colon of the
+# key), facts, stated facts.
+_WRITE = """
+local at = 3
+local function pairs_of(each)
+  local n = tonumber(ARGV[at]); at = at + 1
+  for _ = 1, n do each(ARGV[at], ARGV[at + 1]); at = at + 2 end
+end
+if ARGV[1] ~= '' then redis.call('ZADD', KEYS[5], ARGV[2], ARGV[1]) end
+pairs_of(function(id, data)
+  if redis.call('HSETNX', KEYS[2], id, '') == 1 then
+    redis.call('XADD', KEYS[1], '*', 'd', data)
+  end
+end)
+pairs_of(function(key, data)
+  if redis.call('SETNX', key, data) == 1 then redis.call('RPUSH', KEYS[3], key) end
+end)
+pairs_of(function(name, data) redis.call('HSETNX', KEYS[4], name, data) end)
+pairs_of(function(name, data) redis.call('HSET', KEYS[4], name, data) end)
+"""
+
+# KEYS: entries, ids, handles, used.  ARGV: member of used, time.
+_FORGET = """
+local used = redis.call('ZSCORE', KEYS[4], ARGV[1])
+if used and tonumber(used) >= tonumber(ARGV[2]) then return 0 end
+for _, key in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do redis.call('DEL', key) end
+redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
+redis.call('ZREM', KEYS[4], ARGV[1])
+return 1
+"""
+
+
+class RedisStore:
+    """Keys under one prefix (``?prefix=``, else ``trimtab``), all in one slot of a cluster."""
+
+    near = False
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        query = parse_qs(parts.query)
+        prefix = query.pop("prefix", ["trimtab"])[0]
+        bare = urlunsplit(parts._replace(query=urlencode(query, doseq=True)))
+        self.url = without_password(url)
+        self._prefix = "{" + prefix + "}"
+        try:
+            import redis
+            from redis.backoff import NoBackoff
+            from redis.retry import Retry
+        except ImportError:
+            raise MissingExtra(
+                "a store in Redis needs its client: pip install 'trimtab[redis]'"
+            ) from None
+        self._errors: tuple[type[Exception], ...] = (redis.RedisError, OSError)
+        try:
+            self._redis: Any = redis.Redis.from_url(
+                bare, socket_timeout=SECONDS, socket_connect_timeout=SECONDS,
+                retry=Retry(NoBackoff(), 1), decode_responses=False,
+            )  # fmt: skip
+        except ValueError as error:
+            raise self._error(error) from error
+        self._write = self._redis.register_script(_WRITE)
+        self._forget = self._redis.register_script(_FORGET)
+
+    def write(self, tenant: str, batch: Batch) -> None:
+        """See ``Store``."""
+        name = batch.conversation
+        keys = [self._key(tenant, kind, name) for kind in "eih"]
+        keys += [self._key(tenant, "f"), self._used]
+        values: list[Any] = [_member(tenant, name) if name else "", time.time()]
+        originals = [(self._key(tenant, "o", handle), data) for handle, data in batch.originals]
+        for rows in (batch.entries, originals, batch.facts, batch.stated):
+            values.append(len(rows))
+            for row in rows:
+                values += row
+        with self._said():
+            self._write(keys=keys, args=values)
+
+    def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
+        """See ``Store``."""
+        with self._said():
+            first = f"({after}" if after else "-"
+            rows = self._redis.xrange(self._key(tenant, "e", conversation), min=first)
+        return [row[b"d"] for _, row in rows], rows[-1][0].decode() if rows else after
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        """See ``Store``."""
+        with self._said():
+            found: bytes | None = self._redis.get(self._key(tenant, "o", handle))
+        return found
+
+    def handles(self, tenant: str, conversation: str) -> list[str]:
+        """See ``Store``."""
+        with self._said():
+            keys = self._redis.lrange(self._key(tenant, "h", conversation), 0, -1)
+        return [key.decode().rpartition(":")[2] for key in keys]
+
+    def fact(self, tenant: str, name: str) -> bytes | None:
+        """See ``Store``."""
+        with self._said():
+            found: bytes | None = self._redis.hget(self._key(tenant, "f"), name)
+        return found
+
+    def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
+        """See ``Store``."""
+        with self._said():
+            rows = self._redis.hgetall(self._key(tenant, "f"))
+        named = sorted((name.decode(), data) for name, data in rows.items())
+        return {name: data for name, data in named if name.startswith(prefix)}
+
+    def kept(self) -> Sequence[Kept]:
+        """See ``Store``."""
+        with self._said():
+            rows = self._redis.zrange(self._used, 0, -1, withscores=True)
+            return [self._kept_one(member, used_at) for member, used_at in rows]
+
+    def _kept_one(self, member: bytes, used_at: float) -> Kept:
+        tenant, name = json.loads(member)
+        entries = [row[b"d"] for _, row in self._redis.xrange(self._key(tenant, "e", name))]
+        keys = self._redis.lrange(self._key(tenant, "h", name), 0, -1)
+        size = sum(map(len, entries)) + sum(self._redis.strlen(key) for key in keys)
+        return Kept(tenant, name, used_at, len(entries), len(keys), size)
+
+    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+        """See ``Store``."""
+        keys = [self._key(tenant, kind, conversation) for kind in "eih"] + [self._used]
+        with self._said():
+            return bool(self._forget(keys=keys, args=[_member(tenant, conversation), before]))
+
+    def faults(self) -> Sequence[str]:
+        """See ``Store``: whether the server answers; it keeps no sums of its own."""
+        with self._said():
+            self._redis.ping()
+        return ()
+
+    def close(self) -> None:
+        """See ``Store``."""
+        self._redis.close()
+
+    @property
+    def _used(self) -> str:
+        return f"{self._prefix}:used"
+
+    def _key(self, tenant: str, kind: str, name: str = "") -> str:
+        return f"{self._prefix}:{quote(tenant, safe='')}:{kind}:{name}"
+
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self.url} does not answer ({type(error).__name__}: {error}): start Redis, or name "
+            "another store"
+        )
+
+
+def _member(tenant: str, conversation: str) -> str:
+    return json.dumps([tenant, conversation])

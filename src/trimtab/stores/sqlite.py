@@ -1,0 +1,251 @@
+"""A store in one SQLite file, readable by its owner alone.
+
+Knows SQL and how the file is opened: WAL, so that readers and one writer do not wait for each
+other; every write is on the disk when it returns.  Does not know what the bytes mean.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from trimtab.errors import StoreError
+from trimtab.stores.base import Batch, Kept
+
+VERSION = 1
+BUSY_SECONDS = 2.0
+"""How long a write waits for another process's."""
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS conversations (
+    tenant TEXT, conversation TEXT, used_at REAL NOT NULL,
+    PRIMARY KEY (tenant, conversation)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    tenant TEXT NOT NULL, conversation TEXT NOT NULL, id TEXT NOT NULL, data BLOB NOT NULL,
+    UNIQUE (tenant, conversation, id)
+);
+CREATE TABLE IF NOT EXISTS originals (
+    tenant TEXT NOT NULL, handle TEXT NOT NULL, conversation TEXT NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (tenant, handle)
+);
+CREATE INDEX IF NOT EXISTS originals_of ON originals (tenant, conversation);
+CREATE TABLE IF NOT EXISTS facts (
+    tenant TEXT NOT NULL, name TEXT NOT NULL, data BLOB NOT NULL, PRIMARY KEY (tenant, name)
+) WITHOUT ROWID;
+"""
+
+
+class SqliteStore:
+    """One file; a connection for each thread of each process that uses it."""
+
+    near = True
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+        self.url = f"sqlite:///{self.path}"
+        self._own = threading.local()
+        self._all: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+
+    def write(self, tenant: str, batch: Batch) -> None:
+        """See ``Store``."""
+        with self._connected() as db:
+            db.execute("BEGIN IMMEDIATE")
+            if batch.conversation:
+                _write(db, tenant, batch)
+            rows = [(tenant, *fact) for fact in batch.facts]
+            db.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", rows)
+            rows = [(tenant, *fact) for fact in batch.stated]
+            db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
+            db.execute("COMMIT")
+
+    def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
+        """See ``Store``."""
+        with self._connected() as db:
+            rows = db.execute(
+                "SELECT place, data FROM entries WHERE tenant = ? AND conversation = ? "
+                "AND place > ? ORDER BY place",
+                (tenant, conversation, int(after or 0)),
+            ).fetchall()
+        return [data for _, data in rows], str(rows[-1][0]) if rows else after
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        """See ``Store``."""
+        return self._one(
+            "SELECT data FROM originals WHERE tenant = ? AND handle = ?", (tenant, handle)
+        )
+
+    def handles(self, tenant: str, conversation: str) -> list[str]:
+        """See ``Store``."""
+        with self._connected() as db:
+            rows = db.execute(
+                "SELECT handle FROM originals WHERE tenant = ? AND conversation = ? ORDER BY rowid",
+                (tenant, conversation),
+            )
+            return [handle for (handle,) in rows]
+
+    def fact(self, tenant: str, name: str) -> bytes | None:
+        """See ``Store``."""
+        return self._one("SELECT data FROM facts WHERE tenant = ? AND name = ?", (tenant, name))
+
+    def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
+        """See ``Store``."""
+        with self._connected() as db:
+            rows = db.execute(
+                "SELECT name, data FROM facts WHERE tenant = ? AND substr(name, 1, ?) = ? "
+                "ORDER BY name",
+                (tenant, len(prefix), prefix),
+            )
+            return dict(rows.fetchall())
+
+    def kept(self) -> Sequence[Kept]:
+        """See ``Store``."""
+        with self._connected() as db:
+            rows = db.execute(
+                "SELECT c.tenant, c.conversation, c.used_at, e.n, o.n, e.size + o.size "
+                "FROM conversations AS c, "
+                f"{_sums('entries')} AS e, {_sums('originals')} AS o "
+                "WHERE e.tenant = c.tenant AND e.conversation = c.conversation "
+                "AND o.tenant = c.tenant AND o.conversation = c.conversation "
+                "ORDER BY c.used_at, c.conversation"
+            )
+            return [Kept(*row) for row in rows]
+
+    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+        """See ``Store``."""
+        key = (tenant, conversation)
+        with self._connected() as db:
+            db.execute("BEGIN IMMEDIATE")
+            row = db.execute(
+                "SELECT used_at FROM conversations WHERE tenant = ? AND conversation = ?", key
+            ).fetchone()
+            gone = row is None or row[0] < before
+            for table in ("entries", "originals", "conversations") if gone else ():
+                db.execute(f"DELETE FROM {table} WHERE tenant = ? AND conversation = ?", key)
+            db.execute("COMMIT")
+        return gone
+
+    def faults(self) -> Sequence[str]:
+        """See ``Store``: SQLite's own check of the file."""
+        with self._connected() as db:
+            rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+        mode = self.path.stat().st_mode & 0o077
+        loose = [f"{self.path} can be read by others (chmod 600 {self.path})"] if mode else []
+        return [row for row in rows if row != "ok"] + loose
+
+    def close(self) -> None:
+        """See ``Store``."""
+        with self._lock:
+            for db in self._all:
+                with suppress(sqlite3.Error):
+                    db.close()
+            self._all = []
+        self._own = threading.local()
+
+    # --- connections ---
+
+    def _one(self, query: str, values: tuple[str, ...]) -> bytes | None:
+        with self._connected() as db:
+            row = db.execute(query, values).fetchone()
+        return None if row is None else bytes(row[0])
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection; rolled back where something went wrong."""
+        try:
+            db = self._connection()
+        except (sqlite3.Error, OSError) as error:
+            raise self._error(error) from error
+        try:
+            yield db
+        except sqlite3.Error as error:
+            with suppress(sqlite3.Error):
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> StoreError:
+        return StoreError(
+            f"{self.url} does not answer ({error}): free the disk or the lock; "
+            "trimtab doctor --store checks the file"
+        )
+
+    def _connection(self) -> sqlite3.Connection:
+        """A connection must cross neither threads nor forks."""
+        found: tuple[int, sqlite3.Connection] | None = getattr(self._own, "db", None)
+        if found is not None and found[0] == os.getpid():
+            return found[1]
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with suppress(FileExistsError):  # made before SQLite does, so that nobody else can read it
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        db = sqlite3.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _prepared(db)
+        except BaseException:
+            db.close()
+            raise
+        self._own.db = (os.getpid(), db)
+        with self._lock:
+            self._all.append(db)
+        return db
+
+
+def _prepared(db: sqlite3.Connection) -> None:
+    """``_prepare``, again while another process does the same: WAL is not waited for."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            return _prepare(db)
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            with suppress(sqlite3.Error):
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+            time.sleep(0.01)
+
+
+def _prepare(db: sqlite3.Connection) -> None:
+    """Settings of a connection, and the tables where the file is new."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version > VERSION:
+        raise StoreError(
+            f"this store has version {version}, this release reads {VERSION}: update trimtab"
+        )
+    db.execute("PRAGMA synchronous = FULL")
+    db.execute("PRAGMA secure_delete = ON")
+    if version == VERSION:
+        return
+    db.execute("PRAGMA journal_mode = WAL")
+    db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def _write(db: sqlite3.Connection, tenant: str, batch: Batch) -> None:
+    key = (tenant, batch.conversation)
+    db.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?, ?)", (*key, time.time()))
+    db.executemany(
+        "INSERT OR IGNORE INTO entries (tenant, conversation, id, data) VALUES (?, ?, ?, ?)",
+        [(*key, *entry) for entry in batch.entries],
+    )
+    db.executemany(
+        "INSERT OR IGNORE INTO originals (tenant, conversation, handle, data) VALUES (?, ?, ?, ?)",
+        [(*key, *original) for original in batch.originals],
+    )
+
+
+def _sums(table: str) -> str:
+    return (
+        "(SELECT c.tenant, c.conversation, COUNT(t.data) AS n, "
+        "COALESCE(SUM(LENGTH(t.data)), 0) AS size FROM conversations AS c "
+        f"LEFT JOIN {table} AS t ON t.tenant = c.tenant AND t.conversation = c.conversation "
+        "GROUP BY c.tenant, c.conversation)"
+    )
