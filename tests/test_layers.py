@@ -32,6 +32,7 @@ LAYERS = [
     {"asked", "asks", "step_asks", "forecast"},
     {"settings", "conversion"},
     {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
+    {"passages", "recalling"},
     {"log"},
     {"events", "telemetry"},
     {"summarizer", "endpoint", "article_log", "told", "setting_keys", "config"},

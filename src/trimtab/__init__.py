@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from trimtab.formats.detect import Detected, detect
     from trimtab.history import Duplicates, FailedInputs
     from trimtab.model import Limits
+    from trimtab.recalling import RecallTool, recall_tool
     from trimtab.report import Report, ReportEdit, ReportRepair
     from trimtab.rules import Violation
     from trimtab.session import Session
@@ -57,6 +58,7 @@ _WHERE = {
     "formats.detect": ("Detected", "detect"),
     "history": ("Duplicates", "FailedInputs"),
     "model": ("Limits",),
+    "recalling": ("RecallTool", "recall_tool"),
     "report": ("Report", "ReportEdit", "ReportRepair"),
     "rules": ("Violation",),
     "session": ("Session",),
@@ -104,6 +106,7 @@ __all__ = [
     "MeasuredBlock",
     "MissingExtra",
     "NotAccepted",
+    "RecallTool",
     "RefusalEvent",
     "Report",
     "ReportEdit",
@@ -120,5 +123,6 @@ __all__ = [
     "fit",
     "load_settings",
     "measure",
+    "recall_tool",
     "repair",
 ]
