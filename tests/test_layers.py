@@ -41,11 +41,13 @@ LAYERS = [
     {"api"},
     {"__init__"},
     {"testing", "prices", "replay"},
+    {"proxy"},
     {"cli", "__main__"},
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
+LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 """Third-party, and only within a function."""
 
 KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fitting"}

@@ -24,7 +24,9 @@ if TYPE_CHECKING:  # it loads urllib
 GROUP = "trimtab.strategies"
 """Entry points of other packages: a strategy each, or a sequence of them."""
 PREFIX = "TRIMTAB_"
-_NOT_SETTINGS = frozenset(("TRIMTAB_TRACEBACK", "TRIMTAB_PEERS", "TRIMTAB_DATA"))
+_NOT_SETTINGS = frozenset(
+    ("TRIMTAB_TRACEBACK", "TRIMTAB_PEERS", "TRIMTAB_DATA", "TRIMTAB_PROXY_TOKEN")
+)
 
 
 @dataclass
@@ -70,6 +72,13 @@ def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = N
         _merge(loaded.values, from_env)
     if loaded.values.get("plugins", True):
         loaded.strategies = installed_strategies(loaded.problems)
+    return loaded
+
+
+def from_table(table: Mapping[str, Any], source: str) -> Loaded:
+    """What one table says, as another program's file may hold one.  Raises InvalidSetting."""
+    loaded = Loaded(sources=[source])
+    _take(loaded, table, source)
     return loaded
 
 

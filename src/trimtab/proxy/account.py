@@ -1,0 +1,105 @@
+"""What becomes of one request, told to the ledger, the metrics and the log.
+
+Knows what is kept of a request.  Changes nothing about it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from trimtab.proxy import logs
+from trimtab.proxy.ledger import Ledger, Refusal, Session, Turn
+from trimtab.proxy.metrics import Metrics
+from trimtab.proxy.reading import Usage
+from trimtab.report import Report
+
+
+@dataclass
+class Books:
+    """Where it is told; ``clock``: seconds since the epoch."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    metrics: Metrics = field(default_factory=Metrics)
+    clock: Callable[[], float] = time.time
+
+
+class Account:
+    """The story of one request."""
+
+    def __init__(self, books: Books, upstream: str, operation: str) -> None:
+        self._books, self.upstream, self.operation = books, upstream, operation
+        self._began = time.perf_counter()
+        self.of: Callable[[], Session] | None = None
+        self.session: Session | None = None
+        self.turn: Turn | None = None
+        self.note = ""
+        self._refusals: list[Refusal] = []
+        self._kinds: list[tuple[str, int]] = []
+        books.metrics.in_flight += 1
+
+    def fitted(self, report: Report, milliseconds: float, model: str) -> None:
+        """The request was made to fit: it is a turn of its session."""
+        if self.of is None:
+            return
+        self.session = session = self.of()
+        session.model = model or session.model
+        self.turn = session.turn(report, self._books.clock())
+        self.turn.fit_ms = milliseconds
+        self._seen(report)
+        self._books.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
+
+    def refitted(self, report: Report) -> None:
+        """It was made smaller after a refusal."""
+        if self.turn is None or self.session is None:
+            return
+        self.turn.sent, self.turn.sends = report.tokens_after, self.turn.sends + 1
+        self.turn.edits, self.turn.repairs = len(report.edits), len(report.repairs)
+        self.turn.new += sum(edit.new for edit in report.edits)
+        self.session.note_edits(report, self.turn.number)
+        self._seen(report)
+
+    def _seen(self, report: Report) -> None:
+        self._kinds += [(e.kind, e.tokens_saved) for e in report.edits if e.new]
+
+    def refused(self, status: int, kind: str) -> None:
+        """The provider refused; what was done is known at the end."""
+        number = self.turn.number if self.turn else 0
+        self._refusals.append(Refusal(self._books.clock(), number, status, kind, ""))
+
+    def closed(self, status: int, usage: Usage, *, error: str = "") -> None:
+        """The end.  ``error``: what went wrong between us and the provider or the client."""
+        books, seconds = self._books, time.perf_counter() - self._began
+        books.metrics.in_flight -= 1
+        labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
+        books.metrics.count("trimtab_requests_total", **labels)
+        books.metrics.took("trimtab_request_seconds", seconds)
+        facts: dict[str, object] = {"status": status, "seconds": round(seconds, 3)}
+        if self.turn is not None and self.session is not None:
+            turn = self.turn
+            turn.status, turn.seconds, turn.note = status, seconds, self.note or error
+            books.ledger.sent(self.session, turn, self._kinds)
+            books.ledger.billed(turn, usage.prompt, usage.cached, usage.output)
+            self._tell_refusals(recovered=0 < status < 400)
+            facts |= {
+                "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
+                "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,
+                "sends": turn.sends, "fit_ms": round(turn.fit_ms, 1), "cached": turn.cached,
+            }  # fmt: skip
+            for kind, _ in self._kinds:
+                books.metrics.count("trimtab_edits_total", kind=kind)
+        if error:
+            facts["error"] = error
+        level = logging.WARNING if error or status >= 500 else logging.INFO
+        logs.say(f"{self.upstream} {self.operation}", level=level, **facts)
+
+    def _tell_refusals(self, *, recovered: bool) -> None:
+        assert self.session is not None
+        for refusal in self._refusals:
+            refusal.action = "recovered" if recovered else "passed on"
+            self._books.ledger.refused(self.session, refusal)
+            self._books.metrics.count(
+                "trimtab_refusals_total", kind=refusal.kind, action=refusal.action
+            )

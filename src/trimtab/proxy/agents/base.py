@@ -1,0 +1,111 @@
+"""What it takes to put an agent behind a proxy: addresses, environment, arguments, a warning.
+
+Knows values.  Does not know any agent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from trimtab.proxy.upstreams import PREFIX, Upstream
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent runs: its environment, home, working folder, and the words it is given."""
+
+    env: Mapping[str, str]
+    home: Path
+    folder: Path
+    arguments: Sequence[str] = ()
+
+
+@dataclass
+class Setup:
+    """How to start an agent so that it talks to the proxy.
+
+    ``upstreams`` are what the proxy sends to; ``env`` and ``arguments`` are made once its address
+    is known (``{proxy}`` stands for it); ``problem``: one line where a login cannot go through a
+    proxy, with what to do.
+    """
+
+    upstreams: list[Upstream] = field(default_factory=list)
+    env: dict[str, str] = field(default_factory=dict)
+    arguments: list[str] = field(default_factory=list)
+    problem: str = ""
+
+    def send(self, name: str, url: str) -> str:
+        """Let requests for this upstream go through; returns what the agent takes as its base."""
+        if all(upstream.name != name for upstream in self.upstreams):
+            self.upstreams.append(Upstream(name, url))
+        return "{proxy}" + PREFIX + name
+
+    def variable(self, place: Place, variable: str, name: str, default: str) -> None:
+        """An environment variable with a base address: what it was is where the proxy sends."""
+        self.env[variable] = self.send(name, place.env.get(variable) or default)
+
+    def at(self, proxy: str) -> Setup:
+        """The same with the proxy's address in place of ``{proxy}``."""
+        env = {key: value.replace("{proxy}", proxy) for key, value in self.env.items()}
+        words = [word.replace("{proxy}", proxy) for word in self.arguments]
+        return Setup(self.upstreams, env, words, self.problem)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent.
+
+    ``trigger``: share of the window at which we act; below the share at which the agent would
+    compact its conversation by itself (``compacts``), which would lose more.
+    """
+
+    name: str
+    prepare: Callable[[Place], Setup]
+    install: str
+    trigger: float
+    compacts: str
+    command: str = ""
+
+    @property
+    def program(self) -> str:
+        """What is executed."""
+        return self.command or self.name
+
+
+def read_json(path: Path) -> Any:
+    """The object in a JSON file (comments allowed); {} where there is none."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError:
+        return {}
+    for candidate in (text, _COMMENTS.sub(lambda m: m[1] or "", text)):
+        try:
+            found = json.loads(re.sub(r",(\s*[}\]])", r"\1", candidate))
+        except ValueError:
+            continue
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; {} where there is none."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def inner(value: Any, *keys: str) -> Any:
+    """The value below these keys; None where something is missing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,71 @@
+"""opencode.
+
+Knows its configuration files and that ``OPENCODE_CONFIG_CONTENT`` wins over them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from trimtab.proxy.agents.base import Agent, Place, Setup, inner, read_json
+
+_KNOWN = {
+    "anthropic": "https://api.anthropic.com/v1",
+    "openai": "https://api.openai.com/v1",
+    "google": "https://generativelanguage.googleapis.com/v1beta",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "deepseek": "https://api.deepseek.com",
+    "mistral": "https://api.mistral.ai/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "xai": "https://api.x.ai/v1",
+}
+"""Providers that it knows without being told an address."""
+_VARIABLE = re.compile(r"\{env:([^}]+)\}")
+
+
+def prepare(place: Place) -> Setup:
+    """Each provider's ``baseURL``."""
+    setup, providers = Setup(), dict(_KNOWN)
+    given = place.env.get("OPENCODE_CONFIG_CONTENT")
+    content: Any = {}
+    if given:
+        try:
+            content = json.loads(given)
+        except ValueError:
+            content = {}
+    for config in (*map(read_json, _files(place)), content):
+        for name, provider in (inner(config, "provider") or {}).items():
+            if url := inner(provider, "options", "baseURL"):
+                providers[name] = _VARIABLE.sub(lambda m: place.env.get(m[1], ""), str(url))
+    merged = dict(content) if isinstance(content, dict) else {}
+    table = merged["provider"] = dict(merged.get("provider") or {})
+    for name, url in providers.items():
+        if not url.startswith(("http://", "https://")):
+            continue
+        one = dict(table.get(name) or {})
+        one["options"] = {**(one.get("options") or {}), "baseURL": setup.send(name, url)}
+        table[name] = one
+    setup.env["OPENCODE_CONFIG_CONTENT"] = json.dumps(merged)
+    return setup
+
+
+def _files(place: Place) -> Iterator[Path]:
+    """Its files, those that win last."""
+    home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
+    for name in ("config.json", "opencode.json", "opencode.jsonc"):
+        yield home / name
+    if own := place.env.get("OPENCODE_CONFIG"):
+        yield Path(own)
+    for folder in reversed((place.folder, *place.folder.parents)):
+        for name in ("opencode.json", "opencode.jsonc", ".opencode/opencode.json"):
+            yield folder / name
+
+
+AGENT = Agent(
+    "opencode", prepare, "npm install -g opencode-ai", 0.75,
+    "when the window less the model's output limit (32,000 at most) is full",
+)  # fmt: skip

@@ -1,0 +1,45 @@
+"""Agents that take an address from the environment, and any other program.
+
+Knows the variables that SDKs and LiteLLM read.
+"""
+
+from __future__ import annotations
+
+from trimtab.proxy.agents.base import Agent, Place, Setup
+
+_VARIABLES = (
+    ("OPENAI_BASE_URL", "openai", "https://api.openai.com/v1"),
+    ("OPENAI_API_BASE", "openai", "https://api.openai.com/v1"),
+    ("ANTHROPIC_BASE_URL", "anthropic", "https://api.anthropic.com"),
+    ("ANTHROPIC_API_BASE", "anthropic", "https://api.anthropic.com"),
+    ("GOOGLE_GEMINI_BASE_URL", "gemini", "https://generativelanguage.googleapis.com"),
+    ("GEMINI_API_BASE", "gemini-beta", "https://generativelanguage.googleapis.com/v1beta"),
+    ("DEEPSEEK_API_BASE", "deepseek", "https://api.deepseek.com/beta"),
+    ("OPENROUTER_API_BASE", "openrouter", "https://openrouter.ai/api/v1"),
+    ("MISTRAL_API_BASE", "mistral", "https://api.mistral.ai/v1"),
+    ("GROQ_API_BASE", "groq", "https://api.groq.com/openai/v1"),
+)
+_TWINS = {"OPENAI_BASE_URL": "OPENAI_API_BASE", "ANTHROPIC_BASE_URL": "ANTHROPIC_API_BASE"}
+
+
+def prepare(place: Place) -> Setup:
+    """All variables that name an address; what they named is where the proxy sends."""
+    setup = Setup()
+    env = dict(place.env)
+    for one, other in _TWINS.items():  # where only one of the two is set, both mean it
+        if env.get(one) or env.get(other):
+            env.setdefault(one, env.get(other, ""))
+            env.setdefault(other, env.get(one, ""))
+    known = Place(env, place.home, place.folder, place.arguments)
+    for variable, name, default in _VARIABLES:
+        setup.variable(known, variable, name, default)
+    return setup
+
+
+AIDER = Agent("aider", prepare, "pip install aider-chat", 0.85, "it summarizes its chat history")
+MINI = Agent("mini", prepare, "pip install mini-swe-agent", 0.9, "it never does")
+
+
+def any_program(name: str) -> Agent:
+    """Any program that reads these variables."""
+    return Agent(name, prepare, "", 0.75, "unknown")

@@ -1,0 +1,220 @@
+"""The proxy as an ASGI app: which requests are made to fit, which pass untouched, which are ours.
+
+Knows what the parts are for and in which order they are asked.  Does not know what a request
+holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from trimtab.proxy import logs
+from trimtab.proxy.access import HEADER, Access
+from trimtab.proxy.account import Account, Books
+from trimtab.proxy.asgi import Body, ClientGone, Receive, Reply, Scope, Send, while_there
+from trimtab.proxy.aws import NoCredentials
+from trimtab.proxy.bodies import unpacked
+from trimtab.proxy.exchange import Call, Exchange
+from trimtab.proxy.headers import downwards, plain, session_hint, upwards
+from trimtab.proxy.plan import Fitting
+from trimtab.proxy.reading import Usage
+from trimtab.proxy.routes import route
+from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.tenants import Tenants, conversation
+from trimtab.proxy.upstreams import choose
+from trimtab.proxy.wire import Client, Timeouts, UpstreamFailed, length_of
+
+OURS = "/_trimtab"
+Pages = Callable[["Proxy", Scope, Receive, Reply], Awaitable[None]]
+
+
+class Proxy:
+    """Serves one configuration; ``settings`` can be exchanged while it runs."""
+
+    def __init__(self, settings: ProxySettings, *, books: Books | None = None) -> None:
+        self.settings = settings.checked()
+        self.books = books or Books()
+        self.access = Access(self.settings)
+        self.tenants = Tenants(self.settings)
+        self.draining = False
+        self._client: Client | None = None
+
+    def reload(self, settings: ProxySettings) -> None:
+        """Take other settings from the next request on; address and port stay.
+
+        Raises InvalidSetting and keeps what it has.
+        """
+        fresh = settings.checked()
+        if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
+            self.tenants = Tenants(fresh)
+        self.tenants.settings = fresh
+        self.access.settings = fresh
+        self.settings = fresh
+
+    # --- ASGI --------------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection's request, or the beginning and end of the server."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["type"] == "http":
+            await self._http(scope, receive, Reply(send))
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    await self.start()
+                except Exception as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def start(self) -> None:
+        """Open the pool of connections."""
+        given = self.settings
+        times = Timeouts(given.connect_seconds, given.read_seconds)
+        self._client = Client(times, system_proxy=given.system_proxy)
+        await self._client.open()
+
+    async def stop(self) -> None:
+        """Close it."""
+        if self._client is not None:
+            await self._client.close()
+
+    # --- one request ---------------------------------------------------------------------------
+
+    async def _http(self, scope: Scope, receive: Receive, reply: Reply) -> None:
+        headers = plain(scope["headers"])
+        path = scope["path"]
+        if not self.access.host_allowed(headers):
+            await reply.json(403, _error("this host name is not one of the proxy's: add it to "
+                                         "hosts in its settings"))  # fmt: skip
+        elif path == "/metrics" or path == OURS or path.startswith(f"{OURS}/"):
+            from trimtab.proxy.dashboard import serve
+
+            await serve(self, scope, receive, reply)
+        elif headers.get("upgrade", "").lower() == "websocket":
+            # 426 at once: clients that prefer WebSocket fall back to HTTP.
+            await reply.json(426, _error("no WebSocket here: send it as HTTP"))
+        else:
+            await self._forward(scope, receive, reply, headers)
+
+    async def _forward(
+        self, scope: Scope, receive: Receive, reply: Reply, headers: dict[str, str]
+    ) -> None:
+        raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        found = choose(self.settings.upstreams, raw_path, headers)
+        if found is None or not raw_path.startswith("/"):
+            await reply.json(404, _error("no upstream is configured for this path"))
+            return
+        upstream, path = found
+        if upstream.sign and not self._may_sign(headers):
+            await reply.json(403, _error(f"requests to {upstream.name} are signed by the proxy: "
+                                         f"send its token as {HEADER}"))  # fmt: skip
+            return
+        query = scope.get("query_string", b"").decode("latin-1")
+        call = Call(
+            scope["method"], path, query, list(scope["headers"]), upstream,
+            route(scope["method"], path, query),
+        )  # fmt: skip
+        body = Body(receive, self.settings.most_bytes)
+        account = Account(self.books, upstream.name, call.route.operation)
+        usage, error = Usage(), ""
+        try:
+            work = self._passed if call.route.operation == "other" else self._fitted
+            usage = await work(call, body, headers, reply, account)
+        except (ClientGone, asyncio.CancelledError) as gone:
+            error = "the client hung up"
+            if isinstance(gone, asyncio.CancelledError):
+                raise
+        except UpstreamFailed as failed:
+            error = str(failed)
+            await _failed(reply, failed.status, error)
+        except NoCredentials as failed:
+            error = "no credentials"
+            await _failed(reply, 502, str(failed))
+        except Exception as fault:
+            logs.fault("proxy", fault)
+            error = "fault"
+            await _failed(reply, 502, "a fault of trimtab's proxy; its log says where")
+        finally:
+            account.closed(reply.status, usage, error=error)
+
+    def _may_sign(self, headers: dict[str, str]) -> bool:
+        return not self.access.from_elsewhere(headers) and self.access.known(headers)
+
+    async def _passed(
+        self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
+    ) -> Usage:
+        """Untouched, in both directions, as it comes."""
+        assert self._client is not None
+        content: Any = None
+        length = length_of(headers)
+        fields = upwards(call.raw_headers)
+        if call.upstream.sign or length == 0:
+            content = await body.whole()
+            if call.upstream.sign:
+                fields = call.headers(content or b"", repacked=False)
+        elif length is not None or "transfer-encoding" in headers:
+            content = body.rest()
+            if length is not None:
+                fields.append((b"content-length", str(length).encode()))
+        async with self._client.send(call.method, call.address, fields, content or None) as answer:
+            await reply.begin(answer.status, downwards(answer.headers))
+            async for part in answer.parts():
+                await reply.part(part)
+            await reply.end()
+        return Usage()
+
+    async def _fitted(
+        self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
+    ) -> Usage:
+        """Read, made to fit, and sent."""
+        assert self._client is not None
+        given = await body.whole()
+        if given is None:
+            account.note = "too long to be read"
+            return await self._passed(call, body, headers, reply, account)
+        encoding = headers.get("content-encoding", "").lower()
+        text = unpacked(given, encoding, self.settings.most_bytes)
+        tenant = self.tenants.tenant(headers, call.query)
+        hint = session_hint(headers)
+        name = conversation(tenant, call.route.format, hint, text or b"")
+        account.of = lambda: self.books.ledger.session(
+            name, tenant=tenant, upstream=call.upstream.name, format=call.route.format,
+            client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
+        )  # fmt: skip
+        session = self.tenants.session(call.upstream, tenant)
+        plan = Fitting(session, account, format=call.route.format, model=call.route.model)
+        exchange = Exchange(call, self._client, plan, reply)
+        usage = Usage()
+
+        async def work() -> None:
+            nonlocal usage
+            usage = (await exchange.run(given, text)).usage
+
+        if not await while_there(body.receive, work()):
+            raise ClientGone
+        return usage
+
+
+def _error(message: str) -> dict[str, Any]:
+    """An error of ours: in a shape that all SDKs show."""
+    return {"type": "error", "error": {"type": "trimtab_proxy", "message": f"trimtab: {message}"}}
+
+
+async def _failed(reply: Reply, status: int, message: str) -> None:
+    """Say so where nothing was said yet; else leave the answer without its end."""
+    if not reply.begun:
+        await reply.json(status, _error(message))

@@ -1,0 +1,131 @@
+"""ASGI in the few forms we need: read a body, send a response, notice that the client has gone.
+
+Knows the messages of ASGI.  Does not know what is said with them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Header = tuple[bytes, bytes]
+
+
+class ClientGone(Exception):
+    """The client hung up before its request was whole."""
+
+
+@dataclass
+class Body:
+    """A request's body as it comes in.
+
+    ``whole`` reads it all unless it is longer than allowed; ``rest`` yields what was read and then
+    what is still to come.
+    """
+
+    receive: Receive
+    most_bytes: int
+    parts: list[bytes] = field(default_factory=list)
+    ended: bool = False
+
+    async def _next(self) -> bytes:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        self.ended = not message.get("more_body", False)
+        data: bytes = message.get("body", b"")
+        return data
+
+    async def whole(self) -> bytes | None:
+        """All of it; None where it is longer than ``most_bytes``: then use ``rest``.
+
+        Raises ClientGone.
+        """
+        total = 0
+        while not self.ended:
+            part = await self._next()
+            if part:
+                self.parts.append(part)
+                total += len(part)
+            if total > self.most_bytes:
+                return None
+        return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
+
+    async def rest(self) -> Any:
+        """Each piece in order, without keeping it.  Raises ClientGone."""
+        for part in self.parts:
+            yield part
+        self.parts = []
+        while not self.ended:
+            if part := await self._next():
+                yield part
+
+
+@dataclass
+class Reply:
+    """One response: it is begun at most once, and can be broken off."""
+
+    send: Send
+    begun: bool = False
+    ended: bool = False
+    status: int = 0
+    sent_bytes: int = 0
+
+    async def begin(self, status: int, headers: Sequence[Header]) -> None:
+        """Status and headers."""
+        self.begun, self.status = True, status
+        await self.send({"type": "http.response.start", "status": status, "headers": list(headers)})
+
+    async def part(self, data: bytes) -> None:
+        """A piece of the body; waits while the client does not read."""
+        if data:
+            self.sent_bytes += len(data)
+            await self.send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end(self) -> None:
+        """The end of the body.  Where it is left out, the connection breaks: the client sees a
+        cut, as it would without us."""
+        self.ended = True
+        await self.send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def whole(self, status: int, headers: Sequence[Header], body: bytes = b"") -> None:
+        """A whole response at once."""
+        length = (b"content-length", str(len(body)).encode())
+        await self.begin(status, [*headers, length])
+        self.sent_bytes += len(body)
+        self.ended = True
+        await self.send({"type": "http.response.body", "body": body, "more_body": False})
+
+    async def json(self, status: int, value: Any, headers: Sequence[Header] = ()) -> None:
+        """A JSON response."""
+        kind = (b"content-type", b"application/json")
+        await self.whole(status, [kind, *headers], json.dumps(value).encode())
+
+
+async def until_gone(receive: Receive) -> None:
+    """Returns when the client has hung up.  Only after its body was read."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def while_there(receive: Receive, work: Coroutine[Any, Any, None]) -> bool:
+    """Do the work, unless the client hangs up first; whether it was done."""
+    task = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(until_gone(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            return False
+        task.result()
+        return True
+    finally:
+        for one in (task, gone):
+            one.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)

@@ -1,0 +1,68 @@
+"""What the proxy says about each request, as lines for people or as JSON.
+
+Knows which facts may be told: names of ours, counts, sizes, times.  Never a body, a key, a query,
+or a header's value.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from typing import Any, Literal, TextIO
+
+LOGGER = "trimtab.proxy"
+Style = Literal["text", "json"]
+
+
+class _Lines(logging.Formatter):
+    """``12:01:33 anthropic 200 …``, or one JSON object a line."""
+
+    def __init__(self, style: Style) -> None:
+        super().__init__()
+        self._told_as = style
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = getattr(record, "facts", {})
+        if self._told_as == "json":
+            row = {"time": round(record.created, 3), "level": record.levelname.lower()}
+            return json.dumps({**row, "message": record.getMessage(), **facts})
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        told = "  ".join(f"{key}={value}" for key, value in facts.items())
+        text = record.getMessage()
+        return f"{clock} {text}  {told}".rstrip() if told else f"{clock} {text}"
+
+
+def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool = False) -> None:
+    """Log lines of ours to a stream (stderr); ``quiet``: only what went wrong."""
+    found = logging.getLogger("trimtab")
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(_Lines(style))
+    found.handlers = [handler]
+    found.setLevel(logging.WARNING if quiet else logging.INFO)
+    found.propagate = False
+
+
+def silence() -> None:
+    """Say nothing."""
+    found = logging.getLogger("trimtab")
+    found.handlers = [logging.NullHandler()]
+    found.propagate = False
+
+
+def say(message: str, *, level: int = logging.INFO, **facts: Any) -> None:
+    """One line with facts."""
+    logging.getLogger(LOGGER).log(level, "%s", message, extra={"facts": facts})
+
+
+def fault(where: str, error: BaseException) -> None:
+    """A fault of ours or of a store: where it happened, and the kind of error.
+
+    Its text may quote a request, so only its type and place in our code are told.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else ""
+    say(f"fault in {where}", level=logging.WARNING, error=type(error).__name__, at=at)

@@ -1,0 +1,66 @@
+"""What a request asks for, told by its method and path alone.
+
+Knows the paths of the five APIs.  Does not look at bodies and does not know upstreams.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import unquote
+
+Operation = Literal["generate", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """``generate`` requests are made to fit; ``other`` ones are passed through untouched.
+
+    ``streams``: None where the body says so (``"stream": true``); ``listed``: a stream that is
+    one JSON array instead of events.
+    """
+
+    operation: Operation = "other"
+    format: str = ""
+    model: str | None = None
+    streams: bool | None = None
+    listed: bool = False
+
+
+OTHER = Route()
+
+_PATHS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"/chat/completions/?$"), "openai-chat"),
+    (re.compile(r"/responses/?$"), "openai-responses"),
+    (re.compile(r"/messages/?$"), "anthropic"),
+)
+_BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?/?$")
+_GEMINI = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")
+_VERTEX_CLAUDE = re.compile(
+    r"/publishers/anthropic/models/(?P<model>[^/:]+):(?P<verb>rawPredict|streamRawPredict)$"
+)
+_DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
+
+
+def route(method: str, path: str, query: str = "") -> Route:
+    """The route of a request; ``OTHER`` for all that is not a request for an answer.
+
+    Counting (``…/count_tokens``), models, files, batches and the rest are ``OTHER``.
+    """
+    if method != "POST":
+        return OTHER
+    for pattern, name in _PATHS:
+        if pattern.search(path):
+            deployed = _DEPLOYMENT.search(path)  # Azure has the model in the path
+            return Route("generate", name, unquote(deployed[1]) if deployed else None)
+    if found := _BEDROCK.search(path):
+        return Route("generate", "bedrock", unquote(found["model"]), bool(found["stream"]))
+    if found := _GEMINI.search(path):
+        streams = found["verb"] == "streamGenerateContent"
+        listed = streams and "alt=sse" not in query.split("&")
+        return Route("generate", "gemini", unquote(found["model"]), streams, listed)
+    if found := _VERTEX_CLAUDE.search(path):
+        streams = found["verb"] == "streamRawPredict"
+        return Route("generate", "anthropic", unquote(found["model"]), streams)
+    return OTHER

@@ -1,0 +1,53 @@
+"""A proxy before a provider, for tests.
+
+Knows how both are started.  Asserts nothing.
+"""
+
+from __future__ import annotations
+
+import http.client
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
+
+
+@contextmanager
+def proxied(url: str, *, window: int | None = None, **settings: Any) -> Iterator[Server]:
+    """A proxy on a free port whose only upstream is ``url``."""
+    given = dict(settings)
+    fit = dict(given.pop("fit", {}))
+    if window is not None:
+        fit["window"] = window
+    if "upstreams" not in given:
+        given["upstreams"] = (Upstream("provider", url),)
+    given.setdefault("drain_seconds", 2.0)
+    with Server(Proxy(ProxySettings(port=0, fit=fit, **given))) as server:
+        yield server
+
+
+def settled(server: Server) -> Server:
+    """The server when all that was answered is told to its books."""
+    for _ in range(500):
+        if not server.proxy.books.metrics.in_flight:
+            break
+        time.sleep(0.01)
+    return server
+
+
+def ask(
+    url: str, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
+    """One plain HTTP request: status, headers, body."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    try:
+        connection.request(method, path, body=body, headers=headers or {})
+        response = connection.getresponse()
+        found = {name.lower(): value for name, value in response.getheaders()}
+        return response.status, found, response.read()
+    finally:
+        connection.close()
