@@ -14,7 +14,7 @@ from trimtab import fitting
 from trimtab.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.errors import UnknownHandle
 from trimtab.floor import floor
-from trimtab.model import Edit
+from trimtab.model import Edit, Limits
 from trimtab.observed import Counted
 from trimtab.report import Report, ReportEdit, ReportRepair
 from trimtab.settings import NO_WINDOW, calibration_key
@@ -40,6 +40,53 @@ class Fitted:
     def report(self) -> Report:
         """What was done and why; worked out when it is first asked for."""
         return report_of(self._outcome, self._failures)
+
+    @property
+    def tokens_after(self) -> int:
+        """Tokens of ``request``, as the report has them, without working the report out."""
+        return self._outcome.tokens_after
+
+    @property
+    def body_bytes(self) -> int:
+        """Encoded bytes of ``request``."""
+        return self._outcome.sent.body_bytes
+
+    @property
+    def limits(self) -> Limits:
+        """The limits that were asked for."""
+        return self._outcome.work.settings.limits
+
+    @property
+    def window(self) -> int | None:
+        """The window in force; None where there is none."""
+        window = self._outcome.work.force.window
+        return None if window >= NO_WINDOW else window
+
+    @property
+    def output_asked(self) -> int:
+        """Output tokens that the request itself asks for; 0 where it does not say."""
+        asked = self._outcome.work.transcript.facts.max_output
+        return asked if type(asked) is int and asked > 0 else 0
+
+    @property
+    def format(self) -> str:
+        """The format it is in."""
+        return str(self._outcome.work.transcript.format.name)
+
+    @property
+    def factor(self) -> float:
+        """What our count was multiplied with because the model's tokenizer is not ours."""
+        return self._outcome.work.usage.counter.factor
+
+    @property
+    def changed(self) -> bool:
+        """Whether what leaves is not what came."""
+        return bool(self._outcome.applied) or self._outcome.work.mends is not None
+
+    @property
+    def server_state(self) -> bool:
+        """Whether the provider holds a part of the conversation that is not in the request."""
+        return self._outcome.work.transcript.facts.server_state
 
     def recall(self, handle: str) -> str:
         """The original behind a handle, exactly: the string of a text, else JSON text.

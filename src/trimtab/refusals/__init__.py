@@ -114,7 +114,7 @@ def _of_status(status: int | None, body: Any, found: list[Layer]) -> Refusal:
         return Refusal("too_large", exactness="guess", rule="request_bytes", unit="bytes")
     empty = not body or (isinstance(body, (str, bytes)) and not body.strip())
     if status in (400, 200) and (empty or any(_NO_BODY.fullmatch(layer.text) for layer in found)):
-        return Refusal("too_long", exactness="guess", rule="context_overflow", unit="tokens")
+        return Refusal("too_long", exactness="guess", rule="no_body", unit="tokens")
     return UNKNOWN
 
 

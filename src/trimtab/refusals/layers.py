@@ -18,17 +18,11 @@ _CHARS = 20_000
 """Of a text, the beginning that is looked at; errors are short."""
 _ITEMS = 3
 _TEXTS = ("message", "Message", "msg", "detail", "details", "error_description", "title")
-_TAGS = ("code", "Code", "type", "status", "__type", "finish_reason", "stop_reason")
+_TAGS = ("code", "Code", "type", "status", "__type", "finish_reason", "stop_reason",
+         "stopReason")  # fmt: skip
 _INSIDE = (
-    "error",
-    "Error",
-    "errors",
-    "response",
-    "metadata",
-    "raw",
-    "last_error",
-    "detail",
-    "details",
+    *("error", "Error", "errors", "response", "metadata", "raw", "last_error", "detail", "details"),
+    *("delta",),
 )
 _SSE = re.compile(r"^(?:event|data|id|retry)?:", re.MULTILINE)
 _NUMBERS = ("n_prompt_tokens", "n_ctx", "prompt_eval_count")

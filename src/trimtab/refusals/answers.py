@@ -1,0 +1,107 @@
+"""Refusals that look like answers: an error in a body or an event that came with HTTP 200.
+
+Knows the shapes of answers and stream events in the five formats, as far as it takes to tell an
+error from content.  Does not know HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Verdict = Literal["", "content", "refused"]
+"""Of one event: nothing yet, content for the client, or a refusal."""
+
+_WINDOW = "model_context_window_exceeded"
+_BEGINNINGS = frozenset({
+    *("response.created", "response.in_progress", "response.queued", "keepalive"),
+    *("message_start", "ping", "messageStart"),
+})  # fmt: skip
+"""Events that say only that something begins."""
+_SAID = ("content", "reasoning_content", "reasoning", "reasoning_details", "tool_calls", "refusal",
+         "function_call", "audio")  # fmt: skip
+
+
+def of_event(event: Any) -> Verdict:
+    """What one event of a stream says, parsed."""
+    if not isinstance(event, Mapping):
+        return "content"
+    kind = event.get("type")
+    if event.get("error") or kind in ("error", "response.failed"):
+        return "refused"
+    if kind in _BEGINNINGS:
+        return ""
+    if _WINDOW in (_stop(event.get("delta")), _stop(event)):
+        return "refused"
+    if isinstance(event.get("choices"), list):
+        return _of_choices(event["choices"])
+    return "content"
+
+
+def _of_choices(choices: list[Any]) -> Verdict:
+    choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
+    said = choice.get("delta") or choice.get("message") or {}
+    if isinstance(said, Mapping) and any(said.get(key) for key in _SAID):
+        return "content"
+    if _stop(choice) == _WINDOW:
+        return "refused"
+    return "content" if _stop(choice) or not choices else ""
+
+
+def of_body(body: bytes | str | Any) -> Any:
+    """The error in an answer that came whole; None where it is an answer."""
+    tree = _parsed(body)
+    if isinstance(tree, list) and tree:
+        tree = tree[0]
+    if not isinstance(tree, Mapping):
+        return b"" if not body else None
+    if tree.get("error") and not tree.get("output"):
+        return tree
+    if tree.get("status") == "failed":
+        return tree
+    whole = isinstance(tree.get("choices"), list) and _of_choices(tree["choices"]) == "refused"
+    empty = not tree.get("content") and not _said_by(tree.get("output"))
+    return tree if whole or (_stop(tree) == _WINDOW and empty) else None
+
+
+def _said_by(output: Any) -> Any:
+    """The content of a Converse answer; of anything else the thing itself."""
+    message = output.get("message") if isinstance(output, Mapping) else None
+    return message.get("content") if isinstance(message, Mapping) else output
+
+
+def _stop(value: Any) -> Any:
+    found = value if isinstance(value, Mapping) else {}
+    return found.get("finish_reason") or found.get("stop_reason") or found.get("stopReason")
+
+
+def prompt_tokens(body: bytes | str | Any) -> int | None:
+    """All tokens of the prompt, cached ones included, as an answer's usage says; None without."""
+    tree = _parsed(body)
+    if not isinstance(tree, Mapping):
+        return None
+    if type(tree.get("prompt_eval_count")) is int:
+        return int(tree["prompt_eval_count"])
+    usage = tree.get("usage") or tree.get("usageMetadata")
+    if not isinstance(usage, Mapping):
+        return None
+    for key in ("prompt_tokens", "promptTokenCount"):
+        if type(usage.get(key)) is int:
+            return int(usage[key])
+    names = ("input_tokens", "inputTokens")
+    found = next((usage[name] for name in names if type(usage.get(name)) is int), None)
+    if found is None:
+        return None
+    more = ("cache_read_input_tokens", "cache_creation_input_tokens",
+            "cacheReadInputTokens", "cacheWriteInputTokens")  # fmt: skip
+    return int(found + sum(usage[name] for name in more if type(usage.get(name)) is int))
+
+
+def _parsed(body: Any) -> Any:
+    if not isinstance(body, (bytes, bytearray, str)):
+        return body
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
