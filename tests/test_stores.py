@@ -161,7 +161,7 @@ def test_what_is_encrypted_is_read_with_its_key_alone(tmp_path: Path) -> None:
     mine.write(mine.batch("c", originals={"r1": secret}))
     raw = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"hunter2" not in raw
-    assert stores.open(url, "t", key=b"correct").original("r1") == secret
+    assert stores.open(url, "t", key=b"correct").original("r1") == ("c", secret)
     with pytest.raises(StoreError, match="cannot be read with this TRIMTAB_STORE_KEY"):
         stores.open(url, "t", key=b"wrong").original("r1")
     with pytest.raises(StoreError, match="set TRIMTAB_STORE_KEY"):
@@ -176,7 +176,7 @@ def test_the_key_is_read_from_the_environment_when_a_store_is_opened(
     mine = stores.open(url)
     mine.write(mine.batch("c", originals={"r1": "text"}))
     monkeypatch.delenv(stores.KEY_VARIABLE)
-    assert stores.open(url, key=b"from the environment").original("r1") == "text"
+    assert stores.open(url, key=b"from the environment").original("r1") == ("c", "text")
     with pytest.raises(StoreError):
         stores.open(url).original("r1")
 
@@ -223,7 +223,7 @@ def test_nothing_is_purged_unless_an_age_or_a_size_says_so(tmp_path: Path) -> No
     assert done == (1, 1, rows[0].stored_bytes)
     assert mine.original("rold") is None
     assert set(mine.gone("rold")) == {"purged"}
-    assert mine.original("rnew") == "new " * 1000
+    assert mine.original("rnew") == ("new", "new " * 1000)
     assert stores.purge(mine.store, of, now=gap, keep_bytes=rows[1].stored_bytes) == (0, 0, 0)
     assert stores.purge(mine.store, of, now=gap, keep_bytes=10).conversations == 1
     assert mine.store.kept() == []

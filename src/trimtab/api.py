@@ -14,14 +14,15 @@ from trimtab.history import Duplicates, FailedInputs
 from trimtab.internal import SIGNATURES
 from trimtab.journal import Journal
 from trimtab.model import Limits
+from trimtab.once import check_only, known_for, repair_only
 from trimtab.protect import Pin
 from trimtab.rules import Violation
-from trimtab.session import check_only, fitted, known_for, repair_only
 from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
 from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import ArticleRule
 from trimtab.summarizer import Summarizer
 from trimtab.tokens import Counter
+from trimtab.turn import fitted
 
 
 def fit(
@@ -111,7 +112,7 @@ def fit(
         summarizer=summarizer, calls_left=calls_left, on_event=on_event,
     )  # fmt: skip
     with known_for(request, wanted) as known:
-        return fitted(request, wanted, known, Journal())[0]
+        return fitted(request, wanted, known, Journal())[1]
 
 
 def check(

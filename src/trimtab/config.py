@@ -25,7 +25,7 @@ GROUP = "trimtab.strategies"
 """Entry points of other packages: a strategy each, or a sequence of them."""
 PREFIX = "TRIMTAB_"
 _NOT_SETTINGS = frozenset(
-    ("TRIMTAB_TRACEBACK", "TRIMTAB_PEERS", "TRIMTAB_DATA", "TRIMTAB_PROXY_TOKEN")
+    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY_TOKEN", "STORE_KEY")
 )
 
 

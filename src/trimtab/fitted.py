@@ -103,6 +103,8 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
     """Look up one handle.  Raises UnknownHandle with what to do."""
     try:
         return originals[handle]
+    except UnknownHandle:
+        raise
     except KeyError:
         raise UnknownHandle(
             f"no original is kept under {handle!r} here: run the tool again, "

@@ -85,7 +85,7 @@ def rows(before: Journal, after: Journal, at: int) -> list[Row]:
 def _row(said: Tree, age: int, at: int) -> Row:
     text = json.dumps(said, sort_keys=True)
     id = hashlib.blake2b(f"{age} {text}".encode(), digest_size=12).hexdigest()
-    return Row(id, json.dumps({"v": VERSION, "at": at, **said}).encode())
+    return Row(id, json.dumps({"v": VERSION, "id": id, "at": at, **said}).encode())
 
 
 def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:

@@ -49,10 +49,22 @@ class Known:
 
     def source(self, request: Any) -> Source:
         """The parsed request; text that came before is not parsed again."""
+        if isinstance(request, Source):
+            return self._again(request)
         if not isinstance(request, (bytes, str)):
             return Source.of(request)
         last = self._parsed
         if last is not None and type(last.given) is type(request) and last.given == request:
             return Source(request, last.tree, last.text)
         self._parsed = Source.of(request)
+        return self._parsed
+
+    def _again(self, parsed: Source) -> Source:
+        """What was parsed already; the tree of the same text before, which is known by now."""
+        if parsed.text is None:
+            return parsed
+        last, self._parsed = self._parsed, parsed
+        if last is None or last.text != parsed.text:
+            return parsed
+        self._parsed = Source(parsed.given, last.tree, parsed.text)
         return self._parsed

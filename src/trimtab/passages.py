@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from trimtab.errors import UnknownHandle
+from trimtab.errors import StoreError, UnknownHandle
 
 MOST_CHARS = 20_000
 """What one answer to a model holds: an original may be larger than the window it was cut for."""
@@ -103,7 +103,7 @@ def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
         return Said(str(error), failed=True)
     try:
         text = originals.recall(handle)
-    except UnknownHandle as error:
+    except (UnknownHandle, StoreError) as error:
         return Said(str(error), failed=True)
     wanted = arguments.get("search")
     if isinstance(wanted, str) and wanted.strip():

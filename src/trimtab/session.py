@@ -1,39 +1,56 @@
-"""A conversation over its turns: edits made once stay where they are.
+"""Conversations over their turns: edits made once stay where they are.
 
-Knows the journal and what was read before.  In memory; it does no I/O.
+Knows the order of a turn: take up what others wrote, decide, keep, send.  In memory it is one
+conversation and does no I/O; with a store it is any number of them.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
-from threading import Lock, RLock
-from typing import Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trimtab import config, fitting, formats, journal_format, log, told
-from trimtab.article_log import log_articles
-from trimtab.errors import CannotFit, InvalidSetting
+from trimtab import config, journal_format, passages
+from trimtab.conversation import Conversation, root_of
+from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
 from trimtab.fitted import Fitted, recall
 from trimtab.journal import Journal
-from trimtab.known import Known
 from trimtab.model import Edit, Limits
+from trimtab.observed import PREFIX as CALIBRATIONS
 from trimtab.observed import Observed
+from trimtab.protect import Pin
 from trimtab.settings import Settings, joined_settings
 from trimtab.source import Source
-from trimtab.summarizer import Summarizer
-from trimtab.work import Outcome, mend_key, prepare
+from trimtab.totals import PREFIX as STATS
+from trimtab.totals import Totals
+from trimtab.turn import asking, fitted
+
+if TYPE_CHECKING:
+    from trimtab.shelf import Shelf
+    from trimtab.stores.base import Store
+
+
+class Found(NamedTuple):
+    """A line of an original that holds what was searched for, and where it begins and ends."""
+
+    handle: str
+    line: int
+    start: int
+    end: int
+    text: str
 
 
 class Session:
-    """Fits the requests of one conversation; each edit is made once and then stays.
+    """Fits requests turn by turn; each edit is made once and then stays.
 
-    Takes the keywords of ``fit``.  ``journal`` is what ``session.journal`` of an earlier session
-    returned.
+    Takes the keywords of ``fit``.  In memory it is one conversation; ``journal`` is what
+    ``session.journal`` of an earlier session returned.  With ``store`` (a URL, or a ``Store``) it
+    is any number of conversations of one ``tenant``: each is found by what it begins with, in any
+    process, and everything stays recallable.  ``conversation`` is a name by which one is found
+    again whose beginning the client has changed; ``fit`` takes one for each request too.
     """
 
     def __init__(
@@ -43,33 +60,72 @@ class Session:
         reserve: int | None = None,
         limits: Limits | None = None,
         journal: Mapping[str, Any] | None = None,
+        store: str | Store | None = None,
+        tenant: str = "default",
+        conversation: str | None = None,
         **keywords: Any,
     ) -> None:
         self._settings = asking(joined_settings(window, reserve, limits, **keywords))
-        self._journal = Journal() if journal is None else journal_format.from_dict(journal)
-        self._known = Known()
         self._observed = Observed()
-        self._lock = RLock()
+        self._lock = Lock()
+        self._shelf: Shelf | None = None
+        self._last = Conversation("")
+        self._hint = conversation
+        self._name = os.urandom(6).hex()
+        if store is not None:
+            if journal is not None:
+                raise InvalidSetting("journal= and store= both say what came before: give one")
+            self._shelf = _shelf(store, tenant)
+        elif journal is not None:
+            self._last.journal = journal_format.from_dict(journal)
 
     @classmethod
-    def from_config(cls, folder: str | PathLike[str] = ".", **keywords: Any) -> Session:
+    def from_config(cls, folder: str | os.PathLike[str] = ".", **keywords: Any) -> Session:
         """A session with what files and environment say (see ``load_settings``); keywords win.
 
         Raises InvalidSetting.
         """
         return cls(**{**config.load_settings(folder), **keywords})
 
-    def fit(self, request: Any, **keywords: Any) -> Fitted:
+    # --- turns ---
+
+    def fit(self, request: Any, *, conversation: str | None = None, **keywords: Any) -> Fitted:
         """Fit one request; keywords override the session's for this call.
 
-        Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.
+        Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.  A store
+        that does not answer is a warning in the report.
         """
         wanted = replace_settings(self._settings, keywords)
-        with self._lock:
-            wanted = replace(wanted, calibrations=self._observed.calibrations)
-            done, self._journal = fitted(request, wanted, self._known, self._journal)
+        shelf = self._shelf
+        if shelf is not None:
+            request = Source.of(request)
+            root = root_of(request, wanted.format)
+            one = shelf.conversation(root, conversation or self._hint)
+            self._learned(shelf)
+        else:
+            one = self._last
+        with one.lock:
+            wanted = replace(
+                wanted, calibrations=self._observed.calibrations,
+                pins=(*_listed(wanted.pins), *sorted(one.journal.pins)),
+            )  # fmt: skip
+            if shelf is None:
+                turn, done, one.journal = fitted(request, wanted, one.known, one.journal)
+            else:
+                turn, done = shelf.turn(one, request, wanted)
+            if not turn.internal:
+                one.totals.add(turn.outcome, done)
+                if shelf is not None:
+                    shelf.state(f"{STATS}{one.root}/{self._name}", one.totals.as_dict())
             self._observed.last = done.counted
+            self._last = one
         return done
+
+    async def afit(self, request: Any, **keywords: Any) -> Fitted:
+        """``fit`` in a thread, so that an event loop goes on."""
+        import asyncio
+
+        return await asyncio.to_thread(self.fit, request, **keywords)
 
     def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
         """Learn from the usage in an answer how the provider counts this model's tokens.
@@ -79,16 +135,139 @@ class Session:
         ``fitted``: what it answers; None: the request this session fitted last.
         """
         with self._lock:
-            self._observed.answer(answer, fitted.counted if fitted else None)
+            fact = self._observed.answer(answer, fitted.counted if fitted else None)
+        if fact is not None and self._shelf is not None:
+            self._shelf.state(fact[0], json.loads(fact[1]))
 
-    def recall(self, handle: str) -> str:
-        """The original behind a handle of this session.  Raises UnknownHandle."""
-        return recall(self._journal.originals, handle)
+    def _learned(self, shelf: Shelf) -> None:
+        """What other sessions learned, once."""
+        with self._lock:
+            if not shelf.learned:
+                shelf.learned = True
+                self._observed.take(shelf.facts(CALIBRATIONS).items())
+
+    # --- originals ---
+
+    def recall(self, handle: str, start: int | None = None, end: int | None = None) -> str:
+        """The original behind a handle, exactly; of it characters ``start`` to ``end``.
+
+        Raises UnknownHandle, StoreError.
+        """
+        if self._shelf is None:
+            text = recall(self._last.journal.originals, handle)
+        else:
+            text = self._shelf.original(handle).text
+        return passages.part(text, start, end)
+
+    def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[Found]:
+        """The lines that hold a text (or all of its words), whatever its case: of one original, or
+        of all of the conversation fitted last, the newest first.
+
+        Raises UnknownHandle, StoreError.
+        """
+        found = list[Found]()
+        for name in [handle] if handle else reversed(self._handles()):
+            hits = passages.hits(self.recall(name), text, most - len(found))
+            found += [Found(name, *hit) for hit in hits]
+            if len(found) >= most:
+                break
+        return found
+
+    def _handles(self) -> Sequence[str]:
+        if self._shelf is None:
+            return list(self._last.journal.originals)
+        return self._shelf.handles(self._last.root)
+
+    # --- the user's say ---
+
+    def pin(self, ref: str) -> None:
+        """Keep a block whole from now on: ``ref`` as a report names it, or the handle of an edit,
+        whose blocks then are not reduced any further.  Raises UnknownHandle."""
+        one, edit = self._edit(ref)
+        self._add(one, lambda journal: journal.pinned(edit.targets if edit else [ref]))
+
+    def unpin(self, ref: str) -> None:
+        """Take a pin back; names are those of ``pin``.  Raises UnknownHandle."""
+        one, edit = self._edit(ref)
+        refs = edit.targets if edit else [ref]
+        self._add(one, lambda journal: journal.pinned(refs, pin=False))
+
+    def undo(self, handle: str) -> None:
+        """Show the original of an edit again from the next request on, and pin it.
+
+        The prompt cache is lost from there on.  Where it does not fit, ``fit`` raises CannotFit
+        until ``unpin``.  Raises UnknownHandle.
+        """
+        one, _ = self._edit(handle)
+        restore = one.journal.undone(handle)
+        self._add(one, lambda journal: journal.add([restore], {}).pinned(restore.targets))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every entry of the journal of the conversation fitted last, oldest first."""
+        return [
+            {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
+             "handle": edit.handle, "refs": list(edit.targets)}
+            for edit in self._last.journal.entries
+        ]  # fmt: skip
+
+    def stats(self) -> dict[str, Any]:
+        """What all turns came to; with a store those of every process, kept or not yet kept."""
+        total = Totals()
+        if self._shelf is None:
+            return self._last.totals.as_dict()
+        self._shelf.writer.flush()
+        facts = self._shelf.facts(STATS)
+        for row in facts.values():
+            total.join(Totals.from_dict(json.loads(row)))
+        return {**total.as_dict(), **self._shelf.as_dict()}
 
     @property
     def journal(self) -> dict[str, Any]:
-        """All edits and originals so far, JSON-able; ``Session(journal=…)`` continues it."""
-        return journal_format.to_dict(self._journal)
+        """All edits and originals of the conversation fitted last, JSON-able;
+        ``Session(journal=…)`` continues it.  Raises StoreError."""
+        journal = self._last.journal
+        if self._shelf is not None:
+            originals = {name: self.recall(name) for name in self._handles()}
+            journal = replace(journal, originals=originals)
+        return journal_format.to_dict(journal)
+
+    def _edit(self, name: str) -> tuple[Conversation, Edit | None]:
+        """The conversation and the edit of a handle; None for the ref of a block."""
+        one = self._last
+        found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
+        if found is None and "." not in name:
+            if self._shelf is None:
+                raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
+            one = self._shelf.known(self._shelf.original(name).conversation)
+            self._shelf.begin(one)
+            found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
+        return one, found
+
+    def _add(self, one: Conversation, change: Callable[[Journal], Journal]) -> None:
+        """Go on with a changed journal.  Raises StoreError where only this process knows of it."""
+        with one.lock:
+            after = change(one.journal)
+            if self._shelf is None:
+                one.journal = after
+            elif problem := self._shelf.save(one, after, {}):
+                raise StoreError(problem)
+
+    def close(self) -> None:
+        """Keep what is not kept yet, as long as the store answers, and let go of it."""
+        if self._shelf is not None:
+            self._shelf.close()
+
+
+def _shelf(store: str | Store, tenant: str) -> Shelf:
+    """Loaded only where a store is asked for."""
+    from trimtab import stores
+    from trimtab.shelf import Shelf
+
+    return Shelf(stores.open(store, tenant))
+
+
+def _listed(pins: Sequence[Pin] | Pin) -> tuple[Pin, ...]:
+    return (pins,) if isinstance(pins, str) or callable(pins) else tuple(pins)
 
 
 def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:
@@ -101,126 +280,3 @@ def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:
     return joined_settings(
         own.pop("window", None), own.pop("reserve", None), limits, **{**rest, **own}
     )
-
-
-def asking(wanted: Settings) -> Settings:
-    """The settings with a plain function as summarizer wrapped in one that asks within bounds."""
-    say = wanted.summarizer
-    if say is None or isinstance(say, Summarizer):
-        return wanted
-    if not callable(say):
-        raise InvalidSetting(f"summarizer={say!r}: give a function, an Endpoint or a Summarizer")
-    return replace(wanted, summarizer=Summarizer(say))
-
-
-def fitted(
-    request: Any, wanted: Settings, known: Known, journal: Journal
-) -> tuple[Fitted, Journal]:
-    """One call: the result, and the journal behind it."""
-    started = time.perf_counter()
-    work = prepare(request, asking(wanted), known, journal)
-    try:
-        outcome = fitting.run(work)
-    except CannotFit:
-        told.cannot_fit(work, started)
-        raise
-    after = _journalled(outcome, journal)
-    originals = after.originals
-    if work.force.internal:  # no part of the conversation: for this result alone
-        originals = {**originals, **outcome.originals}
-    done = Fitted(outcome, originals)
-    log.told(outcome, done)
-    if "logging" in sys.modules:  # else nobody listens
-        log_articles(outcome, log.logger())
-    told.fitted(outcome, done.report, started)
-    return done, after
-
-
-def _journalled(outcome: Outcome, journal: Journal) -> Journal:
-    work = outcome.work
-    if work.force.internal or (not outcome.new and work.mends is None):
-        return journal
-    mends = work.mends.mends if work.mends else []
-    keys = [mend_key(rule, mend.path) for rule, mend in mends]
-    return journal.add([*outcome.new, *_tip(outcome)], outcome.originals, keys)
-
-
-def _tip(outcome: Outcome) -> list[Edit]:
-    """What repair put behind the last message: it has to stand there again next turn."""
-    work, found = outcome.work, list[Edit]()
-    for rule, mend in work.mends.mends if work.mends else ():
-        if rule != "last_not_user":
-            continue
-        transcript = work.transcript
-        number = len(transcript.messages) - 2
-        blocks = transcript.messages[number].blocks if number >= 0 else ()
-        text = transcript.messages[-1].blocks
-        if blocks and text:
-            ref = transcript.ref_of[number, len(blocks) - 1]
-            found.append(Edit("insert", (ref,), text[0].text, "repair", mend.message))
-    return found
-
-
-# --- calls without a session -----------------------------------------------------------------
-
-_RECENT = 8
-"""Conversations of which plain ``fit`` remembers what it read and counted (never what it did)."""
-
-_lock = Lock()
-_recent: OrderedDict[tuple[str, ...], Known] = OrderedDict()
-
-
-@contextmanager
-def known_for(request: Any, wanted: Settings) -> Iterator[Known]:
-    """What was read before of the conversation that begins like this one.
-
-    A memo: it changes no result, only time.  It belongs to one call at a time.
-    """
-    key = _beginning(request, wanted)
-    with _lock:
-        known = _recent.pop(key, None) or Known()
-    yield known
-    with _lock:
-        _recent[key] = known
-        while len(_recent) > _RECENT:
-            _recent.popitem(last=False)
-
-
-def _beginning(request: Any, wanted: Settings) -> tuple[str, ...]:
-    if isinstance(request, (dict, list)):
-        messages = request.get("messages") if isinstance(request, dict) else request
-        first = messages[0] if isinstance(messages, list) and messages else None
-        content = first.get("content") if isinstance(first, dict) else None
-        if isinstance(content, list) and content and isinstance(content[0], dict):
-            content = content[0].get("text")
-        text = content[:200] if isinstance(content, str) else ""
-        return ("tree", text, str(wanted.counter), str(wanted.format))
-    if not isinstance(request, (str, bytes, bytearray, memoryview)):
-        return ("other",)
-    start = request[:400]
-    text = start if isinstance(start, str) else bytes(start).hex()
-    return ("text", text, str(wanted.counter), str(wanted.format))
-
-
-def repair_only(request: Any, wanted: Settings) -> Fitted:
-    """Repairs alone, whatever the size."""
-    work = prepare(request, replace(wanted, strict=False), Known(), Journal())
-    if work.mends is None:
-        tokens = work.usage.measure(work.transcript)
-        return Fitted(Outcome(work, work.source, tokens, tokens), {})
-    outcome = fitting.only_repaired(work)
-    done = Fitted(outcome, outcome.originals)
-    log.told(outcome, done)
-    return done
-
-
-def check_only(
-    request: Any, *, format: str | None, model: str | None, open_tail: bool
-) -> tuple[Any, ...]:
-    """The violations of a request as it stands."""
-    from trimtab import rules
-
-    source = Source.of(request)
-    found, _ = formats.find(source.tree, format)
-    transcript = formats.read(source.tree, found, model=model, memo=formats.Memo())
-    return rules.check(transcript, open_tail=open_tail)

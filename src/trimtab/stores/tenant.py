@@ -10,13 +10,24 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidSetting, StoreError
 from trimtab.stores.base import Batch, Store
 from trimtab.stores.frames import Frames
 
 _KEY, _GONE = "key", "gone/"
+
+
+class Original(NamedTuple):
+    """What an edit took away, and the conversation it belongs to."""
+
+    conversation: str
+    text: str
+
+
+def _told(conversation: str, text: str) -> bytes:
+    return f"{conversation}\n{text}".encode("utf-8", "surrogatepass")
 
 
 class TenantStore:
@@ -64,7 +75,7 @@ class TenantStore:
             conversation,
             tuple((id, pack(data, about("entries", conversation))) for id, data in rows),
             tuple(
-                (handle, pack(text.encode("utf-8", "surrogatepass"), about("originals", handle)))
+                (handle, pack(_told(conversation, text), about("originals", handle)))
                 for handle, text in (originals or {}).items()
             ),
             tuple((name, self._fact(name, value)) for name, value in (facts or {}).items()),
@@ -81,13 +92,14 @@ class TenantStore:
         rows, place = self.store.read(self.tenant, conversation, after)
         return [self._frames.unpack(row, about) for row in rows], place
 
-    def original(self, handle: str) -> str | None:
-        """The original under a handle, or None."""
+    def original(self, handle: str) -> Original | None:
+        """The original under a handle and whose it is, or None."""
         found = self.store.original(self.tenant, handle)
         if found is None:
             return None
         data = self._frames.unpack(found, self._about("originals", handle))
-        return data.decode("utf-8", "surrogatepass")
+        conversation, _, text = data.decode("utf-8", "surrogatepass").partition("\n")
+        return Original(conversation, text)
 
     # --- facts ---
 
