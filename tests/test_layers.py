@@ -31,7 +31,7 @@ LAYERS = [
     {"hard_limits", "journal", "journal_format", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast"},
     {"settings", "conversion"},
-    {"embedded", "work", "binding", "floor", "fitting", "fitted", "sizes"},
+    {"embedded", "work", "continuing", "binding", "floor", "fitting", "fitted", "sizes"},
     {"passages", "recalling"},
     {"log"},
     {"events", "telemetry"},

@@ -6,7 +6,7 @@ Knows how an outcome is told.  Does not decide anything.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
@@ -130,8 +130,6 @@ def report_of(outcome: Outcome, failures: int) -> Report:
         warnings.append(f"fell back to: {outcome.step}")
     if outcome.asked is not None:
         warnings += outcome.asked.warnings()
-    fresh = {edit.handle for edit in outcome.new}
-    gone = gone_groups(work.transcript, (applied.edit for applied in outcome.applied))
     return Report(
         reason=_reason(outcome),
         format=work.transcript.format.name,
@@ -141,9 +139,7 @@ def report_of(outcome: Outcome, failures: int) -> Report:
         tokens_before=outcome.tokens_before,
         tokens_after=outcome.tokens_after,
         limits=work.force.as_dict(outcome.target),
-        edits=tuple(
-            _edit(work, applied, applied.edit.handle in fresh, gone) for applied in outcome.applied
-        ),
+        edits=_edits(outcome),
         repairs=_repairs(work),
         warnings=tuple(warnings),
         asked=outcome.asked.as_dict() if outcome.asked else {},
@@ -152,6 +148,15 @@ def report_of(outcome: Outcome, failures: int) -> Report:
         _floor=lambda: floor(work),
         _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
     )
+
+
+def _edits(outcome: Outcome) -> tuple[ReportEdit, ...]:
+    """One row an edit; turns that only go on share them."""
+    work, fresh = outcome.work, {edit.handle for edit in outcome.new}
+    if not outcome.rows:
+        gone = gone_groups(work.transcript, (applied.edit for applied in outcome.applied))
+        outcome.rows.extend(_edit(work, applied, gone) for applied in outcome.applied)
+    return tuple(replace(row, new=True) if row.handle in fresh else row for row in outcome.rows)
 
 
 def _reason(outcome: Outcome) -> str:
@@ -191,7 +196,7 @@ def _reason(outcome: Outcome) -> str:
     return f"{cause}: reduced to {after:,}{hint}"
 
 
-def _edit(work: Work, applied: Applied, new: bool, gone: Collection[int]) -> ReportEdit:
+def _edit(work: Work, applied: Applied, gone: Collection[int]) -> ReportEdit:
     edit, transcript = applied.edit, work.transcript
     places = work.places(edit)
     found = tuple(work.before_repair(path) for path in applied.paths)
@@ -214,7 +219,7 @@ def _edit(work: Work, applied: Applied, new: bool, gone: Collection[int]) -> Rep
         kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
         tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
         tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=new, chars_before=sum(len(place.block.text) for place in places),
+        new=False, chars_before=sum(len(place.block.text) for place in places),
         chars_after=len(edit.text),
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from trimtab import edits as edit_ops
 from trimtab import formats, paths
 from trimtab.asks import Answers, answer
 from trimtab.binding import unbind, with_option
+from trimtab.continuing import continued
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
 from trimtab.floor import cannot_fit, least, smallest_or_refuse
 from trimtab.fold import make_room
@@ -26,6 +27,8 @@ from trimtab.work import Outcome, Work
 
 def run(work: Work) -> Outcome:
     """Make it fit.  Raises CannotFit; with ``strict`` also whatever went wrong on the way."""
+    if (same := continued(work)) is not None:
+        return same
     arrived = work.usage.measure(work.given)
     calm = not work.active and not work.needs(work.usage.measure(work.transcript))
     if calm and work.mends is None:

@@ -33,7 +33,7 @@ class Journal:
             return ()
         refs, claimed, found = transcript.refs, set[str](), list[Edit]()
         for edit in reversed(self.entries):
-            if not _stands(edit, refs):
+            if not stands(edit, refs):
                 continue
             if edit.op == "insert":
                 if refs[edit.targets[0]].message + 1 < len(transcript.messages):
@@ -67,7 +67,7 @@ class Journal:
         kept = {key: text for key, text in originals.items() if key not in self.originals}
         if not new and not kept and len(seen) == len(self.mended):
             return self
-        entries = (*self.entries, *new)
+        entries = (*self.entries, *new) if new else self.entries
         return replace(self, entries=entries, mended=seen, originals={**self.originals, **kept})
 
     def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
@@ -99,7 +99,7 @@ class Journal:
         return Tally(ref for edit in self.entries if edit.op == "restore" for ref in edit.targets)
 
 
-def _stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
+def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
     """Whether all that an edit needs is in the transcript."""
     if edit.witness and edit.witness not in refs:
         return False

@@ -29,6 +29,8 @@ class Known:
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
+        self.last: Any = None
+        """What ``continuing`` remembers of the last turn."""
 
     def usage(self, counter: Any, model: str | None, format: str) -> Usage:
         """Sizes with this counter; counted anew where another is asked for."""

@@ -9,18 +9,19 @@ import time
 from typing import Any
 
 from trimtab.events import EditEvent, FitEvent, emit, listening, printable
+from trimtab.fitted import Fitted
 from trimtab.report import Report
 from trimtab.settings import NO_WINDOW
 from trimtab.work import Outcome, Work
 
 
-def fitted(outcome: Outcome, report: Report, started: float) -> None:
+def fitted(outcome: Outcome, done: Fitted, started: float) -> None:
     """Tell of one request; ``started`` is what ``time.perf_counter`` said before it."""
     work = outcome.work
     listener = work.settings.on_event
     if not listening(listener):
         return
-    about = _about(work)
+    about, report = _about(work), done.report
     new = [edit for edit in report.edits if edit.new]
     for edit in new:
         emit(listener, EditEvent(

@@ -13,6 +13,7 @@ from typing import Any
 
 from trimtab import fitting, log, told
 from trimtab.article_log import log_articles
+from trimtab.continuing import remember
 from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
@@ -46,7 +47,9 @@ def decide(request: Any, wanted: Settings, known: Known, journal: Journal) -> Tu
     except CannotFit:
         told.cannot_fit(work, started)
         raise
-    return Turn(outcome, _journalled(outcome, journal), started)
+    after = _journalled(outcome, journal)
+    remember(outcome, after)
+    return Turn(outcome, after, started)
 
 
 def tell(turn: Turn, originals: Mapping[str, str]) -> Fitted:
@@ -56,7 +59,7 @@ def tell(turn: Turn, originals: Mapping[str, str]) -> Fitted:
     log.told(outcome, done)
     if "logging" in sys.modules:  # else nobody listens
         log_articles(outcome, log.logger())
-    told.fitted(outcome, done.report, turn.started)
+    told.fitted(outcome, done, turn.started)
     return done
 
 

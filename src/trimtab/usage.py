@@ -15,6 +15,10 @@ from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 _BY_ID = ("call", "result", "server-call", "server-result")
 
 
+SUMS = 3
+"""Requests whose totals are remembered: as it came, as it was repaired, as it was sent."""
+
+
 class Sizes(NamedTuple):
     """One message: tokens of each block and of all, media it carries, bound of encoded bytes,
     tokens behind signatures."""
@@ -33,7 +37,8 @@ class Usage:
         self.counter = counter
         self._known: dict[Message, Sizes] = {}
         self._head: dict[Block, int] = {}
-        self._sums: tuple[tuple[Message, ...], Sizes] = ((), Sizes((), 0, 0, 0))
+        self._sums: list[tuple[tuple[Message, ...], Sizes]] = []
+        """Of the newest requests: as it came and as it was sent."""
 
     def measure(self, transcript: Transcript) -> int:
         """Tokens of the whole request: head, messages and their overhead."""
@@ -53,22 +58,30 @@ class Usage:
         return 1000 + head + self._sum(transcript.messages).byte_bound
 
     def _sum(self, messages: tuple[Message, ...]) -> Sizes:
-        """Totals; only what was appended since the last call is added up."""
-        before, total = self._sums
-        if messages is before:
+        """Totals; only what was appended since it was last summed is added up."""
+        before, total = max(
+            (found for found in self._sums if messages[: len(found[0])] == found[0]),
+            key=lambda found: len(found[0]), default=((), Sizes((), 0, 0, 0)),
+        )  # fmt: skip
+        if len(before) == len(messages) > 0:
             return total
-        shared = len(before) if messages[: len(before)] == before else 0
-        tokens, media, size, signed = total[1:] if shared else (0, 0, 0, 0)
-        for message in messages[shared:]:
+        tokens, media, size, signed = total[1:]
+        for message in messages[len(before) :]:
             sizes = self.sizes(message)
             tokens += sizes.total
             media += sizes.media
             size += sizes.byte_bound
             signed += sizes.signed
-        if not shared and len(self._known) > 4 * len(messages) + 64:
-            self._known = {message: self._known[message] for message in messages}
-        self._sums = messages, Sizes((), tokens, media, size, signed)
-        return self._sums[1]
+        old = [found for found in self._sums if found[0] is not before]
+        self._sums = [*old, (messages, Sizes((), tokens, media, size, signed))][-SUMS:]
+        self._forget()
+        return self._sums[-1][1]
+
+    def _forget(self) -> None:
+        """Sizes of messages that stand in none of the newest requests, once they are many."""
+        if len(self._known) > 64 + 4 * sum(len(messages) for messages, _ in self._sums):
+            known = self._known
+            self._known = {m: known[m] for messages, _ in self._sums for m in messages}
 
     def head(self, transcript: Transcript) -> int:
         """Tokens of system text and tool definitions that stand beside the messages."""

@@ -23,6 +23,7 @@ from trimtab.model import Edit, Path, Place, Transcript
 from trimtab.plan import Bounds, Planner
 from trimtab.presets import PRESETS
 from trimtab.protect import pinned, spared
+from trimtab.report import ReportEdit
 from trimtab.rules import Repaired, Violation
 from trimtab.scope import Choice
 from trimtab.settings import InForce, Settings, calibrated, in_force
@@ -35,7 +36,7 @@ from trimtab.usage import Usage
 class Work:
     """``source`` and ``given`` as it came, ``repaired`` and ``transcript`` after repair.
 
-    ``active``: the journal's edits that count here; ``mended``: the repairs it has seen before.
+    ``journal``: of the turns before.
     """
 
     source: Source
@@ -47,12 +48,21 @@ class Work:
     usage: Usage
     force: InForce
     settings: Settings
-    active: tuple[Edit, ...]
+    journal: Journal
     known: Known
     warnings: list[str]
-    mended: frozenset[str]
     stuck: frozenset[str] = frozenset()
     """Rules that repair could not mend; edits are not blamed for them."""
+
+    @cached_property
+    def active(self) -> tuple[Edit, ...]:
+        """The journal's edits that count here."""
+        return self.journal.active(self.transcript)
+
+    @property
+    def mended(self) -> frozenset[str]:
+        """The repairs the journal has seen before."""
+        return self.journal.mended
 
     @property
     def new_mends(self) -> list[Path]:
@@ -207,6 +217,8 @@ class Outcome:
     """What a summarizer was asked; None where there is none."""
     signed: int = 0
     """Of ``tokens_after``, those of hidden thinking behind signatures."""
+    rows: list[ReportEdit] = field(default_factory=list, compare=False)
+    """What the report says of each edit, once it was asked; shared while the edits are the same."""
 
 
 def mend_key(rule: str, path: Path) -> str:
@@ -249,8 +261,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         force = replace(force, bounds=bounds)
     return Work(
         source, given, reason, repaired, transcript, mends, usage,
-        force, settings, journal.active(transcript), known,
-        warnings, journal.mended, stuck,
+        force, settings, journal, known, warnings, stuck,
     )  # fmt: skip
 
 

@@ -1,0 +1,156 @@
+"""A turn that only goes on: it looks nothing up, and sends what a session begun anew would send."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from stories import FORMATS
+from test_fold import request, step
+
+import trimtab
+from trimtab.journal import Journal
+
+KEYWORDS: dict[str, Any] = {"window": 12_000, "reserve": 0, "counter": "o200k"}
+
+
+def story(format: str, steps: int) -> dict[str, Any]:
+    body = request(steps)
+    if format == "anthropic":
+        return body
+    converted: dict[str, Any] = trimtab.convert(body, format, format="anthropic").request
+    return converted
+
+
+def key_of(body: dict[str, Any]) -> str:
+    return next(key for key in ("messages", "input", "contents") if key in body)
+
+
+def text(body: Any) -> str:
+    return body.decode() if isinstance(body, bytes) else json.dumps(body)
+
+
+def assert_as_anew(session: trimtab.Session, body: Any, **keywords: Any) -> trimtab.Fitted:
+    """What the session sends and reports is what one begun from its journal does."""
+    journal = json.loads(json.dumps(session.journal))
+    anew = trimtab.Session(journal=journal, **{**KEYWORDS, **keywords}).fit(copy.deepcopy(body))
+    went_on = session.fit(body, **keywords)
+    assert type(went_on.request) is type(anew.request)
+    assert text(went_on.request) == text(anew.request)
+    assert went_on.report.as_dict() == anew.report.as_dict()
+    return went_on
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_turn_that_only_goes_on_looks_no_edit_up(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    longer, short = story(format, 31), story(format, 31)
+    key = key_of(short)
+    del short[key][-2:]
+    session = trimtab.Session(**KEYWORDS)
+    first = session.fit(short)
+    assert first.report.edits, "the case has to be reduced"
+    longer[key] = short[key] + longer[key][-2:]
+    anew = trimtab.Session(journal=session.journal, **KEYWORDS).fit(longer)
+
+    def none(self: Journal, transcript: Any) -> Any:
+        raise AssertionError("an edit was looked up")
+
+    monkeypatch.setattr(Journal, "active", none)
+    went_on = session.fit(longer)
+    monkeypatch.undo()
+    assert json.dumps(went_on.request) == json.dumps(anew.request)
+    assert went_on.report.as_dict() == anew.report.as_dict()
+    assert not any(edit.new for edit in went_on.report.edits)
+
+
+@pytest.mark.parametrize("as_bytes", [False, True], ids=["dict", "bytes"])
+def test_a_session_that_goes_on_for_many_turns_sends_what_one_begun_anew_does(
+    as_bytes: bool,
+) -> None:
+    body, session = request(48), trimtab.Session(**KEYWORDS)
+    for steps in range(8, 49, 2):
+        turn: Any = {**body, "messages": body["messages"][: 1 + 2 * steps]}
+        assert_as_anew(session, json.dumps(turn).encode() if as_bytes else turn)
+    assert len(session.journal["edits"]) > 1, "there should be more than one batch"
+
+
+def changed_text(body: dict[str, Any]) -> None:
+    body["messages"][3]["content"][0]["input"]["command"] = "something else"
+
+
+def rewound(body: dict[str, Any]) -> None:
+    del body["messages"][9:]
+
+
+def other_system(body: dict[str, Any]) -> None:
+    body["system"] = "You are another one."
+
+
+def other_model(body: dict[str, Any]) -> None:
+    body["model"] = "claude-opus-4-1"
+
+
+def with_thinking(body: dict[str, Any]) -> None:
+    body["thinking"] = {"type": "enabled", "budget_tokens": 2_000}
+    body["max_tokens"] = 3_000
+
+
+def orphan(body: dict[str, Any]) -> None:
+    body["messages"] += step(99, "x")[1:]
+
+
+def late_result(body: dict[str, Any]) -> None:
+    late = copy.deepcopy(body["messages"][2])
+    body["messages"] += [{"role": "assistant", "content": "done"}, late]
+
+
+def huge_turn(body: dict[str, Any]) -> None:
+    body["messages"] += step(98, "a long line of words\n" * 3_000)
+
+
+def in_the_middle(body: dict[str, Any]) -> None:
+    body["messages"][5:5] = step(97, "short")
+
+
+CHANGES = [
+    changed_text, rewound, other_system, other_model, with_thinking, orphan, late_result,
+    huge_turn, in_the_middle,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@pytest.mark.parametrize("in_place", [False, True], ids=["copy", "in place"])
+def test_whatever_else_changed_is_planned_anew(change: Any, in_place: bool) -> None:
+    body, session = request(31), trimtab.Session(**KEYWORDS)
+    session.fit(body)
+    following = body if in_place else copy.deepcopy(body)
+    following["messages"] += step(40, "ok\n")
+    change(following)
+    journal = json.loads(json.dumps(session.journal))
+    anew = trimtab.Session(journal=journal, **KEYWORDS).fit(copy.deepcopy(following))
+    went_on = session.fit(following)
+    assert json.dumps(went_on.request) == json.dumps(anew.request)
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [{"window": 9_000}, {"recall": True}, {"pins": ["nothing"]}, {"preset": "deep"}],
+    ids=str,
+)
+def test_other_settings_are_heeded_at_once(keywords: dict[str, Any]) -> None:
+    body, session = request(31), trimtab.Session(**KEYWORDS)
+    session.fit(body)
+    assert_as_anew(session, {**body, "messages": body["messages"] + step(40, "ok\n")}, **keywords)
+
+
+def test_a_forked_conversation_goes_on_by_itself() -> None:
+    body, session = request(31), trimtab.Session(**KEYWORDS)
+    session.fit(body)
+    one = {**body, "messages": body["messages"] + step(40, "the one way\n")}
+    two = {**body, "messages": body["messages"] + step(41, "the other way\n")}
+    for turn in (one, two, one):
+        assert_as_anew(session, turn)
