@@ -18,8 +18,8 @@ import trimtab
 from trimtab import ArticleRule, Limits
 from trimtab.strategies import Config, Offer, levels
 from trimtab.strategies.articles import articles as strategy
-from trimtab.strategies.articles import read_articles
 from trimtab.strategies.base import json_bytes, utf8_bytes
+from trimtab.strategies.retrieval.found import read_articles
 
 ASKED = replace(CONFIG, question=QUESTION)
 JUST_IN_TIME = replace(ASKED, articles=ArticleRule.just_in_time())

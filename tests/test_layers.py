@@ -49,7 +49,7 @@ LAYERS = [
     {"cli", "__main__"},
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
-STRATEGIES_SEE = {"errors", "jsontext", "model", "strategies"}
+STRATEGIES_SEE = {"errors", "jsontext", "model", "names", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 """Third-party, and only within a function."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.model import Edit
-from trimtab.strategies.articles import all_articles
+from trimtab.strategies.retrieval.found import all_articles
 from trimtab.work import Outcome
 
 KINDS = ("articles", "summary")

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from trimtab.model import Place, Transcript
 from trimtab.strategies import Config
-from trimtab.strategies.articles import read_articles
+from trimtab.strategies.retrieval.found import read_articles
 
 QUESTION_CHARS = 4_000
 QUERY_CHARS, MOST_QUERIES = 400, 32

@@ -10,12 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trimtab.names import TOKEN, names_in
 from trimtab.strategies.content import kind_of
 from trimtab.strategies.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
 from trimtab.strategies.terminal import strip_escapes
 
-_TOKEN = re.compile(r"[#\w][\w./@~+-]{2,}\w")
-_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|[\w.]_\w|/|\w\.\w|\d")
 _MOST_NAMES = 4
 _NEW_NAME, _PLAIN, _REPEATED = 1.0, 0.5, 0.15
 _NEIGHBOUR = 0.4
@@ -70,6 +69,7 @@ def read(text: str, tool: str = "") -> Reading:
 
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
     """What each line is the first to name; lines alike but for numbers count once."""
+    tokens: set[str] = set()
     names: set[str] = set()
     shapes: set[str] = set()
     weights = []
@@ -78,11 +78,12 @@ def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
             weights.append(0.0)
             continue
         new = 0
-        for token in _TOKEN.findall(line):
-            if token not in names:
-                names.add(token)
-                if _NAME.search(token):
-                    new += 1
+        for token in TOKEN.findall(line):
+            if token not in tokens:
+                tokens.add(token)
+                fresh = {name for name, _ in names_in(token)} - names
+                new += len(fresh)
+                names |= fresh
         worth = _PLAIN + _NEW_NAME * min(new, _MOST_NAMES)
         if form in shapes:
             worth *= _REPEATED

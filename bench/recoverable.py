@@ -1,0 +1,132 @@
+"""Prints what reductions up to a given loss save on recorded sessions, and what they forget.
+
+    python bench/recoverable.py [--tokens N] [--calls N] [--every N] [directory of transcripts]
+
+Of each session whose last call has more than N tokens (default 20,000), about 25 model calls,
+evenly spread, are each fitted by themselves down to nothing, with only those offers whose loss is
+at most the level's.  The newest eighth of a request and its newest 5 steps stay as they are.
+
+- *lossless*: line numbers thinned, escapes, JSON compact or as tables, repeated lines;
+- *came again*: besides, what came again later, in this or another call;
+- *stale*: besides, superseded reads and writes, and inputs of failed calls;
+- *blobs*: besides, encoded and minified runs to their beginning and size, pages to their text.
+
+``saved``: tokens not sent, of those of all these calls.  ``recall``: identifiers the agent wrote in
+the call that stood in what was sent, of all that stood in the whole.  ``handle``: the same where a
+lost one also counts if the handle of an edit gives it back.  All in o200k, no factor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import trimtab  # noqa: E402
+from trimtab import strategies  # noqa: E402
+from trimtab.model import Block, Limits  # noqa: E402
+from trimtab.replay import case, reading  # noqa: E402
+from trimtab.replay.index import Index  # noqa: E402
+from trimtab.replay.judge import Judge  # noqa: E402
+from trimtab.replay.policies import Sent, Step  # noqa: E402
+from trimtab.replay.views import own_counter  # noqa: E402
+from trimtab.strategies import Config, Offer, Strategy  # noqa: E402
+
+LEVELS = {"lossless": 0.0, "came again": 0.05, "stale": 0.15, "blobs": 0.3}
+HUGE = 10**9
+
+
+def up_to(strategy: Strategy, most: float) -> Strategy:
+    """The strategy without its offers that lose more."""
+
+    def offers(block: Block, config: Config) -> Iterator[Offer]:
+        for offer in strategy(block, config):
+            if offer.loss > most or offer.op != "replace":
+                return
+            yield offer
+
+    return offers
+
+
+class Level:
+    """One level as a policy without memory."""
+
+    def __init__(self, name: str) -> None:
+        light = [one for one in strategies.STRATEGIES if one not in strategies.DEEP]
+        without = {"articles"} if name == "blobs" else {"articles", "blobs", "page"}
+        self.strategies = [up_to(one, LEVELS[name]) for one in light if one.__name__ not in without]
+
+    def start(self, index: Index) -> Step:
+        """A batch on every call: the trigger is nothing, and so is the target."""
+
+        def step(body: dict[str, Any]) -> Sent:
+            window = 1 + trimtab.measure(body, counter=own_counter()).total  # never over
+            fitted = trimtab.fit(
+                body, limits=Limits(window=window, reserve=0, trigger=1e-6, target=1e-6),
+                preset="in-place", strategies=self.strategies, counter=own_counter(),
+                format=index.recording.format, model=index.recording.model,
+            )  # fmt: skip
+            edits = [edit for edit in fitted.report.edits if edit.handle]
+            return Sent(fitted.request, {e.handle: fitted.recall(e.handle) for e in edits})
+
+        return step
+
+
+def measured(index: Index, level: Level, calls: int) -> Counter[str]:
+    """The sums over some calls of one session, each judged as if nothing had been sent before."""
+    step, total = level.start(index), Counter[str]()
+    apart = max(1, len(index.turns) // calls)
+    for number in range(len(index.turns) - 1, -1, -apart):
+        judge = Judge(index, HUGE)
+        judge.turn(number, case.ask(step, index, number))
+        for row in judge.done.rows:
+            total.update(row._asdict())
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", default=os.environ.get("TRIMTAB_DATA"))
+    parser.add_argument("--tokens", type=int, default=20_000)
+    parser.add_argument("--calls", type=int, default=25)
+    parser.add_argument("--every", type=int, default=1)
+    args = parser.parse_args()
+    folder = Path(args.folder) if args.folder else ROOT.parent / "shared" / "data"
+    by_source = defaultdict(list)
+    for recording in reading.read([str(folder)]).recordings:
+        by_source[recording.source].append(recording)
+    heads = "".join(f"{name:^25}" for name in LEVELS)
+    print(f"{'':24}{'':>9}{heads}\n{'source':24}{'sessions':>9}"
+          + f"{'saved':>8}{'recall':>8}{'by handle':>11}" * len(LEVELS))  # fmt: skip
+    for source, recordings in sorted(by_source.items()):
+        sums: dict[str, Counter[str]] = {name: Counter() for name in LEVELS}
+        done = 0
+        for recording in recordings[:: args.every]:
+            index = Index(recording)
+            if not index.turns or index.tokens(index.turns[-1]) < args.tokens:
+                continue
+            done += 1
+            for name, total in sums.items():
+                total.update(measured(index, Level(name), args.calls))
+        if not done:
+            continue
+        print(f"{source:24}{done:9}", end="")
+        for total in sums.values():
+            saved = 100 - 100 * total["tokens"] / max(total["full"], 1)
+            asked = max(total["need"], 1)
+            kept = 100 * total["need_kept"] / asked
+            back = 100 * (total["need_kept"] + total["recoverable"]) / asked
+            failed = "!" if total["failed"] or total["invalid"] else ""
+            print(f"{saved:7.1f}%{kept:7.2f}%{back:7.2f}%{failed:2}", end="")
+        print(flush=True)
+
+
+if __name__ == "__main__":
+    main()
