@@ -41,6 +41,7 @@ LAYERS = [
     {"learned"},
     {"tighter", "mending"},
     {"shelf", "flow"},
+    {"stored", "mcp"},
     {"session"},
     {"api"},
     {"__init__"},
@@ -51,6 +52,7 @@ LAYERS = [
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "names", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
+LAZY |= {"mcp", "mcp_types"}
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 """Third-party, and only within a function."""
 

@@ -1,4 +1,4 @@
-"""The command line: ``trimtab fit | check | explain | convert | recall | replay | run | proxy``.
+"""The command line: ``trimtab fit``, ``check``, ``explain``, ``replay``, ``proxy`` and the others.
 
 Knows the commands and turns every error into one line and an exit code.  Does not know what a
 request looks like, nor how it is reduced.
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NoReturn, TextIO
 
-from trimtab.cli import check, convert, explain, fit, proxy, replay
+from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay
 from trimtab.cli.exits import INTERNAL, MEANINGS, USAGE, Stop, code_of
 from trimtab.cli.screen import clean
 from trimtab.errors import TrimtabError
@@ -23,7 +23,8 @@ _COMMANDS = {
     "check": (check.add, "say which rules of the provider a request breaks"),
     "explain": (explain.add, "show what fills the window"),
     "convert": (convert.add, "write a request in another provider's format"),
-    "recall": (fit.add_recall, "print the original that an edit replaced"),
+    "recall": (recall.add, "print the original that an edit replaced, or a part of it"),
+    "mcp": (mcp.add, "serve the originals of a store to an MCP client"),
     "replay": (replay.add, "play recorded transcripts through policies and measure them"),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),

@@ -1,4 +1,4 @@
-"""``trimtab fit`` and ``trimtab recall``: make a request fit, get an original back.
+"""``trimtab fit``: make a request fit.
 
 Knows the options and where output goes: the request to standard output or a file, the report to
 standard error.  Does not know how anything is reduced.
@@ -21,7 +21,7 @@ from trimtab.cli.amounts import amount, share
 from trimtab.cli.exits import DONE
 from trimtab.cli.options import add_request
 from trimtab.cli.screen import clean
-from trimtab.fitted import Fitted, recall
+from trimtab.fitted import Fitted
 from trimtab.model import Limits
 from trimtab.presets import PRESETS
 from trimtab.report import Report
@@ -195,19 +195,3 @@ def _report(report: Report, lines: list[str], *, as_json: bool) -> None:
     if lines:
         shown += ["originals are kept; the largest come back with", *(f"  {row}" for row in lines)]
     print("\n".join(map(clean, shown)), file=sys.stderr)
-
-
-def add_recall(parser: ArgumentParser) -> None:
-    """The options of ``trimtab recall``."""
-    parser.add_argument("handle", metavar="HANDLE", help="as the report prints it")
-    parser.add_argument("--journal", required=True, metavar="FILE", help="of an earlier fit")
-    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
-    parser.set_defaults(run=run_recall)
-
-
-def run_recall(args: Namespace) -> int:
-    """Print the exact original, not a character more."""
-    originals = journal_file.load(args.journal, must_exist=True).originals
-    text = recall(originals, args.handle)
-    files.write(args.output, text.encode("utf-8", "surrogatepass"))
-    return DONE

@@ -1,0 +1,74 @@
+"""``trimtab recall``: an original back, whole, in part, or the lines that hold some words.
+
+Knows where originals may be kept: the file of ``fit --journal``, or a store.  Does not know how an
+edit was made.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from trimtab import passages
+from trimtab.cli import files, journal_file
+from trimtab.cli.exits import DONE, NO_ORIGINAL
+from trimtab.fitted import recall
+from trimtab.stored import Stored
+
+STORES = "sqlite:///file.db, redis://…, postgresql://…"
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab recall``."""
+    parser.add_argument("handle", metavar="HANDLE", help="as the report prints it")
+    where = parser.add_mutually_exclusive_group(required=True)
+    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
+    where.add_argument("--store", metavar="URL", help=STORES)
+    add_tenant(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument(
+        "--range", type=_range, metavar="A:B", help="characters A up to B; either may be left out"
+    )
+    what.add_argument("--search", metavar="TEXT", help="only the lines that hold these words")
+    parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
+    parser.set_defaults(run=run)
+
+
+def add_tenant(parser: ArgumentParser) -> None:
+    """--tenant NAME."""
+    parser.add_argument("--tenant", default="default", metavar="NAME", help="whose part of a store")
+
+
+def stored(args: Namespace) -> Stored:
+    """The tenant's originals in the store that the options name."""
+    from trimtab import stores
+
+    return Stored(stores.open(args.store, args.tenant), time.time)
+
+
+def run(args: Namespace) -> int:
+    """Print the exact original or part of it, not a character more."""
+    if args.journal is not None:
+        originals = journal_file.load(args.journal, must_exist=True).originals
+        text = recall(originals, args.handle)
+    else:
+        text = stored(args).recall(args.handle)
+    if args.search is not None:
+        found = passages.hits(text, args.search, most=len(text) + 1)
+        if not found:
+            print("trimtab: no line of the original holds that", file=sys.stderr)
+            return NO_ORIGINAL
+        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in found)
+    elif args.range is not None:
+        text = passages.part(text, *args.range)
+    files.write(args.output, text.encode("utf-8", "surrogatepass"))
+    return DONE
+
+
+def _range(text: str) -> tuple[int | None, int | None]:
+    """``"100:250"``, ``"100:"`` or ``":250"``."""
+    first, colon, second = text.partition(":")
+    if not colon or any(part and not part.isdecimal() for part in (first, second)):
+        raise ArgumentTypeError(f"{text!r} is no range: give A:B, in characters from 0")
+    return (int(first) if first else None), (int(second) if second else None)

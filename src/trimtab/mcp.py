@@ -1,0 +1,139 @@
+"""An MCP server for one tenant's originals: the tools recall, search, status and pin.
+
+Knows the protocol's SDK (extra ``mcp``) and the constant definitions of the tools.  Does not know
+where originals are kept.  Over standard input and output, or HTTP on this machine alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trimtab.errors import MissingExtra, StoreError, UnknownHandle
+from trimtab.passages import LINE_CHARS, MOST_HITS, Said, answer
+from trimtab.recalling import DESCRIPTION, NAME, SCHEMA
+from trimtab.stored import Stored
+
+HOST = "127.0.0.1"
+"""Whoever can speak to the server can read everything the tenant kept: never another address."""
+PATH = "/mcp"
+
+_TEXT = {"type": "string"}
+
+
+def _takes(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
+    (NAME, DESCRIPTION, SCHEMA, True),
+    (
+        "search",
+        "Finds lines in everything that was shortened or left out, with the handles to recall.",
+        _takes(text={**_TEXT, "description": "words that a line must hold"}),
+        True,
+    ),
+    ("status", "Says how much is kept of this user's conversations.", _takes(), True),
+    (
+        "pin",
+        "Puts the original behind a handle back into the conversation, to stay whole from now on. "
+        "It takes room: for a look, recall is enough.",
+        _takes(handle={**_TEXT, "description": "as the note names it"}),
+        False,
+    ),
+)
+"""(name, description, input schema, whether it only reads); the same bytes in every release."""
+
+
+def said(stored: Stored, name: str, arguments: Mapping[str, Any]) -> Said:
+    """What one call of a tool is answered; never raises for what a model may write."""
+    try:
+        if name == NAME:
+            return answer(stored, arguments)
+        if name == "status":
+            return Said(stored.status())
+        key = "text" if name == "search" else "handle"
+        value = arguments.get(key)
+        if not isinstance(value, str) or not value.strip():
+            return Said(f"give {key}", failed=True)
+        if name == "search":
+            return _searched(stored, value)
+        return Said(stored.pin(value.strip()))
+    except UnknownHandle as error:
+        return Said(str(error), failed=True)
+    except StoreError as error:
+        return Said(f"the originals cannot be read now: {error}", failed=True)
+
+
+def _searched(stored: Stored, wanted: str) -> Said:
+    found = stored.search(wanted)
+    if not found:
+        return Said(f"nothing that was left out has a line with {wanted[:LINE_CHARS]!r}", True)
+    rows = [
+        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {one.hit.text[:LINE_CHARS]}"
+        for one in found
+    ]
+    if len(found) == MOST_HITS:
+        rows.append(f"[the first {MOST_HITS} lines; search for more words to see others]")
+    return Said("\n".join(rows))
+
+
+def server(stored: Stored, version: str = "") -> Any:
+    """The server as an object of the SDK.  Raises MissingExtra."""
+    try:
+        import mcp_types
+        from mcp.server.lowlevel import Server
+    except ImportError:
+        raise MissingExtra("the MCP server needs the MCP SDK: pip install 'trimtab[mcp]'") from None
+    tools = [
+        mcp_types.Tool(
+            name=name, description=about, input_schema=dict(schema),
+            annotations=mcp_types.ToolAnnotations(read_only_hint=reads, destructive_hint=False),
+        )
+        for name, about, schema, reads in TOOLS
+    ]  # fmt: skip
+    names = {tool.name for tool in tools}
+
+    async def listed(context: Any, params: Any) -> Any:
+        return mcp_types.ListToolsResult(tools=tools)
+
+    async def called(context: Any, params: Any) -> Any:
+        if params.name not in names:
+            done = Said(f"no tool {params.name!r}; there are {', '.join(sorted(names))}", True)
+        else:  # a store may take its time: not on the loop that serves the others
+            done = await asyncio.to_thread(said, stored, params.name, params.arguments or {})
+        content = mcp_types.TextContent(type="text", text=_sound(done.text))
+        return mcp_types.CallToolResult(content=[content], is_error=done.failed)
+
+    return Server("trimtab", version=version, on_list_tools=listed, on_call_tool=called)
+
+
+def _sound(text: str) -> str:
+    """Lone surrogates, which no JSON parser of the protocol takes, become U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def run_stdio(server: Any) -> None:
+    """Serve one client over standard input and output, until it closes them."""
+    from mcp.server.stdio import stdio_server
+
+    async def serve() -> None:
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
+
+    asyncio.run(serve())
+
+
+def run_http(server: Any, port: int, ready: Callable[[str], None]) -> None:
+    """Serve on this machine; ``ready`` is told the URL once the port is open (0: any free one)."""
+    import socket
+
+    import uvicorn
+
+    with socket.create_server((HOST, port)) as opened:
+        url = f"http://{HOST}:{opened.getsockname()[1]}{PATH}"
+        app = server.streamable_http_app(streamable_http_path=PATH, host=HOST)
+        config = uvicorn.Config(app, log_level="warning", lifespan="on")
+        ready(url)
+        asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))

@@ -1,0 +1,67 @@
+"""``trimtab recall``: from a journal's file and from a store, whole, in part, searched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trimtab import stores
+from trimtab.cli import main
+
+TEXT = "first line\r\nsecond line: Größe 7 \ud83d\nthird\n"
+HANDLE = "abcdefghijk"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/originals.db"
+    for tenant, text in (("default", TEXT), ("other", "of somebody else")):
+        store = stores.open(url, tenant)
+        store.write(store.batch("c", originals={HANDLE + tenant[:1]: text}))
+    return url
+
+
+def recalled(tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    out = tmp_path / "out"
+    code = main(["recall", HANDLE + "d", *arguments, "-o", str(out)])
+    return code, out.read_bytes().decode("utf-8", "surrogatepass") if out.exists() else ""
+
+
+PARTS = [  # (options, exactly what is printed)
+    ([], TEXT),
+    (["--range", "0:5"], TEXT[:5]),
+    (["--range", "12:"], TEXT[12:]),
+    (["--range", ":12"], TEXT[:12]),
+    (["--range", ":"], TEXT),
+    (["--range", "6:99999"], TEXT[6:]),
+    (["--range", "500:600"], ""),
+    (["--search", "GRÖSSE line"], None),
+    (["--search", "größe"], "12:34\tsecond line: Größe 7 \ud83d\n"),
+    (["--search", "line"], "0:10\tfirst line\n12:34\tsecond line: Größe 7 \ud83d\n"),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), PARTS)
+def test_an_original_comes_whole_in_part_or_searched(
+    tmp_path: Path, url: str, options: list[str], expected: str | None
+) -> None:
+    done = recalled(tmp_path, "--store", url, *options)
+    assert done == ((7, "") if expected is None else (0, expected))
+
+
+def test_another_tenants_handle_is_unknown(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", url, "--tenant", "other")[0] == 7
+    assert "no original is kept under" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["5", "b:a", "-1:4", "1:2:3", "1.5:2"])
+def test_an_odd_range_is_wrong_usage(
+    tmp_path: Path, url: str, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        recalled(tmp_path, "--store", url, f"--range={given}")
+    assert stopped.value.code == 2
+    assert "is no range" in capsys.readouterr().err
