@@ -382,3 +382,34 @@ def test_a_window_below_the_floor_is_said_so() -> None:
     request = body(user(text("word " * 40)))
     with pytest.raises(CannotFit):
         fit(request, 20)
+
+
+@pytest.mark.parametrize("between", [False, True], ids=["", "a system message between"])
+def test_no_note_is_put_beside_results_where_the_model_refuses_that(between: bool) -> None:
+    def step(number: int, text: str) -> list[dict[str, Any]]:
+        use = {"toolUseId": f"t{number}", "name": "shell", "input": {"command": f"cat {number}"}}
+        result = {"toolUseId": f"t{number}", "content": [{"text": text}]}
+        return [
+            {"role": "assistant", "content": [{"toolUse": use}]},
+            {"role": "user", "content": [{"toolResult": result}]},
+        ]
+
+    lines = "\n".join(f"line {n} of a long file" for n in range(300))
+    messages = [
+        {"role": "user", "content": [{"text": "Look at both."}]},
+        *step(1, "short"),
+        *([{"role": "system", "content": [{"text": "Be brief."}]}] if between else []),
+        *step(2, lines),
+        {"role": "assistant", "content": [{"text": "done"}]},
+        {"role": "user", "content": [{"text": "Thanks."}]},
+    ]
+    tools = [{"toolSpec": {"name": "shell", "inputSchema": {"json": {"type": "object"}}}}]
+    body = {
+        "modelId": "us.meta.llama3-3-70b-instruct-v1:0", "messages": messages,
+        "toolConfig": {"tools": tools},
+    }  # fmt: skip
+    pins = [lambda block: "short" in block.text]  # so that the first step stays
+    fitted = trimtab.fit(body, window=700, reserve=0, pins=pins)
+    assert fitted.report.edits
+    assert fitted.report.warnings == ()
+    assert trimtab.check(fitted.request) == ()

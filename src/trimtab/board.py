@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from trimtab.edits import EMPTIED, group_index, groups_of, handle, joins_next, note_host
+from trimtab.edits import EMPTIED, group_index, groups_of, handle, has_place, joins_next, note_host
 from trimtab.model import Edit, Group, Path, Place, Transcript
 from trimtab.notes import BOTH, LINES, SUMMARY
 from trimtab.strategies import Offer
@@ -199,6 +199,8 @@ class Board:
     def drop_saving(self, first: int, last: int, lines: str = "") -> int:
         """Tokens that dropping groups[first:last + 1] would save, the note paid."""
         run, touching = self._joined(first, last, lines)
+        if not has_place(self.transcript, self.groups(run), self.dropped):
+            return 0
         groups = self.transcript.groups[first : last + 1]
         saved = sum(self.group_cost(group) for group in groups)
         return saved + sum(old.tokens for old in touching) - run.tokens

@@ -225,6 +225,13 @@ def note_host(
     return None if before is None or (alone and transcript.messages[before].results) else before
 
 
+def has_place(transcript: Transcript, groups: Sequence[Group], gone: Collection[int] = ()) -> bool:
+    """Whether a note can stand for a dropped run at all: not where it would meet a user's message
+    of results, which may hold no words."""
+    host = note_host(transcript, groups, gone) if transcript.facts.apart else None
+    return host is None or not transcript.messages[host].results
+
+
 def _user_before(
     transcript: Transcript, groups: Sequence[Group], gone: Collection[int]
 ) -> int | None:

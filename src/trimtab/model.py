@@ -145,6 +145,8 @@ class Facts:
     server_state: bool = False
     alternates: bool = False
     """Whether two neighbouring messages of one role are refused."""
+    apart: bool = False
+    """Whether words beside tool calls or results in one message are refused."""
     stand_in: Literal["", "user", "assistant"] = ""
     """Who has to speak what stands for dropped turns; "" where it is whoever speaks not next."""
     bare: bool = False

@@ -32,9 +32,8 @@ from trimtab.conversion.outcome import NO_OUTPUT, arguments_of
 from trimtab.conversion.shape import Demands, Step, choice_for, shape, tools_for
 from trimtab.conversion.target import Alphabet, Target
 from trimtab.formats.base import payload_digest
-from trimtab.formats.bedrock import dialect
+from trimtab.formats.bedrock import APART, dialect
 from trimtab.model import Path
-from trimtab.rules.bedrock import APART
 from trimtab.rules.content import BEGIN, GO_ON
 
 alphabet = Alphabet("a-zA-Z0-9_.:-", 64)

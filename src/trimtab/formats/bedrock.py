@@ -42,6 +42,8 @@ _FAMILIES = (
     ("bedrock-deepseek", re.compile(r"deepseek")),
     ("bedrock-nemotron", re.compile(r"nemotron")),
 )
+APART = frozenset({"bedrock-llama", "bedrock-mistral"})
+"""Families that refuse words and tool parts in one turn; Claude, Nova, Qwen and Kimi take them."""
 _NAMED = re.compile(r"(?:[a-z-]+\.)?[a-z0-9]+\.[a-z0-9]")
 
 
@@ -125,9 +127,12 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     texts (``empty_system``), the tools' indices and names (``tool_names``), and the key under
     which thinking is asked for (``thinking_key``).
     """
-    if not isinstance(tree, dict):
-        return Facts(model=model, dialect=dialect(model), alternates=True, bare=True)
-    model = model or tree.get("modelId")
+    body = isinstance(tree, dict)
+    model = model or (tree.get("modelId") if body else None)
+    family = dialect(model)
+    if not body:
+        apart = family in APART
+        return Facts(model=model, dialect=family, alternates=True, apart=apart, bare=True)
     fields = _inner(tree, "additionalModelRequestFields")
     key = "reasoning_config" if "reasoning_config" in fields else "thinking"
     tools = _tools(tree)
@@ -140,11 +145,12 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     ]
     return Facts(
         model=model,
-        dialect=dialect(model),
+        dialect=family,
         max_output=_inner(tree, "inferenceConfig").get("maxTokens"),
         thinking=str(_inner(fields, key).get("type", "")),
         tools=tuple(tool for _, tool in names) if "toolConfig" in tree else None,
         alternates=True,
+        apart=family in APART,
         extra={
             "marked_head": tuple(marked),
             "empty_system": tuple(empty),

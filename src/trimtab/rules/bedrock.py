@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.formats.bedrock import ID
+from trimtab.formats.bedrock import APART, ID
 from trimtab.model import Facts, Transcript
 from trimtab.paths import PathOp, Set
 from trimtab.rules import alternation, anthropic
@@ -43,9 +43,6 @@ from trimtab.rules.content import (
 )
 from trimtab.rules.pairing import answer_calls, rename_calls, take_out
 from trimtab.rules.pairing import scan as pairing
-
-APART = frozenset({"bedrock-llama", "bedrock-mistral"})
-"""Families that refuse words and tool parts in one turn; Claude, Nova, Qwen and Kimi take them."""
 
 
 def binds_thinking(facts: Facts) -> bool:
