@@ -45,10 +45,12 @@ LAYERS = [
     {"session"},
     {"api"},
     {"__init__"},
-    {"testing", "prices", "replay"},
+    {"testing", "prices", "replay", "integrations"},
     {"proxy"},
     {"cli", "__main__"},
 ]
+FRAMEWORKS = {"langchain": {"langchain", "langchain_core", "langgraph"}}
+"""Third-party, and at once: by the folder of ``integrations`` that is for them."""
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "names", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
@@ -112,6 +114,7 @@ def test_third_party_modules_are_imported_on_first_use(file):
     for name, at_once in imports(file):
         root = name.partition(".")[0]
         known = root == "trimtab" or root in sys.stdlib_module_names
+        known = known or ("integrations" in file.parts and root in FRAMEWORKS[file.parent.name])
         assert known or (root in LAZY and not at_once), f"{file.name} imports {root}"
 
 
