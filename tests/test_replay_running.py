@@ -20,7 +20,7 @@ import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.prices import TABLES
-from trimtab.replay import debugger, engine, peers, policies, table
+from trimtab.replay import debugger, engine, peers, policies, report, summary, table
 from trimtab.replay.case import CHANGED, Task, replay, run
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, find
@@ -362,3 +362,19 @@ def test_the_legend_explains_every_column_once_within_100_columns():
         assert max(map(len, lines)) <= 100
         assert len(lines) <= 24
     assert "openai: from the cache 0.1, into it 1.25 a token" in table.legend("openai")
+
+
+def test_the_cost_under_every_price_table_is_shown_beside_the_one_asked_for():
+    results = engine.replay([recording()], policies=["none", "keep-last-n:3"], windows=[WINDOW])
+    lines = summary.summarize(results, prices="claude-5m")
+    for name in TABLES:
+        for line, same in zip(lines, summary.summarize(results, prices=name), strict=True):
+            assert line.costs[name] == same.figures["cost"]
+    told = table.table(lines, prices="gemini")
+    head = next(row for row in told.splitlines() if " hit " in row and "claude-1h" in row)
+    assert head.split()[3:] == list(TABLES)
+    everything = next(line for line in lines if line.policy == "none")
+    assert everything.figures["hit"] > 80
+    assert set(everything.costs.values()) == {1.0}
+    csv_head = report.as_csv(results, lines, "gemini").splitlines()[0]
+    assert csv_head.endswith(",".join(f"cost_{name}" for name in TABLES))

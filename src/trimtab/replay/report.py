@@ -28,14 +28,17 @@ def as_csv(results: Results, lines: Sequence[Line], prices: str) -> str:
     """One line of the table a row; empty cells where nothing was asked for."""
     out = io.StringIO()
     names = list(lines[0].figures) if lines else []
+    tables = list(lines[0].costs) if lines else []
     head = ["group", "window", "policy", "version", "recordings", "calls", "prices", *names]
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*head, *(f"{n}_{end}" for n in INTERVALS for end in ("low", "high"))])
+    ends = [f"{n}_{end}" for n in INTERVALS for end in ("low", "high")]
+    writer.writerow([*head, *ends, *(f"cost_{name}" for name in tables)])
     for line in lines:
         told = [line.group, line.window, line.policy, line.version, line.recordings, line.calls]
         figures = [_cell(line.figures[name]) for name in names]
         ends = [_cell(side.get(n)) for n in INTERVALS for side in (line.low, line.high)]
-        writer.writerow([*told, prices, *figures, *ends])
+        costs = [_cell(line.costs.get(name)) for name in tables]
+        writer.writerow([*told, prices, *figures, *ends, *costs])
     return out.getvalue()
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.prices import Prices, named
+from trimtab.prices import TABLES, Prices, named
 from trimtab.replay.judge import Row
 
 RESAMPLES = 1000
@@ -40,6 +40,8 @@ class Tally:
     sums: Counter[str] = field(default_factory=Counter)
     billed: float = 0.0
     full_billed: float = 0.0
+    bills: dict[str, float] = field(default_factory=dict)
+    """What was billed under each price table, and ("… in full") for sending everything."""
     cpu_us: list[int] = field(default_factory=list)
     lost_by: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -53,6 +55,8 @@ class Tally:
         self.billed += other.billed
         self.full_billed += other.full_billed
         self.cpu_us += other.cpu_us
+        for name, tokens in other.bills.items():
+            self.bills[name] = self.bills.get(name, 0.0) + tokens
         for name in ("sums", "lost_by", "errors"):
             getattr(self, name).update(getattr(other, name))
         self.versions |= other.versions
@@ -71,6 +75,7 @@ class Tally:
         return {
             **found,
             "cost": self.billed / self.full_billed if self.full_billed else None,
+            "hit": 100 * sums["prefix"] / sums["tokens"] if sums["tokens"] else None,
             "breaks": 20 * sums["broke"] / calls,
             "over": sums["over"],
             "invalid": sums["invalid"],
@@ -81,6 +86,18 @@ class Tally:
             "p99_ms": times[min(len(times) - 1, len(times) * 99 // 100)] / 1000 if times else 0.0,
             "session_ms": sum(times) / max(1, self.recordings) / 1000,
         }
+
+    def costs(self) -> dict[str, float]:
+        """Cost against sending everything, under each price table."""
+        return {
+            name: self.bills[name] / full
+            for name in TABLES
+            if (full := self.bills.get(_in_full(name)))
+        }
+
+
+def _in_full(name: str) -> str:
+    return f"{name} in full"
 
 
 def billed(rows: Iterable[Row], prices: Prices) -> float:
@@ -110,8 +127,10 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     for name, values in zip(Row._fields, zip(*rows, strict=True), strict=False):
         if name not in ("turn", "gap"):
             sums[name] = sum(values)
+    bills = {name: billed(rows, table) for name, table in TABLES.items()}
+    bills |= {_in_full(name): full_billed(rows, table) for name, table in TABLES.items()}
     return Tally(
-        1, len(rows), sums, billed(rows, prices), full_billed(rows, prices),
+        1, len(rows), sums, billed(rows, prices), full_billed(rows, prices), bills,
         [row.cpu_us for row in rows], Counter(result["lost_by"]), Counter(result["errors"]),
         {result["version"]}, {f"{result['native']} → {result['format']}"}
         if result["native"] != result["format"] else set(),
@@ -123,7 +142,7 @@ class Line:
     """One line of a table: a policy at a window on one group of recordings.
 
     ``low``/``high``: 95 % intervals by resampling recordings.  ``of_oracle``: figures as shares of
-    the oracle's on the same recordings.
+    the oracle's on the same recordings.  ``costs``: the cost under each price table.
     """
 
     group: str
@@ -139,6 +158,7 @@ class Line:
     lost_by: Mapping[str, int]
     errors: Mapping[str, int]
     note: str
+    costs: Mapping[str, float]
 
 
 INTERVALS = ("recall", "old", "g1", "g3", "lines", "cost")
@@ -184,7 +204,7 @@ def _line(
     return Line(
         group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
         figures, low, high, of_oracle, dict(total.lost_by.most_common()),
-        dict(total.errors.most_common()), "; ".join(sorted(total.formats)),
+        dict(total.errors.most_common()), "; ".join(sorted(total.formats)), total.costs(),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from trimtab.prices import named
+from trimtab.prices import TABLES, named
 from trimtab.replay.summary import Line
 
 COLUMNS = (
@@ -85,7 +85,8 @@ def table(lines: Iterable[Line], *, prices: str) -> str:
         rows = list(some)
         calls, recordings = rows[0].calls, rows[0].recordings
         title = f"{group}, window {window:,}: {recordings} recordings, {calls:,} calls"
-        parts.append("\n".join([title, *_aligned([_header(), *map(_row, rows)]), *_notes(rows)]))
+        shown = [*_aligned([_header(), *map(_row, rows)]), *_notes(rows), *_costs(rows)]
+        parts.append("\n".join([title, *shown]))
     return "\n\n".join([*parts, legend(prices)])
 
 
@@ -110,6 +111,22 @@ def _row(line: Line) -> list[str]:
             cells.append(f"[{low:.{digits}f},{high:.{digits}f}]" if known else "")
     share = line.of_oracle.get("g1")
     return [*cells, "–" if share is None else f"{share:.0f}"]
+
+
+def _costs(rows: Sequence[Line]) -> Iterator[str]:
+    """What the same requests cost elsewhere."""
+    yield "  cost under every price table; hit: % of all tokens that the request before began with"
+    heads = ["policy", "hit", "brk/20", *TABLES]
+    cells = [
+        [
+            name_of(line),
+            "–" if (hit := line.figures["hit"]) is None else f"{hit:.1f}",
+            f"{line.figures['breaks']:.2f}",
+            *(f"{line.costs[name]:.3f}" if name in line.costs else "–" for name in TABLES),
+        ]
+        for line in rows
+    ]
+    yield from _aligned([heads, *cells])
 
 
 def name_of(line: Line) -> str:
