@@ -43,6 +43,7 @@ LAYERS = [
     {"shelf", "flow"},
     {"stored", "mcp"},
     {"session"},
+    {"transports"},
     {"api"},
     {"__init__"},
     {"testing", "prices", "replay", "integrations"},
@@ -55,6 +56,7 @@ RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 STRATEGIES_SEE = {"errors", "jsontext", "model", "names", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
 LAZY |= {"mcp", "mcp_types"}
+LAZY |= {"anthropic", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
 """Third-party, and only within a function."""
 

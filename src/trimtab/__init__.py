@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from trimtab.strategies.retrieval.article import ArticleRule
     from trimtab.summarizer import Summarizer
     from trimtab.tokens import Counter
+    from trimtab.transports.wrapping import wrap
 
 __version__ = "0.1.0"
 
@@ -66,9 +67,10 @@ _WHERE = {
     "strategies.retrieval.article": ("ArticleRule",),
     "summarizer": ("Summarizer",),
     "tokens": ("Counter",),
+    "transports.wrapping": ("wrap",),
 }
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
-_PARTS = ("testing", "replay")
+_PARTS = ("refusals", "replay", "testing", "transports")
 """Packages of their own that are public as a whole."""
 
 
@@ -125,4 +127,5 @@ __all__ = [
     "measure",
     "recall_tool",
     "repair",
+    "wrap",
 ]

@@ -1,0 +1,98 @@
+"""Where a request goes: which are ours, in which format, and whose limits they meet.
+
+Knows paths of the APIs and where credentials stand.  Does not read bodies, but for the model's
+name.  Counting, compaction and embeddings are not ours: they pass through untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from trimtab.formats.dialects import of_host
+from trimtab.learned import key_for
+
+_CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
+_VERTEX = r"/publishers/anthropic/models/(?P<model>[^/:]+)"
+_PATHS = tuple(
+    (re.compile(pattern + "/?$"), format, streams)
+    for pattern, format, streams in (
+        (r"/chat/completions", "openai-chat", False),
+        (r"/responses", "openai-responses", False),
+        (r"/messages", "anthropic", False),
+        (r"/model/(?P<model>[^/]+)/converse", "bedrock", False),
+        (r"/model/(?P<model>[^/]+)/converse-stream", "bedrock", True),
+        (_CLAUDE + r"/invoke", "anthropic", False),
+        (_CLAUDE + r"/invoke-with-response-stream", "anthropic", True),
+        (r"/(?P<model>[^/:]+):generateContent", "gemini", False),
+        (r"/(?P<model>[^/:]+):streamGenerateContent", "gemini", True),
+        (_VERTEX + r":rawPredict", "anthropic", False),
+        (_VERTEX + r":streamRawPredict", "anthropic", True),
+    )
+)
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+_STREAM = re.compile(rb'"stream"\s*:\s*true')
+_CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_SIGNED = "aws4-hmac-sha256"
+_END_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One request's place: ``format`` as ``fit`` takes it, the model where the path names it."""
+
+    format: str
+    key: str
+    model: str | None = None
+    streams: bool = False
+
+    @property
+    def frames(self) -> bool:
+        """Whether a stream comes in AWS frames."""
+        return self.format == "bedrock"
+
+
+def spot(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Spot | None:
+    """The place of a request; None where it is none of ours, or may not be changed.
+
+    A body that is encoded, or over which the request is signed, stays as it is.
+    """
+    if method.upper() != "POST" or headers.get("content-encoding", "identity") != "identity":
+        return None
+    if headers.get("authorization", "").lower().startswith(_SIGNED):
+        return None
+    found = place(url)
+    if found is None or body.lstrip()[:1] != b"{":
+        return None
+    format, model, streams = found
+    host = urlsplit(url).netloc
+    dialect = of_host(host) if format == "openai-chat" else ""
+    named = model or _model(body)
+    credential = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
+    asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
+    return Spot(
+        f"{format}:{dialect}" if dialect else format,
+        key_for(host, named, credential),
+        model,
+        streams or asked,
+    )
+
+
+def place(url: str) -> tuple[str, str | None, bool] | None:
+    """(format, model in the path, whether the path asks for a stream) of an address."""
+    path = urlsplit(url).path
+    for pattern, format, streams in _PATHS:
+        if found := pattern.search(path):
+            model = found.groupdict().get("model")
+            return format, unquote(model) if model else None, streams
+    return None
+
+
+def _model(body: bytes) -> str:
+    """The model's name, from either end of the body first."""
+    for part in (body[:_END_BYTES], body[-_END_BYTES:], body):
+        if found := _MODEL.search(part):
+            return found[1].decode("utf-8", "replace")
+    return ""
