@@ -45,6 +45,8 @@ class Guard:
             raise InvalidSetting(
                 f"retry_result_chars={retry_result_chars!r}: give a number above 0"
             )
+        if "journal" not in keywords:  # a client serves any number of conversations
+            keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
         self.learned = LearnedLimits() if learned is None else learned
         self.totals = Totals()

@@ -7,7 +7,6 @@ again, fits each request and learns from what failed.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import inspect
@@ -200,12 +199,12 @@ def callback(*, guard: Guard | None = None, **keywords: Any) -> Any:
         guard = shared
 
         async def async_pre_call_deployment_hook(self, kwargs: Any, call_type: Any) -> Any:
-            return await asyncio.to_thread(fitted_arguments, shared, kwargs)
+            return await step(fitted_arguments, shared, kwargs)
 
         async def async_pre_call_hook(
             self, user_api_key_dict: Any, cache: Any, data: Any, call_type: Any
         ) -> Any:
-            return await asyncio.to_thread(fitted_arguments, shared, data)
+            return await step(fitted_arguments, shared, data)
 
         async def async_log_failure_event(
             self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any

@@ -9,7 +9,6 @@ as its stream, held back until the first content event, never sent again after t
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from typing import Any
@@ -212,6 +211,8 @@ async def step(move: Any, *given: Any, size: int = _THREAD_BYTES) -> Any:
 
     if size < _THREAD_BYTES:
         return moved()
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:  # another kind of event loop

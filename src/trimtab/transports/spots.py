@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 from trimtab.formats.dialects import of_host
 from trimtab.learned import key_for
@@ -32,6 +31,7 @@ _PATHS = tuple(
         (_VERTEX + r":streamRawPredict", "anthropic", True),
     )
 )
+_URL = re.compile(r"[a-zA-Z][\w+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)")
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
 _CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
@@ -67,7 +67,7 @@ def spot(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Spot
     if found is None or body.lstrip()[:1] != b"{":
         return None
     format, model, streams = found
-    host = urlsplit(url).netloc
+    host = _split(url)[0]
     dialect = of_host(host) if format == "openai-chat" else ""
     named = model or _model(body)
     credential = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
@@ -82,12 +82,26 @@ def spot(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Spot
 
 def place(url: str) -> tuple[str, str | None, bool] | None:
     """(format, model in the path, whether the path asks for a stream) of an address."""
-    path = urlsplit(url).path
+    path = _split(url)[1]
     for pattern, format, streams in _PATHS:
         if found := pattern.search(path):
             model = found.groupdict().get("model")
-            return format, unquote(model) if model else None, streams
+            return format, _unquoted(model) if model else None, streams
     return None
+
+
+def _split(url: str) -> tuple[str, str]:
+    """(host with port, path) of an address."""
+    found = _URL.match(url)
+    return (found["host"].rpartition("@")[2], found["path"]) if found else ("", url)
+
+
+def _unquoted(name: str) -> str:
+    if "%" not in name:
+        return name
+    from urllib.parse import unquote
+
+    return unquote(name)
 
 
 def _model(body: bytes) -> str:
