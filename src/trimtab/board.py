@@ -387,9 +387,8 @@ def note(
 
 
 def run_handle(transcript: Transcript, groups: Sequence[Group], key: bytes) -> str:
-    """The handle of dropped groups: named by their ends, so that it costs the same for many."""
-    first, last = groups[0].places[0], groups[-1].places[-1]
-    return handle((transcript.ref(first), transcript.ref(last), str(len(groups))), key)
+    """The handle of dropped groups: named by every block, as a client may change one of them."""
+    return handle(("run", *drop_targets(transcript, groups)), key)
 
 
 def drop_targets(transcript: Transcript, groups: Sequence[Group]) -> tuple[str, ...]:

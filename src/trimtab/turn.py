@@ -18,7 +18,7 @@ from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
 from trimtab.known import Known
-from trimtab.model import Edit
+from trimtab.model import Edit, Transcript
 from trimtab.settings import Settings
 from trimtab.summarizer import Summarizer
 from trimtab.work import Outcome, mend_key, prepare
@@ -95,15 +95,33 @@ def _journalled(outcome: Outcome, journal: Journal) -> Journal:
     return journal.add([*_resting(outcome), *_tip(outcome)], {}, keys)
 
 
+COMPANY = 2
+"""Steps of the model before the witness that have to be there too: a call alone may come again."""
+
+
 def _resting(outcome: Outcome) -> Iterator[Edit]:
-    """The new edits, each with what else has to be there for it to count: what came again later
-    may be left out only while the later one is there."""
-    work = outcome.work
+    """The new edits, each with what else has to be there for it to count.
+
+    What the model said before the witness; and what came again later may be left out only while
+    the later one is there.
+    """
+    work, company = outcome.work, _company(outcome.work.transcript)
     for edit in outcome.new:
+        needs = company
         if edit.op == "replace" and edit.kind in ("duplicate", "superseded"):
             keys = work.history.rests_on(work.transcript.refs[edit.targets[0]])
-            edit = replace(edit, needs=tuple(work.transcript.ref_of[key] for key in keys))
-        yield edit
+            needs = (*company, *(work.transcript.ref_of[key] for key in keys))
+        yield replace(edit, needs=tuple(dict.fromkeys(needs)))
+
+
+def _company(transcript: Transcript) -> tuple[str, ...]:
+    """The newest block that the model wrote in each of the steps before the last closed one."""
+    found: list[str] = []
+    closed = [group for group in transcript.groups[-COMPANY - 3 :] if group.closed]
+    for group in closed[-COMPANY - 1 : -1]:
+        own = [p for p in group.places if transcript.messages[p.message].role == "assistant"]
+        found += [transcript.ref(place) for place in own[-1:]]
+    return tuple(found)
 
 
 def _tip(outcome: Outcome) -> list[Edit]:
