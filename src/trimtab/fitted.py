@@ -47,6 +47,28 @@ class Fitted:
         return self._outcome.tokens_after
 
     @property
+    def tokens_before(self) -> int:
+        """Tokens of the request as it came."""
+        return self._outcome.tokens_before
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that its prompt may have; 0 where there is no window."""
+        return 0 if self.window is None else self._outcome.work.force.bounds.capacity
+
+    @property
+    def trigger(self) -> int:
+        """Tokens above which something is done; 0 where there is no window."""
+        return 0 if self.window is None else self._outcome.work.force.bounds.trigger
+
+    @property
+    def tokens_billed(self) -> int:
+        """``tokens_after`` in the provider's tokens, at worst, where its answers taught how it
+        counts; else in ours.  A window that is given to ``fit`` is in these."""
+        factors = self._outcome.work.force.factors
+        return self.tokens_after if factors is None else int(self.tokens_after * factors.worst)
+
+    @property
     def body_bytes(self) -> int:
         """Encoded bytes of ``request``."""
         return self._outcome.sent.body_bytes

@@ -202,6 +202,11 @@ class Session:
         restore = one.journal.undone(handle)
         self._add(one, lambda journal: journal.add([restore], {}).pinned(restore.targets))
 
+    def shown(self, handle: str) -> str:
+        """What is sent in place of an original; "" where it is taken out.  Raises UnknownHandle."""
+        _, edit = self._edit(handle)
+        return "" if edit is None else edit.text
+
     def history(self) -> list[dict[str, Any]]:
         """Every entry of the journal of the conversation fitted last, oldest first."""
         return [

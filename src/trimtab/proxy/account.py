@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from trimtab.fitted import Fitted
 from trimtab.proxy import logs
 from trimtab.proxy.ledger import Ledger, Refusal, Session, Turn
 from trimtab.proxy.metrics import Metrics
 from trimtab.proxy.reading import Usage
-from trimtab.report import Report
+from trimtab.refusals import classify
 
 
 @dataclass
@@ -36,42 +37,48 @@ class Account:
         self.session: Session | None = None
         self.turn: Turn | None = None
         self.note = ""
+        self.model = ""
+        self.sends = 1
+        self.usage = Usage()
         self._refusals: list[Refusal] = []
-        self._kinds: list[tuple[str, int]] = []
+        self._kinds: list[str] = []
         books.metrics.in_flight += 1
 
-    def fitted(self, report: Report, milliseconds: float, model: str) -> None:
+    def fitted(self, fitted: Fitted, milliseconds: float, room: int | None) -> None:
         """The request was made to fit: it is a turn of its session."""
         if self.of is None:
             return
         self.session = session = self.of()
-        session.model = model or session.model
-        self.turn = session.turn(report, self._books.clock())
+        session.model = self.model or session.model
+        self.turn = session.turn(fitted, self._books.clock(), room)
         self.turn.fit_ms = milliseconds
-        self._seen(report)
+        self._seen(fitted)
         self._books.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
 
-    def refitted(self, report: Report) -> None:
-        """It was made smaller after a refusal."""
+    def refitted(self, fitted: Fitted) -> None:
+        """It was made smaller, or mended, after a refusal."""
+        self.sends += 1
         if self.turn is None or self.session is None:
             return
-        self.turn.sent, self.turn.sends = report.tokens_after, self.turn.sends + 1
-        self.turn.edits, self.turn.repairs = len(report.edits), len(report.repairs)
-        self.turn.new += sum(edit.new for edit in report.edits)
-        self.session.note_edits(report, self.turn.number)
-        self._seen(report)
+        self.turn.sends = self.sends
+        self.session.sent(self.turn, fitted)
+        self._seen(fitted)
 
-    def _seen(self, report: Report) -> None:
-        self._kinds += [(e.kind, e.tokens_saved) for e in report.edits if e.new]
+    def _seen(self, fitted: Fitted) -> None:
+        if fitted.changed:
+            edits = fitted.report.edits
+            self._kinds += [edit.kind for edit in edits if edit.new]
 
-    def refused(self, status: int, kind: str) -> None:
+    def refused(self, status: int, error: object) -> None:
         """The provider refused; what was done is known at the end."""
         number = self.turn.number if self.turn else 0
+        kind = classify(status, error).kind
         self._refusals.append(Refusal(self._books.clock(), number, status, kind, ""))
 
-    def closed(self, status: int, usage: Usage, *, error: str = "") -> None:
+    def closed(self, status: int, *, error: str = "") -> None:
         """The end.  ``error``: what went wrong between us and the provider or the client."""
         books, seconds = self._books, time.perf_counter() - self._began
+        usage = self.usage
         books.metrics.in_flight -= 1
         labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
         books.metrics.count("trimtab_requests_total", **labels)
@@ -80,15 +87,15 @@ class Account:
         if self.turn is not None and self.session is not None:
             turn = self.turn
             turn.status, turn.seconds, turn.note = status, seconds, self.note or error
+            turn.prompt, turn.cached, turn.output = usage.prompt, usage.cached, usage.output
             books.ledger.sent(self.session, turn, self._kinds)
-            books.ledger.billed(turn, usage.prompt, usage.cached, usage.output)
             self._tell_refusals(recovered=0 < status < 400)
             facts |= {
                 "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
                 "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,
                 "sends": turn.sends, "fit_ms": round(turn.fit_ms, 1), "cached": turn.cached,
             }  # fmt: skip
-            for kind, _ in self._kinds:
+            for kind in self._kinds:
                 books.metrics.count("trimtab_edits_total", kind=kind)
         if error:
             facts["error"] = error

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.access import HEADER, Access
 from trimtab.proxy.account import Account, Books
@@ -17,9 +18,8 @@ from trimtab.proxy.asgi import Body, ClientGone, Receive, Reply, Scope, Send, wh
 from trimtab.proxy.aws import NoCredentials
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.exchange import Call, Exchange
-from trimtab.proxy.headers import downwards, plain, session_hint, upwards
+from trimtab.proxy.headers import downwards, fingerprint, plain, session_hint, upwards
 from trimtab.proxy.plan import Fitting
-from trimtab.proxy.reading import Usage
 from trimtab.proxy.routes import route
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.tenants import Tenants, conversation
@@ -38,6 +38,7 @@ class Proxy:
         self.books = books or Books()
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
+        self.learned = LearnedLimits()
         self.draining = False
         self._client: Client | None = None
 
@@ -130,14 +131,15 @@ class Proxy:
         )  # fmt: skip
         body = Body(receive, self.settings.most_bytes)
         account = Account(self.books, upstream.name, call.route.operation)
-        usage, error = Usage(), ""
+        error = ""
         try:
             work = self._passed if call.route.operation == "other" else self._fitted
-            usage = await work(call, body, headers, reply, account)
-        except (ClientGone, asyncio.CancelledError) as gone:
-            error = "the client hung up"
-            if isinstance(gone, asyncio.CancelledError):
-                raise
+            await work(call, body, headers, reply, account)
+        except ClientGone:
+            error = "" if account.usage.output else "the client hung up"
+        except asyncio.CancelledError:
+            error = "cut: the proxy was stopped"
+            raise
         except UpstreamFailed as failed:
             error = str(failed)
             await _failed(reply, failed.status, error)
@@ -149,14 +151,14 @@ class Proxy:
             error = "fault"
             await _failed(reply, 502, "a fault of trimtab's proxy; its log says where")
         finally:
-            account.closed(reply.status, usage, error=error)
+            account.closed(reply.status, error=error)
 
     def _may_sign(self, headers: dict[str, str]) -> bool:
         return not self.access.from_elsewhere(headers) and self.access.known(headers)
 
     async def _passed(
         self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
-    ) -> Usage:
+    ) -> None:
         """Untouched, in both directions, as it comes."""
         assert self._client is not None
         content: Any = None
@@ -175,17 +177,17 @@ class Proxy:
             async for part in answer.parts():
                 await reply.part(part)
             await reply.end()
-        return Usage()
 
     async def _fitted(
         self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
-    ) -> Usage:
+    ) -> None:
         """Read, made to fit, and sent."""
         assert self._client is not None
         given = await body.whole()
         if given is None:
             account.note = "too long to be read"
-            return await self._passed(call, body, headers, reply, account)
+            await self._passed(call, body, headers, reply, account)
+            return
         encoding = headers.get("content-encoding", "").lower()
         text = unpacked(given, encoding, self.settings.most_bytes)
         tenant = self.tenants.tenant(headers, call.query)
@@ -196,17 +198,17 @@ class Proxy:
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
         )  # fmt: skip
         session = self.tenants.session(call.upstream, tenant)
-        plan = Fitting(session, account, format=call.route.format, model=call.route.model)
+        plan = Fitting(
+            session, account, self.learned, host=call.upstream.host,
+            credential=fingerprint(headers, call.query), format=call.route.format,
+            model=call.route.model,
+        )  # fmt: skip
         exchange = Exchange(call, self._client, plan, reply)
-        usage = Usage()
-
-        async def work() -> None:
-            nonlocal usage
-            usage = (await exchange.run(given, text)).usage
-
-        if not await while_there(body.receive, work()):
-            raise ClientGone
-        return usage
+        try:
+            if not await while_there(body.receive, exchange.run(given, text)):
+                raise ClientGone
+        finally:
+            account.usage = exchange.usage
 
 
 def _error(message: str) -> dict[str, Any]:

@@ -1,43 +1,52 @@
 """One send: the request goes up, and its answer is held until it has begun to say something.
 
-Knows when a stream has begun, and when status 200 hides an error.  Does not know what to do about
-a refusal.
+Knows which answers are held and for how long.  What is an error inside an answer, and what to do
+about a refusal, stands elsewhere (``refusals``, ``flow``).
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
-from trimtab.proxy import reading
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.headers import Raw
 from trimtab.proxy.reading import Usage
-from trimtab.proxy.wire import Answer, Client, UpstreamFailed
+from trimtab.proxy.wire import Answer, Client
+from trimtab.refusals.answers import of_body
+from trimtab.refusals.openings import Opening
 
 MOST_ERROR_BYTES = 1_000_000
 MOST_ANSWER_BYTES = 256_000_000
-MOST_HELD_BYTES = 1_000_000
-"""A stream that has said nothing by then is let go."""
 
 
 @dataclass
 class Sent:
     """An answer as far as it was read: ``held`` is what came, ``more`` what is still to come.
 
-    ``error``: the text of a refusal, unpacked; None where the answer is one.  ``complete``:
-    whether ``held`` is all of it.
+    ``refused``: whether it is a refusal, and ``error`` its body; ``streamed``: whether it is a
+    stream of events; ``usage``: what it says it cost, as far as it was read.
     """
 
     status: int
     headers: Raw
     held: list[bytes]
-    more: AsyncIterator[bytes] | None
-    error: bytes | None = None
-    complete: bool = False
-    usage: Usage = field(default_factory=Usage)
+    more: AsyncIterator[bytes] | None = None
+    refused: bool = False
+    error: Any = None
     streamed: bool = False
+    usage: Usage = field(default_factory=Usage)
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """What was held, then the rest as it comes.  Raises UpstreamFailed."""
+        for part in self.held:
+            yield part
+        if self.more is not None:
+            async for part in self.more:
+                yield part
 
 
 class Attempt:
@@ -53,13 +62,10 @@ class Attempt:
         answer = await self._stack.enter_async_context(sending)
         if answer.status >= 400:
             return await self._refusal(answer)
-        events = "event-stream" in answer.type or "eventstream" in answer.type
         if answer.encoding not in ("", "identity"):
             return Sent(answer.status, answer.headers, [], answer.parts())
-        if events:
+        if "event-stream" in answer.type or "eventstream" in answer.type or self._stream:
             return await self._opened(answer)
-        if self._stream and "json" not in answer.type:
-            return Sent(answer.status, answer.headers, [], answer.parts(), streamed=True)
         return await self._whole(answer)
 
     async def close(self) -> None:
@@ -70,53 +76,30 @@ class Attempt:
         raw = await answer.whole(MOST_ERROR_BYTES)
         text = unpacked(raw, answer.encoding, MOST_ERROR_BYTES)
         error = raw if text is None else text
-        return Sent(answer.status, answer.headers, [raw], None, error, complete=True)
+        return Sent(answer.status, answer.headers, [raw], refused=True, error=error)
 
     async def _whole(self, answer: Answer) -> Sent:
-        """An answer in one piece.  A stream of Gemini's that is no events comes as JSON, too."""
-        if self._stream:
-            return await self._listed(answer)
+        """An answer in one piece."""
         raw = await answer.whole(MOST_ANSWER_BYTES)
-        tree = reading.parsed(raw)
-        error = raw if not raw.strip() or reading.is_error(tree) else None
-        sent = Sent(answer.status, answer.headers, [raw], None, error, complete=True)
+        try:
+            tree = json.loads(raw) if raw else raw
+        except ValueError:
+            return Sent(answer.status, answer.headers, [raw])
+        error = of_body(tree)
+        sent = Sent(answer.status, answer.headers, [raw], refused=error is not None, error=error)
         sent.usage.take(tree)
         return sent
 
-    async def _listed(self, answer: Answer) -> Sent:
-        """A stream as one JSON array: its first piece tells an error."""
-        parts = answer.parts()
-        first = await anext(parts, b"")
-        if b'"error"' in first[:200]:
-            whole = first + b"".join([part async for part in parts])
-            if reading.is_error(reading.parsed(whole)):
-                return Sent(answer.status, answer.headers, [whole], None, whole, complete=True)
-            return Sent(answer.status, answer.headers, [whole], None, complete=True)
-        return Sent(answer.status, answer.headers, [first], parts, streamed=True)
-
     async def _opened(self, answer: Answer) -> Sent:
-        """Read events until one has content, or is an error, or nothing comes any more."""
-        sent = Sent(answer.status, answer.headers, [], None, streamed=True)
-        frames, parts, size = reading.frames_for(self._format), answer.parts(), 0
+        """Hold a stream until it says something, or is an error, or ends."""
+        sent = Sent(answer.status, answer.headers, [], streamed=True)
+        opening, parts = Opening(frames=self._format == "bedrock"), answer.parts()
         async for part in parts:
             sent.held.append(part)
-            size += len(part)
-            for event in frames.feed(part):
-                tree = reading.parsed(event.data)
-                sent.usage.take(tree)
-                match reading.says(self._format, event, tree):
-                    case "error":
-                        sent.error, sent.more = event.data, parts
-                        return sent
-                    case "content":
-                        sent.more = parts
-                        return sent
-            if size > MOST_HELD_BYTES:
+            if opening.feed(part):
                 sent.more = parts
-                return sent
-        sent.complete = True
-        sent.error = b""  # a stream that says nothing at all
+                break
+        else:
+            opening.end()
+        sent.refused, sent.error = opening.verdict == "refused", opening.error
         return sent
-
-
-__all__ = ["Attempt", "Sent", "UpstreamFailed"]

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from trimtab.report import Report
+from trimtab.fitted import Fitted
 
 SESSIONS = 300
 TURNS = 1_000
@@ -55,11 +55,12 @@ class Turn:
 
     number: int
     when: float
-    arrived: int
-    sent: int
-    window: int
-    trigger: int
-    kept: int
+    arrived: int = 0
+    sent: int = 0
+    window: int = 0
+    """Tokens that a prompt may have; 0 where nobody knows."""
+    trigger: int = 0
+    kept: int = 0
     """Of what is sent: what stands as it came."""
     edits: int = 0
     new: int = 0
@@ -73,6 +74,16 @@ class Turn:
     fit_ms: float = 0.0
     seconds: float = 0.0
     note: str = ""
+
+    def in_their_tokens(self) -> float:
+        """Sizes as the provider counts, once it has said what it counted of what was sent; how
+        many of its tokens one of ours is, 0 where it did not say."""
+        if not (self.prompt and self.sent) or self.status >= 400:
+            return 0.0
+        ratio = self.prompt / self.sent
+        for name in ("arrived", "sent", "window", "trigger", "kept"):
+            setattr(self, name, round(getattr(self, name) * ratio))
+        return ratio
 
 
 @dataclass(slots=True)
@@ -92,6 +103,8 @@ class Session:
     edits: OrderedDict[str, Edit] = field(default_factory=OrderedDict)
     refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=200))
     count: int = 0
+    ratio: float = 1.0
+    """The provider's tokens per one of ours, as its last answer had it."""
     saved: int = 0
     """Tokens that were not sent, over all turns: what stays cut is not sent again each turn."""
 
@@ -100,24 +113,30 @@ class Session:
         """What it is called in lists."""
         return self.hint or self.id
 
-    def turn(self, report: Report, now: float) -> Turn:
-        """A new turn with this report; its edits are kept."""
+    def turn(self, fitted: Fitted, now: float, room: int | None = None) -> Turn:
+        """A new turn with this result.  ``room``: tokens that a refusal taught are the most."""
         self.count += 1
         self.last = now
-        limits = report.limits
-        turn = Turn(
-            self.count, now, report.tokens_before, report.tokens_after,
-            limits.get("capacity") or 0, limits.get("trigger_tokens") or 0,
-            kept=max(report.tokens_after - sum(e.tokens_after for e in report.edits), 0),
-            edits=len(report.edits), new=sum(e.new for e in report.edits),
-            repairs=len(report.repairs),
-        )  # fmt: skip
+        turn = Turn(self.count, now)
         self.turns.append(turn)
-        self.note_edits(report, turn.number)
+        self.sent(turn, fitted, room)
         return turn
 
-    def note_edits(self, report: Report, number: int) -> None:
-        """Keep the edits of a report that are not known yet."""
+    def sent(self, turn: Turn, fitted: Fitted, room: int | None = None) -> None:
+        """What is sent on this turn; edits that are not known yet are kept."""
+        turn.sent = turn.kept = fitted.tokens_after
+        turn.window, turn.trigger = fitted.capacity, fitted.trigger
+        if room and (not turn.window or room < turn.window):
+            share = turn.trigger / turn.window if turn.window else 1.0
+            turn.window, turn.trigger = room, int(room * share)
+        turn.arrived = fitted.tokens_before
+        if not fitted.changed:
+            return
+        report = fitted.report
+        turn.kept = max(turn.sent - sum(edit.tokens_after for edit in report.edits), 0)
+        turn.edits, turn.repairs = len(report.edits), len(report.repairs)
+        turn.new += sum(edit.new for edit in report.edits)
+        number = turn.number
         for edit in report.edits:
             if edit.handle and edit.handle not in self.edits:
                 self.edits[edit.handle] = Edit(
@@ -150,8 +169,12 @@ class Ledger:
             self.sessions.popitem(last=False)
         return found
 
-    def sent(self, session: Session, turn: Turn, new_kinds: Iterable[tuple[str, int]]) -> None:
-        """Count a turn that was answered.  ``new_kinds``: kind and tokens saved of new edits."""
+    def sent(self, session: Session, turn: Turn, new_kinds: Iterable[str]) -> None:
+        """Count a turn that has ended, in the provider's tokens where it said how many these were.
+
+        ``new_kinds``: the kind of each new edit.
+        """
+        session.ratio = turn.in_their_tokens() or session.ratio
         saved = max(turn.arrived - turn.sent, 0)
         session.saved += saved
         self.totals["turns"] += 1
@@ -160,15 +183,10 @@ class Ledger:
         self.totals["tokens_saved"] += saved
         self.totals["edits"] += turn.new
         self.totals["repairs"] += turn.repairs
-        for kind, _ in new_kinds:
-            self.edit_kinds[kind] += 1
-
-    def billed(self, turn: Turn, prompt: int, cached: int, output: int) -> None:
-        """What the provider said it counted."""
-        turn.prompt, turn.cached, turn.output = prompt, cached, output
-        self.totals["prompt_tokens"] += prompt
-        self.totals["cached_tokens"] += cached
-        self.totals["output_tokens"] += output
+        self.edit_kinds.update(new_kinds)
+        self.totals["prompt_tokens"] += turn.prompt
+        self.totals["cached_tokens"] += turn.cached
+        self.totals["output_tokens"] += turn.output
 
     def refused(self, session: Session, refusal: Refusal) -> None:
         """A refusal, and what was done: "recovered" ones are those that the client never saw."""

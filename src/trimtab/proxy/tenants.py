@@ -12,10 +12,15 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
+from trimtab import stores
+from trimtab.errors import TrimtabError, UnknownHandle
 from trimtab.proxy.headers import fingerprint
+from trimtab.proxy.ledger import Edit
+from trimtab.proxy.ledger import Session as Known
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
+from trimtab.stores import Store
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""
@@ -27,6 +32,7 @@ class Tenants:
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
+        self._opened: Store | None = None
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
@@ -34,6 +40,11 @@ class Tenants:
         if self.settings.one_tenant:
             return ONE
         return fingerprint(headers, query) or "nobody"
+
+    def _store(self) -> Store:
+        if self._opened is None:
+            self._opened = stores.open_store(self.settings.store or "memory:")
+        return self._opened
 
     def session(self, upstream: Upstream, tenant: str) -> Session:
         """The session that fits this tenant's requests to this upstream."""
@@ -43,11 +54,34 @@ class Tenants:
             keywords = dict(self.settings.fit)
             if upstream.window is not None:
                 keywords["window"] = upstream.window
-            found = Session(**keywords)
+            name = f"{upstream.name}/{tenant}"
+            found = Session(store=self._store(), tenant=name, **keywords)
         self._sessions[key] = found
         while len(self._sessions) > MOST:
             self._sessions.popitem(last=False)
         return found
+
+    # --- what the pages ask for ---------------------------------------------------------------
+
+    def _of(self, known: Known) -> Session | None:
+        return self._sessions.get((known.upstream, known.tenant))
+
+    def texts(self, known: Known, handle: str) -> tuple[str | None, str]:
+        """The original behind a handle (None where it is no longer kept), and what is sent."""
+        session = self._of(known)
+        if session is None:
+            return None, ""
+        try:
+            return session.recall(handle), session.shown(handle)
+        except TrimtabError:
+            return None, ""
+
+    def act(self, name: str, known: Known, edit: Edit) -> None:
+        """Undo an edit, pin what it touches, or take that back.  Raises TrimtabError."""
+        session = self._of(known)
+        if session is None:
+            raise UnknownHandle("this session is no longer in memory: it goes on at its next turn")
+        {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
 
 
 _HISTORY = re.compile(r'(?<!\\)"(?:messages|input|contents)"\s*:\s*\[\s*')
