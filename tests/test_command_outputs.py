@@ -75,3 +75,22 @@ def test_lines_that_were_left_out_are_found_in_the_original(name: str) -> None:
     wanted = random.Random(name).sample(gone, 20)
     assert whole == text
     assert all(line in whole.split("\n") for line in wanted)
+
+
+@pytest.mark.parametrize("share", [0.9, 0.6, 0.4])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_digest_takes_the_room_that_there_is(name: str, share: float) -> None:
+    request = [
+        {"role": "user", "content": "Run it."},
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "Bash", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": output(name)},
+        {"role": "user", "content": "What came of it?"},
+    ]  # fmt: skip
+    window = int(trimtab.measure(request, counter="o200k").total * share)
+    report = trimtab.fit(request, window=window, reserve=0, counter="o200k").report
+    (edit,) = report.edits
+    assert edit.kind.endswith("-digest")
+    goal = report.limits["target_tokens"]
+    assert goal is not None
+    assert 0.88 * goal <= report.tokens_after <= goal

@@ -28,6 +28,7 @@ from trimtab.strategies import (
     Offer,
     Strategy,
     cut_to,
+    digest_to,
     text_levels,
     user_cut,
     with_handle,
@@ -121,31 +122,47 @@ class Planner:
                 continue
             after = board.shown[key]
             then = before.tokens if before else self.usage.block(self.transcript, place)
-            if then - after.tokens <= goal - board.tokens and not self._bytes_over():
+            if 0 < then - after.tokens <= goal - board.tokens and not self._bytes_over():
                 board.restore(place, before)
                 if self._bytes_over():
                     board.show(place, after.offer, after.tokens, after.edit)
         self._moves = []
 
     def fill(self, goal: int) -> None:
-        """Lengthen the excerpts cut last, where a whole level was more than it took."""
-        board = self.board
-        for place, before in reversed(self._moves):
-            slack, key = goal - board.tokens, (place.message, place.index)
+        """Lengthen the excerpts and digests made last, where a level was more than it took."""
+        board, first = self.board, dict[Key, tuple[Place, Shown | None]]()
+        for place, before in self._moves:
+            first.setdefault((place.message, place.index), (place, before))
+        for key, (place, before) in reversed(first.items()):
+            slack = goal - board.tokens
             if slack < FILL_TOKENS or self._bytes_over():
                 break
             shown = board.shown.get(key)
-            if shown is None or shown.offer.kind != "head-and-tail" or board.gone(place):
+            if shown is None or shown.edit is not None or board.gone(place):
                 continue
             then = before.tokens if before else self.usage.block(self.transcript, place)
-            tokens = min(shown.tokens + slack, then - LEAST_GAIN)
-            offer = cut_to(self._named(place), self.choice.config, tokens)
+            beside = shown.tokens - self.usage.counter(shown.offer.text)  # label and frame
+            tokens = min(shown.tokens + slack, then - LEAST_GAIN) - beside
+            offer = self._longer(place, shown.offer.kind, tokens)
             if offer is None:
                 continue
             offer = self._with_handle(place, offer)
             cost = board.price(place, offer)
             if shown.tokens < cost <= shown.tokens + slack:
                 board.show(place, offer, cost)
+
+    def _longer(self, place: Place, kind: str, tokens: int) -> Offer | None:
+        """What a level of this kind shows with so many tokens."""
+        block, config = self._named(place), self.choice.config
+        if kind == "head-and-tail":
+            return cut_to(block, config, tokens)
+        if not kind.endswith("-digest"):
+            return None
+        for offer in levels_of(block, self.choice.config_for(place), strategies=self._light):
+            if offer.loss > 0:
+                break
+            block = replace(block, text=offer.text)
+        return digest_to(block, config, tokens)
 
     # --- levels of detail ---
 

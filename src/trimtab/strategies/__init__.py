@@ -16,7 +16,7 @@ from trimtab.strategies.articles import articles
 from trimtab.strategies.base import Ask, Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.blobs import blobs
 from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
-from trimtab.strategies.digest import digest
+from trimtab.strategies.digest import digest, digest_to
 from trimtab.strategies.duplicates import duplicates
 from trimtab.strategies.failed_inputs import failed_inputs
 from trimtab.strategies.line_numbers import line_numbers
@@ -39,6 +39,7 @@ __all__ = [
     "cut_to",
     "cut_to_chars",
     "cut_to_tokens",
+    "digest_to",
     "levels",
     "marker",
     "text_levels",

@@ -1,30 +1,23 @@
 """The lines of a result that say most, in their order, and how many stood between them.
 
-Knows weights of lines and a budget.  Does not know what makes a line weigh (``lines`` does).
+Knows budgets, and what a digest of one loses.  Does not know what makes a line weigh
+(line_weights.py) nor which lines a budget takes (shown_lines.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import count as counting
-from itertools import pairwise
 
 from trimtab.model import Block
 from trimtab.strategies.base import Config, Offer, loss_of, smaller
-from trimtab.strategies.content.base import MANDATORY
-from trimtab.strategies.excerpt import cut_plain
 from trimtab.strategies.line_weights import Reading, read
 from trimtab.strategies.marker import recall_call
+from trimtab.strategies.shown_lines import Shown
 
 SMALLEST_TOKENS = 60
 LEAST_LINES = 12
 """Below, a text is rather a few long lines, which head and tail show as well."""
-_GAP_CHARS = 24
-"""What a note costs, and so what a line standing alone costs beside itself."""
-_LONG_CHARS = 400
-_MISFITS = 40
-"""Lines in a row that no longer fit before a level counts as full."""
-_TRIES = 4
 _BY_WEIGHT = 0.7
 
 
@@ -44,16 +37,35 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     if not budgets:
         return
     reading = read(text, block.tool or "")
-    shown = _Shown(reading, _advice(text, config))
+    shown = Shown(reading, _advice(text, config))
     last = text
     for budget in reversed(budgets):
         new = shown.within(budget, total, config)
         if new is not None and smaller(new, last, config.count):
-            used = config.count(new)
-            loss = _BY_WEIGHT * shown.loss + (1 - _BY_WEIGHT) * loss_of(used, total)
-            why = f"{len(shown.picked):,} of {len(reading.lines):,} lines, {used:,} tokens"
-            yield Offer("replace", new, round(loss, 3), f"{reading.kind}-digest", why)
+            yield _offer(new, reading, shown, total, config)
             last = new
+
+
+def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
+    """A digest of at most so many tokens, between two levels; None if none is."""
+    text, total = block.text, config.count(block.text)
+    if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
+        return None
+    if text.count("\n") < LEAST_LINES - 1:
+        return None
+    reading = read(text, block.tool or "")
+    shown = Shown(reading, _advice(text, config))
+    new = shown.within(tokens, total, config)
+    if new is None or not smaller(new, text, config.count):
+        return None
+    return _offer(new, reading, shown, total, config)
+
+
+def _offer(text: str, reading: Reading, shown: Shown, total: int, config: Config) -> Offer:
+    used = config.count(text)
+    loss = _BY_WEIGHT * shown.loss + (1 - _BY_WEIGHT) * loss_of(used, total)
+    why = f"{len(shown.picked):,} of {len(reading.lines):,} lines, {used:,} tokens"
+    return Offer("replace", text, round(loss, 3), f"{reading.kind}-digest", why)
 
 
 def _budgets(total: int) -> Iterator[int]:
@@ -67,100 +79,3 @@ def _budgets(total: int) -> Iterator[int]:
 def _advice(text: str, config: Config) -> str:
     fetch = recall_call(text, config)
     return f"{fetch} has all" if fetch else "run the tool again to see them"
-
-
-class _Shown:
-    """Which lines are shown at the level looked at last; mutable, one per block."""
-
-    def __init__(self, reading: Reading, advice: str) -> None:
-        self.lines, self.advice = reading.lines, advice
-        self.picked: list[int] = []
-        weights = reading.weights
-        self._worth = [min(weight, MANDATORY / 4) for weight in weights]
-        self._all = sum(self._worth) or 1.0
-        self._shapes = reading.shapes
-        self._rank = sorted(
-            (n for n, weight in enumerate(weights) if weight > 0),
-            key=lambda n: _order(weights[n], len(self.lines[n]), n),
-        )
-
-    @property
-    def loss(self) -> float:
-        """Loss by weight: 0 if all is shown, 0.9 if nothing is."""
-        return 0.9 * (1 - sum(self._worth[number] for number in self.picked) / self._all)
-
-    def within(self, tokens: int, total: int, config: Config) -> str | None:
-        """The text of at most so many tokens; None if there is no room for any line."""
-        chars = tokens * sum(len(line) + 1 for line in self.lines) // total
-        for _ in range(_TRIES):
-            self.picked = self._pick(chars)
-            new = self._text(chars)
-            used = config.count(new)
-            if used <= tokens:
-                return new if self.picked else None
-            chars = min(chars - 8, chars * tokens * 49 // (50 * used))
-            if chars < 2 * _GAP_CHARS:
-                break
-        return None
-
-    def _pick(self, chars: int) -> list[int]:
-        """Lines in order of rank while there is room, gaps paid for; then gaps filled."""
-        long = _long(chars)
-        chosen: set[int] = set()
-        used, misfits = _GAP_CHARS + len(self.advice) + 2, 0
-        for number in self._rank:
-            beside = (number - 1 in chosen) + (number + 1 in chosen)
-            cost = min(len(self.lines[number]), long) + 1 + _GAP_CHARS * (1 - beside)
-            if used + cost > chars:
-                misfits += 1
-                if misfits > _MISFITS:
-                    break
-                continue
-            used += cost
-            chosen.add(number)
-        return self._filled(sorted(chosen))
-
-    def _filled(self, chosen: list[int]) -> list[int]:
-        """With the lines of gaps that take no more room than their note."""
-        out: list[int] = []
-        for number in [*chosen, len(self.lines)]:
-            after = out[-1] + 1 if out else 0
-            if number - after <= _GAP_CHARS and out:
-                gap = self.lines[after:number]
-                if sum(map(len, gap)) + len(gap) <= _GAP_CHARS:
-                    out += range(after, number)
-            if number < len(self.lines):
-                out.append(number)
-        return out
-
-    def _text(self, chars: int) -> str:
-        long, out, after = _long(chars), list[str](), 0
-        gaps = [(a + 1, b) for a, b in pairwise([-1, *self.picked, len(self.lines)]) if b > a + 1]
-        longest = max(gaps, key=lambda gap: gap[1] - gap[0], default=None)
-        for number in [*self.picked, len(self.lines)]:
-            if number > after:
-                out.append(self._note(after, number, (after, number) == longest))
-            if number < len(self.lines):
-                line = self.lines[number]
-                out.append(line if len(line) <= long else cut_plain(line, long))
-            after = number + 1
-        return "\n".join(out)
-
-    def _note(self, first: int, end: int, advise: bool) -> str:
-        """``[214 lines left out, 180 like the one above; run the tool again to see them]``"""
-        gone = end - first
-        like = self._shapes[first:end].count(self._shapes[first - 1]) if first else 0
-        alike = f", {like:,} like the one above" if 2 * like > gone and like > 2 else ""
-        advice = f"; {self.advice}" if advise else ""
-        return f"[{gone:,} line{'s' * (gone > 1)} left out{alike}{advice}]"
-
-
-def _long(chars: int) -> int:
-    return max(_LONG_CHARS, chars // 4)
-
-
-def _order(weight: float, chars: int, number: int) -> tuple[float, float, int]:
-    """Mandatory lines by tier, then weight per character."""
-    if weight >= MANDATORY:
-        return -weight, 0.0, number
-    return 0.0, -weight / (chars + 8), number
