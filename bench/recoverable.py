@@ -1,15 +1,17 @@
 """Prints what reductions up to a given loss save on recorded sessions, and what they forget.
 
-    python bench/recoverable.py [--tokens N] [--calls N] [--every N] [directory of transcripts]
+    python bench/recoverable.py [--tokens N] [--calls N] [--sessions N] [directory]
 
-Of each session whose last call has more than N tokens (default 20,000), about 25 model calls,
-evenly spread, are each fitted by themselves down to nothing, with only those offers whose loss is
-at most the level's.  The newest eighth of a request and its newest 5 steps stay as they are.
+Of each source the sessions whose last call has more than N tokens (default 40,000), at most 8 of
+them evenly spread, and of each about 8 model calls: each is fitted by itself, down to nothing, with
+only those offers whose loss is at most the level's.  The newest eighth of a request and its newest
+5 steps stay as they are.
 
 - *lossless*: line numbers thinned, escapes, JSON compact or as tables, repeated lines;
 - *came again*: besides, what came again later, in this or another call;
 - *stale*: besides, superseded reads and writes, and inputs of failed calls;
-- *blobs*: besides, encoded and minified runs to their beginning and size, pages to their text.
+- *blobs*: besides, encoded and minified runs to their beginning and size, pages to their text;
+- *digests*: besides, long results to the lines that say most, down to a loss of one half.
 
 ``saved``: tokens not sent, of those of all these calls.  ``recall``: identifiers the agent wrote in
 the call that stood in what was sent, of all that stood in the whole.  ``handle``: the same where a
@@ -19,6 +21,7 @@ lost one also counts if the handle of an edit gives it back.  All in o200k, no f
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections import Counter, defaultdict
@@ -39,7 +42,7 @@ from trimtab.replay.policies import Sent, Step  # noqa: E402
 from trimtab.replay.views import own_counter  # noqa: E402
 from trimtab.strategies import Config, Offer, Strategy  # noqa: E402
 
-LEVELS = {"lossless": 0.0, "came again": 0.05, "stale": 0.15, "blobs": 0.3}
+LEVELS = {"lossless": 0.0, "came again": 0.05, "stale": 0.15, "blobs": 0.3, "digests": 0.5}
 HUGE = 10**9
 
 
@@ -59,15 +62,18 @@ class Level:
     """One level as a policy without memory."""
 
     def __init__(self, name: str) -> None:
-        light = [one for one in strategies.STRATEGIES if one not in strategies.DEEP]
-        without = {"articles"} if name == "blobs" else {"articles", "blobs", "page"}
-        self.strategies = [up_to(one, LEVELS[name]) for one in light if one.__name__ not in without]
+        without = {"articles", *(one.__name__ for one in strategies.DEEP)}
+        if name == "digests":
+            without.remove("digest")
+        elif name != "blobs":
+            without |= {"blobs", "page"}
+        ours = [one for one in strategies.STRATEGIES if one.__name__ not in without]
+        self.strategies = [up_to(one, LEVELS[name]) for one in ours]
 
-    def start(self, index: Index) -> Step:
-        """A batch on every call: the trigger is nothing, and so is the target."""
+    def step(self, index: Index, window: int) -> Step:
+        """One batch: the trigger is nothing, and so is the target."""
 
         def step(body: dict[str, Any]) -> Sent:
-            window = 1 + trimtab.measure(body, counter=own_counter()).total  # never over
             fitted = trimtab.fit(
                 body, limits=Limits(window=window, reserve=0, trigger=1e-6, target=1e-6),
                 preset="in-place", strategies=self.strategies, counter=own_counter(),
@@ -81,10 +87,11 @@ class Level:
 
 def measured(index: Index, level: Level, calls: int) -> Counter[str]:
     """The sums over some calls of one session, each judged as if nothing had been sent before."""
-    step, total = level.start(index), Counter[str]()
+    total = Counter[str]()
     apart = max(1, len(index.turns) // calls)
     for number in range(len(index.turns) - 1, -1, -apart):
-        judge = Judge(index, HUGE)
+        judge, tokens = Judge(index, HUGE), index.tokens(index.turns[number])
+        step = level.step(index, tokens + tokens // 20 + 1_000)  # so that it is never over
         judge.turn(number, case.ask(step, index, number))
         for row in judge.done.rows:
             total.update(row._asdict())
@@ -94,9 +101,9 @@ def measured(index: Index, level: Level, calls: int) -> Counter[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", default=os.environ.get("TRIMTAB_DATA"))
-    parser.add_argument("--tokens", type=int, default=20_000)
-    parser.add_argument("--calls", type=int, default=25)
-    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--tokens", type=int, default=40_000)
+    parser.add_argument("--calls", type=int, default=8)
+    parser.add_argument("--sessions", type=int, default=8)
     args = parser.parse_args()
     folder = Path(args.folder) if args.folder else ROOT.parent / "shared" / "data"
     by_source = defaultdict(list)
@@ -105,10 +112,12 @@ def main() -> None:
     heads = "".join(f"{name:^25}" for name in LEVELS)
     print(f"{'':24}{'':>9}{heads}\n{'source':24}{'sessions':>9}"
           + f"{'saved':>8}{'recall':>8}{'by handle':>11}" * len(LEVELS))  # fmt: skip
-    for source, recordings in sorted(by_source.items()):
+    for source, every in sorted(by_source.items()):
         sums: dict[str, Counter[str]] = {name: Counter() for name in LEVELS}
         done = 0
-        for recording in recordings[:: args.every]:
+        # Characters first: to count the tokens of all would take minutes.
+        long = [one for one in every if len(json.dumps(one.messages)) > 4 * args.tokens]
+        for recording in long[:: -(-len(long) // args.sessions) or 1]:
             index = Index(recording)
             if not index.turns or index.tokens(index.turns[-1]) < args.tokens:
                 continue

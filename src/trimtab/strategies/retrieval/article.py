@@ -5,9 +5,12 @@ Knows spans of a text.  Does not know how they were found nor what is to be left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+Ranker = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well each of some texts answers a question: about 0, not at all, to 1."""
 
 LIST_KEYS = (
     "articles", "results", "documents", "items", "hits", "passages", "chunks", "sources", "docs",
@@ -26,6 +29,8 @@ class ArticleRule:
     article's tokens, step by step; after the last step only title and URL are left.  ``keep``: so
     many of each list's best articles stay whole.  ``least_tokens``: a shorter article is left
     alone.  ``newest_first``: whether later results go before earlier ones; None: by relevance.
+    ``ranker``: tells how well each sentence answers the question, instead of the words they share;
+    a function of yours, such as one around an embedding model.
     """
 
     order: Literal["match", "position"] = "match"
@@ -34,6 +39,7 @@ class ArticleRule:
     least_tokens: int = 64
     newest_first: bool | None = None
     list_keys: tuple[str, ...] = LIST_KEYS
+    ranker: Ranker | None = None
 
     @classmethod
     def just_in_time(cls) -> ArticleRule:

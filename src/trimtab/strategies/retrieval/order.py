@@ -14,7 +14,7 @@ from itertools import accumulate
 from trimtab.strategies.base import Config
 from trimtab.strategies.retrieval.article import Article, ArticleRule
 from trimtab.strategies.retrieval.pieces import Piece, pieces
-from trimtab.strategies.retrieval.relevance import Question, relevance
+from trimtab.strategies.retrieval.relevance import Question, ranked, relevance
 
 GAP_TOKENS = 3
 """What ``[...]`` between two pieces takes at the most."""
@@ -50,7 +50,9 @@ def read_items(found: Sequence[Article], config: Config) -> list[Item]:
         (a.title, [(a.content[p.start : p.end], p.heading) for p in of])
         for a, of in zip(found, cut, strict=True)
     ]
-    scores = relevance(texts, Question.of(config.question, config.query))
+    rank, asked = config.articles.ranker, config.question or config.query
+    own = None if rank is None else ranked(rank, asked, tuple(t for _, of in texts for t, _ in of))
+    scores = relevance(texts, Question.of(config.question, config.query), own)
     seen: set[str] = set()
     items = []
     for article, of, score, (_, spoken) in zip(found, cut, scores, texts, strict=True):

@@ -1,6 +1,7 @@
 """How much each piece of some articles has to do with a question.
 
-Knows words, how rare they are among the pieces, and neighbourhood.  Does not know any model.
+Knows words, how rare they are among the pieces, and neighbourhood; or what a ranker says in place
+of words.  Does not know any model.
 Weights were chosen on 54 recorded retrieval conversations in seven languages.
 """
 
@@ -10,8 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from functools import lru_cache
+from math import isfinite, log
 
+from trimtab.strategies.retrieval.article import Ranker
 from trimtab.strategies.retrieval.words import terms
 
 QUERY = 0.5
@@ -63,12 +66,28 @@ Written = tuple[str, Sequence[tuple[str, bool]]]
 """An article: its title, and its pieces with whether each is a heading."""
 
 
-def relevance(articles: Sequence[Written], question: Question) -> list[list[float]]:
+@lru_cache(maxsize=64)
+def ranked(rank: Ranker, question: str, texts: tuple[str, ...]) -> tuple[float, ...]:
+    """What a ranker says of these texts; asked once, however often a block is looked at.
+
+    Raises ValueError where that is not one finite number for each.
+    """
+    found = tuple(round(float(number), 6) for number in rank(question, texts))
+    if len(found) != len(texts) or not all(map(isfinite, found)):
+        raise ValueError(
+            f"the ranker gave {len(found)} numbers for {len(texts)} texts, or not all finite"
+        )
+    return found
+
+
+def relevance(
+    articles: Sequence[Written], question: Question, ranks: Sequence[float] | None = None
+) -> list[list[float]]:
     """A number for each piece of each article, about 0 to 4; comparable within one question.
 
     The share of the question's words in the piece, rare words weighing more (inverse document
     frequency, Robertson and Spärck Jones 1976, over all pieces), with what neighbours, headings
-    and the article lend.
+    and the article lend.  ``ranks``: of all pieces in order, in place of these shares.
     """
     wanted = question.weights
     found = [
@@ -82,9 +101,10 @@ def relevance(articles: Sequence[Written], question: Question) -> list[list[floa
         for term, number in sorted(seen.items())
     }
     total = sum(rare.values()) or 1.0
-    scores = []
+    scores, given = [], iter(ranks or ())
     for place, (article, terms_of) in enumerate(zip(articles, found, strict=True)):
         own = [sum(sorted(rare[term] for term in hits)) / total for hits in terms_of]
+        own = own if ranks is None else [next(given) for _ in own]
         titled = {term for term in terms(article[0]) if term in rare}
         title = sum(sorted(rare[term] for term in titled)) / total
         first = FIRST * (1 - place / len(articles))
