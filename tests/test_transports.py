@@ -339,6 +339,47 @@ def test_A1_the_switch_for_design_As_own_limit_goes_through_wrap():
         assert all(len(m["content"]) <= 512 for m in sent if m["role"] == "tool")
 
 
+def test_A13_what_was_learned_lies_in_the_store_for_other_processes(tmp_path):
+    store = f"sqlite:///{tmp_path}/s.db"
+    with StrictProvider(window=WINDOW) as provider:
+        for _ in range(2):
+            session = trimtab.Session(store=store)
+            ask(trimtab.wrap(chat(provider), session=session))
+            session.close()
+        assert [record.status for record in provider.requests] == [400, 200, 200]
+    assert b"sk-x" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_A9_edits_made_on_a_guess_that_helped_nothing_are_taken_back():
+    bare = {"error": {"message": "Provider returned error", "code": 400,
+                      "metadata": {"raw": "ERROR"}}}  # fmt: skip
+    script = [Refuse("opaque", times=2, status=400, body=bare), "fine"]
+    with StrictProvider(script) as provider:
+        client = trimtab.wrap(chat(provider), retry_result_chars=512)
+        with pytest.raises(openai.BadRequestError):
+            ask(client)
+        assert ask(client).choices[0].message.content == "fine"
+        assert provider.requests[2].body == provider.requests[0].body
+        assert provider.requests[1].body_bytes < provider.requests[0].body_bytes
+
+
+@STREAMS
+def test_A13_usage_teaches_how_the_provider_counts(stream):
+    guard = transports.Guard()
+    with StrictProvider(counter="o200k") as provider:
+        client = trimtab.wrap(Claude(provider.url).client, guard=guard)
+        given = {"model": "claude-opus-4-6", "max_tokens": 100,
+                 "messages": [{"role": "user", "content": FILE * 3}]}  # fmt: skip
+        for _ in range(2):
+            if stream:
+                with client.messages.stream(**given) as events:
+                    events.get_final_message()
+            else:
+                client.messages.create(**given)
+        done = guard.session.fit(provider.requests[-1].body, window=100_000)
+        assert done.report.calibration["answers"] == 2
+
+
 # --- Anthropic's middleware -------------------------------------------------------------------
 
 

@@ -62,13 +62,6 @@ class Fitted:
         return 0 if self.window is None else self._outcome.work.force.bounds.trigger
 
     @property
-    def tokens_billed(self) -> int:
-        """``tokens_after`` in the provider's tokens, at worst, where its answers taught how it
-        counts; else in ours.  A window that is given to ``fit`` is in these."""
-        factors = self._outcome.work.force.factors
-        return self.tokens_after if factors is None else int(self.tokens_after * factors.worst)
-
-    @property
     def body_bytes(self) -> int:
         """Encoded bytes of ``request``."""
         return self._outcome.sent.body_bytes
@@ -99,6 +92,16 @@ class Fitted:
     def factor(self) -> float:
         """What our count was multiplied with because the model's tokenizer is not ours."""
         return self._outcome.work.usage.counter.factor
+
+    @property
+    def scale(self) -> float:
+        """Provider's tokens for one of ours at the worst, where answers have taught that: what a
+        window given to ``fit`` is divided by."""
+        work, tokens, signed = self._outcome.work, self.tokens_after, self._outcome.signed
+        key = calibration_key(work.settings, work.transcript, work.usage.counter)
+        found = work.settings.calibrations.get(key)
+        factors = found.factors(tokens - signed, signed, tokens) if found else None
+        return factors.worst if factors else 1.0
 
     @property
     def changed(self) -> bool:

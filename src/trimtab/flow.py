@@ -318,7 +318,7 @@ class _Run:
             known = self.learned.get(self.key)
             self.learned.put(self.key, replace(known, mends=(*known.mends, *lasting)))
         if self.fitted is not None and not self.cut_short:
-            self.learned.accepted(self.key, self.fitted.tokens_billed, self.fitted.output_asked)
+            self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
 
     def _given_up(self, refusal: Refusal, attempt: int) -> None:
         if attempt > 1 and self.guessed and self.undo is not None and self.fitted is not None:
@@ -375,7 +375,7 @@ class _Run:
 def sent_as(fitted: Fitted, known: Learned, full: bool = False) -> Sent:
     """A fitted request in numbers; its bytes only where somebody needs them."""
     size = fitted.body_bytes if full or known.request_bytes else 0
-    return Sent(fitted.tokens_billed, size, fitted.output_asked, fitted.window)
+    return Sent(fitted.tokens_after, size, fitted.output_asked, fitted.window, fitted.scale)
 
 
 def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:

@@ -146,6 +146,19 @@ class Session:
                 shelf.learned = True
                 self._observed.take(shelf.facts(CALIBRATIONS).items())
 
+    # --- facts ---
+
+    def facts(self, prefix: str) -> dict[str, Any]:
+        """Small facts kept beside the conversations, by name; {} without a store."""
+        if self._shelf is None:
+            return {}
+        return {name: json.loads(value) for name, value in self._shelf.facts(prefix).items()}
+
+    def keep(self, name: str, value: Any) -> None:
+        """Keep a JSON-able fact in the store, if there is one, some time soon."""
+        if self._shelf is not None:
+            self._shelf.state(name, value)
+
     # --- originals ---
 
     def recall(self, handle: str, start: int | None = None, end: int | None = None) -> str:

@@ -28,13 +28,16 @@ _MANY_IMAGE_PIXELS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was refused, in our count: tokens of the prompt, bytes, output that it asked for."""
+    """What was refused, in our count: tokens of the prompt, bytes, output that it asked for.
+
+    ``scale``: what ``fit`` divides a window by to have it in our tokens.
+    """
 
     tokens: int
     body_bytes: int
     output: int = 0
     window: int | None = None
-    longest_result: int | None = None
+    scale: float = 1.0
 
 
 def plausible(refusal: Refusal, sent: Sent) -> bool:
@@ -115,7 +118,7 @@ def _exceeds(tight: dict[str, int], sent: Sent) -> bool:
 
 def _window(room: int, known: Learned, sent: Sent) -> dict[str, int]:
     reserve = sent.output if known.output_counts else 0
-    return {"window": max(room, 1) + reserve, "reserve": reserve}
+    return {"window": max(int(room * sent.scale), 1) + reserve, "reserve": reserve}
 
 
 def keywords(
@@ -139,5 +142,5 @@ def keywords(
         return {"limits": replace(limits, result_chars=chars)} if chars else {}
     size = known.request_bytes or int(sent.body_bytes * SHARE)
     if refusal.rule == "opaque":
-        return {"window": max(int(sent.tokens * SHARE), 1), "reserve": 0}
+        return {"window": max(int(sent.tokens * SHARE * sent.scale), 1), "reserve": 0}
     return {"limits": replace(limits, request_bytes=size)}

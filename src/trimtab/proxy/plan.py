@@ -67,10 +67,7 @@ class Fitting:
 
     def _room(self, fitted: Fitted) -> int | None:
         """Tokens, in our count, that refusals have taught are the most; None: none has."""
-        room = self._learned.get(self._key).prompt_tokens(fitted.output_asked)
-        if room is None or not fitted.tokens_billed:
-            return room
-        return room * fitted.tokens_after // fitted.tokens_billed
+        return self._learned.get(self._key).prompt_tokens(fitted.output_asked)
 
     def _fit(self, body: bytes, **keywords: Any) -> Fitted:
         given = {"format": self._format, **keywords}

@@ -83,6 +83,9 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
         return None
     if type(tree.get("prompt_eval_count")) is int:
         return int(tree["prompt_eval_count"])
+    around = tree.get("response") or tree.get("message")  # the last event of Responses, the first
+    if "usage" not in tree and isinstance(around, Mapping):  # of Messages
+        tree = around
     usage = tree.get("usage") or tree.get("usageMetadata")
     if not isinstance(usage, Mapping):
         return None

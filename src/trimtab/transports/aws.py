@@ -103,6 +103,7 @@ class _Hooks:
             http, parsed = response
             step = call.tell(_reply(http, parsed))
             if isinstance(step, Done):
+                self._guard.observe(parsed, step)
                 parsed.setdefault("ResponseMetadata", {}).setdefault("HTTPHeaders", {})[HEADER] = (
                     step.summary
                 )

@@ -5,13 +5,14 @@ Knows which requests are ours.  Does not know any HTTP library; nothing here wai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
 from trimtab.errors import InvalidSetting
 from trimtab.fitted import Fitted
-from trimtab.flow import Flow, Totals, flow
+from trimtab.flow import Done, Flow, Totals, flow
 from trimtab.learned import LearnedLimits
 from trimtab.log import logger
 from trimtab.session import Session
@@ -19,6 +20,12 @@ from trimtab.transports.spots import Spot, spot
 
 HEADER = "x-trimtab"
 """On every response of ours: one line about what was done."""
+
+
+_PREFIX = "limits/"
+"""Of the names of learned limits among a store's facts."""
+_STALE = 60.0
+"""Seconds after which what other processes learned is looked at."""
 
 
 class Guard:
@@ -48,7 +55,7 @@ class Guard:
         if "journal" not in keywords:  # a client serves any number of conversations
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
-        self.learned = LearnedLimits() if learned is None else learned
+        self.learned = LearnedLimits(StoredFacts(self.session)) if learned is None else learned
         self.totals = Totals()
         self._chars, self._strict = retry_result_chars, strict
         self._on_event = keywords.get("on_event")
@@ -86,11 +93,61 @@ class Guard:
             streaming=where.streams,
             strict=self._strict,
             on_event=self._on_event,
+            undo=self._undo,
             totals=self.totals,
         )
 
+    def observe(self, answer: Any, done: Done) -> None:
+        """Let the session learn from the usage in an answer, or in an event of a stream."""
+        if not done.accepted or done.fitted is None:
+            return
+        try:
+            self.session.observe(answer, done.fitted)
+        except Exception as error:
+            logger().warning("usage not read: %s", type(error).__name__)
+
+    def _undo(self, fitted: Fitted) -> None:
+        """Take back edits that were made on a guess and helped nothing."""
+        for edit in fitted.report.edits:
+            if edit.new:
+                self.session.undo(edit.handle)
+                self.session.unpin(edit.handle)
+
     def _fit(self, words: dict[str, Any], request: Any, **more: Any) -> Fitted:
         return self.session.fit(request, **{**words, **more})
+
+
+class StoredFacts(MutableMapping[str, Mapping[str, Any]]):
+    """What was learned, in the session's store: read again after a minute, written at once."""
+
+    def __init__(self, session: Session, clock: Callable[[], float] = time.monotonic) -> None:
+        self._session, self._clock = session, clock
+        self._known: dict[str, Mapping[str, Any]] = {}
+        self._read = -_STALE
+
+    def _fresh(self) -> dict[str, Mapping[str, Any]]:
+        now = self._clock()
+        if now - self._read >= _STALE:
+            self._read = now
+            kept = self._session.facts(_PREFIX)
+            self._known |= {name.removeprefix(_PREFIX): value for name, value in kept.items()}
+        return self._known
+
+    def __getitem__(self, key: str) -> Mapping[str, Any]:
+        return self._fresh()[key]
+
+    def __setitem__(self, key: str, value: Mapping[str, Any]) -> None:
+        self._known[key] = value
+        self._session.keep(f"{_PREFIX}{key}", value)
+
+    def __delitem__(self, key: str) -> None:
+        del self._known[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fresh())
+
+    def __len__(self) -> int:
+        return len(self._fresh())
 
 
 def guard_of(guard: Guard | None, keywords: dict[str, Any]) -> Guard:

@@ -9,8 +9,8 @@ as its stream, held back until the first content event, never sent again after t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from functools import cache
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache, partial
 from typing import Any
 
 from trimtab.flow import Accepted, Done, Refused
@@ -22,6 +22,8 @@ from trimtab.transports.spots import Spot
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _DROPPED = ("content-length", "transfer-encoding")
+_TAIL_BYTES = 8_192
+"""Of the end of a stream, where the usage stands."""
 _THREAD_BYTES = 65_536
 """Above this a body is fitted in a thread, so that an event loop goes on."""
 
@@ -40,6 +42,8 @@ class Look:
         self.undo = decoder(self.encoding)
         self.chunks: list[bytes] = []
         self.headers = response.headers
+        self.tail = b""
+        self.watcher: Callable[[bytes], object] | None = None
 
     def whole(self) -> Refused | Accepted:
         """Of a response that was read to its end."""
@@ -55,6 +59,20 @@ class Look:
         """The next bytes of a stream; whether enough was seen."""
         self.chunks.append(chunk)
         return bool(self.opening.feed(self.undo(chunk) if self.undo else b""))
+
+    def passing(self, chunk: bytes) -> None:
+        """Bytes of a stream that are being passed on: the last of them hold its usage."""
+        if self.undo is not None:
+            self.tail = (self.tail + self.undo(chunk))[-_TAIL_BYTES:]
+
+    def ended(self) -> None:
+        """A stream was passed on whole: its last event with a usage is looked at."""
+        if self.watcher is None:
+            return
+        for line in reversed((self.opening.held + b"\n" + self.tail).split(b"\n")):
+            if line.startswith(b"data:") and prompt_tokens(line[5:]) is not None:
+                self.watcher(line[5:].strip())
+                return
 
     def begun(self) -> Refused | Accepted:
         """Of a stream that was read so far."""
@@ -73,12 +91,15 @@ def _sync(module: Any) -> Any:
     class Rest(module.SyncByteStream):  # type: ignore[misc]
         """What was read of a stream, then what is still to come."""
 
-        def __init__(self, chunks: list[bytes], more: Iterator[bytes], stream: Any) -> None:
-            self._chunks, self._more, self._stream = chunks, more, stream
+        def __init__(self, look: Look, more: Iterator[bytes], stream: Any) -> None:
+            self._look, self._more, self._stream = look, more, stream
 
         def __iter__(self) -> Iterator[bytes]:
-            yield from self._chunks
-            yield from self._more
+            yield from self._look.chunks
+            for chunk in self._more:
+                self._look.passing(chunk)
+                yield chunk
+            self._look.ended()
 
         def close(self) -> None:
             self._stream.close()
@@ -99,11 +120,11 @@ def _sync(module: Any) -> Any:
             effect = next(run)
             while True:
                 response = self.inner.handle_request(carrying(module, request, effect.request))
-                reply, response = self._look(response, where)
+                look, reply, response = self._look(response, where)
                 try:
                     effect = run.send(reply)
                 except StopIteration as stop:
-                    return marked(response, stop.value)
+                    return finished(self.guard, look, response, stop.value)
                 response.close()
 
         def _look(self, response: Any, where: Spot) -> Any:
@@ -115,14 +136,14 @@ def _sync(module: Any) -> Any:
                         break
                 else:
                     look.opening.end()
-                rest = Rest(look.chunks, pieces, stream)
-                return look.begun(), again(module, response, rest)
+                rest = Rest(look, pieces, stream)
+                return look, look.begun(), again(module, response, rest)
             if look.streamed:
-                return Accepted(), response
+                return look, Accepted(), response
             look.chunks.extend(pieces)
             stream.close()
-            rest = Rest(look.chunks, iter(()), stream)
-            return look.whole(), again(module, response, rest)
+            rest = Rest(look, iter(()), stream)
+            return look, look.whole(), again(module, response, rest)
 
         def close(self) -> None:
             self.inner.close()
@@ -134,14 +155,16 @@ def _async(module: Any) -> Any:
     class AsyncRest(module.AsyncByteStream):  # type: ignore[misc]
         """What was read of a stream, then what is still to come."""
 
-        def __init__(self, chunks: list[bytes], more: AsyncIterator[bytes], stream: Any) -> None:
-            self._chunks, self._more, self._stream = chunks, more, stream
+        def __init__(self, look: Look, more: AsyncIterator[bytes], stream: Any) -> None:
+            self._look, self._more, self._stream = look, more, stream
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            for chunk in self._chunks:
+            for chunk in self._look.chunks:
                 yield chunk
             async for chunk in self._more:
+                self._look.passing(chunk)
                 yield chunk
+            self._look.ended()
 
         async def aclose(self) -> None:
             await self._stream.aclose()
@@ -164,10 +187,10 @@ def _async(module: Any) -> Any:
             while True:
                 sent = carrying(module, request, effect.request)
                 response = await self.inner.handle_async_request(sent)
-                reply, response = await self._look(response, where)
+                look, reply, response = await self._look(response, where)
                 effect = await step(run.send, reply, size=len(data))
                 if isinstance(effect, Done):
-                    return marked(response, effect)
+                    return finished(self.guard, look, response, effect)
                 await response.aclose()
 
         async def _look(self, response: Any, where: Spot) -> Any:
@@ -179,15 +202,15 @@ def _async(module: Any) -> Any:
                         break
                 else:
                     look.opening.end()
-                rest = AsyncRest(look.chunks, pieces, stream)
-                return look.begun(), again(module, response, rest)
+                rest = AsyncRest(look, pieces, stream)
+                return look, look.begun(), again(module, response, rest)
             if look.streamed:
-                return Accepted(), response
+                return look, Accepted(), response
             async for piece in pieces:
                 look.chunks.append(piece)
             await stream.aclose()
-            rest = AsyncRest(look.chunks, _nothing(), stream)
-            return look.whole(), again(module, response, rest)
+            rest = AsyncRest(look, _nothing(), stream)
+            return look, look.whole(), again(module, response, rest)
 
         async def aclose(self) -> None:
             await self.inner.aclose()
@@ -242,7 +265,11 @@ def again(module: Any, response: Any, stream: Any) -> Any:
     )
 
 
-def marked(response: Any, done: Done) -> Any:
-    """The response with our line among its headers."""
+def finished(guard: Guard, look: Look, response: Any, done: Done) -> Any:
+    """The response with our line among its headers; its usage is read, a stream's at its end."""
     response.headers[HEADER] = done.summary
+    if not look.streamed:
+        guard.observe(decoded(b"".join(look.chunks), look.encoding), done)
+    elif done.accepted:
+        look.watcher = partial(guard.observe, done=done)
     return response
