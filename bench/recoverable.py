@@ -111,7 +111,7 @@ def main() -> None:
         by_source[recording.source].append(recording)
     heads = "".join(f"{name:^25}" for name in LEVELS)
     print(f"{'':24}{'':>9}{heads}\n{'source':24}{'sessions':>9}"
-          + f"{'saved':>8}{'recall':>8}{'by handle':>11}" * len(LEVELS))  # fmt: skip
+          + f"{'saved':>8}{'recall':>8}{'handle':>7}  " * len(LEVELS))  # fmt: skip
     for source, every in sorted(by_source.items()):
         sums: dict[str, Counter[str]] = {name: Counter() for name in LEVELS}
         done = 0
@@ -129,7 +129,9 @@ def main() -> None:
         print(f"{source:24}{done:9}", end="")
         for total in sums.values():
             saved = 100 - 100 * total["tokens"] / max(total["full"], 1)
-            asked = max(total["need"], 1)
+            if not (asked := total["need"]):
+                print(f"{saved:7.1f}%{'–':>8}{'–':>8}  ", end="")
+                continue
             kept = 100 * total["need_kept"] / asked
             back = 100 * (total["need_kept"] + total["recoverable"]) / asked
             failed = "!" if total["failed"] or total["invalid"] else ""
