@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NoReturn, TextIO
 
-from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay
+from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay, store
 from trimtab.cli.exits import INTERNAL, MEANINGS, USAGE, Stop, code_of
 from trimtab.cli.screen import clean
 from trimtab.errors import TrimtabError
@@ -25,6 +25,9 @@ _COMMANDS = {
     "convert": (convert.add, "write a request in another provider's format"),
     "recall": (recall.add, "print the original that an edit replaced, or a part of it"),
     "mcp": (mcp.add, "serve the originals of a store to an MCP client"),
+    "doctor": (store.add_doctor, "read everything that a store keeps and say what is wrong"),
+    "purge": (store.add_purge, "delete old conversations from a store"),
+    "stats": (store.add_stats, "print what all sessions of a store came to"),
     "replay": (replay.add, "play recorded transcripts through policies and measure them"),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),

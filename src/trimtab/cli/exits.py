@@ -11,6 +11,7 @@ from trimtab.errors import (
     InvalidRequest,
     InvalidSetting,
     NotAccepted,
+    StoreError,
     TrimtabError,
     UnknownHandle,
 )
@@ -21,9 +22,9 @@ INTERNAL = 70
 
 MEANINGS = {
     DONE: "done; check: the request is acceptable",
-    VIOLATIONS: "check, fit --strict: the request breaks rules of the provider",
+    VIOLATIONS: "check, fit --strict: the request breaks rules of the provider; doctor: a fault",
     USAGE: "wrong usage: an option is missing, malformed or contradicts another",
-    UNREADABLE: "the input is not JSON, or a file cannot be read or written",
+    UNREADABLE: "the input is not JSON, or a file or store cannot be read or written",
     UNKNOWN_FORMAT: "JSON, but no request of a format we know",
     CANNOT_FIT: "the request cannot be made to fit; nothing was written",
     MISSING: "no such file",
@@ -51,6 +52,8 @@ def code_of(error: TrimtabError, request: bytes | None) -> int:
             return NO_ORIGINAL
         case InvalidSetting():
             return USAGE
+        case StoreError():
+            return UNREADABLE
         case InvalidRequest() if request is None or not is_json(request):
             return UNREADABLE
         case InvalidRequest():

@@ -1,0 +1,136 @@
+"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: look after a store.
+
+Knows the options and how the answers are printed.  Does not know how anything is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Callable
+from functools import cache
+
+from trimtab.cli.amounts import amount
+from trimtab.cli.exits import DONE, MISSING, USAGE, VIOLATIONS, Stop
+from trimtab.cli.recall import STORES, add_tenant
+from trimtab.cli.screen import clean
+from trimtab.stores.base import Store
+from trimtab.stores.tenant import TenantStore
+from trimtab.totals import PREFIX, Totals
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_MOST_SHOWN = 50
+
+
+def age(text: str) -> float:
+    """``"30d"`` → 2_592_000.0 seconds; s, m, h, d, w."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no age; write 30d, 12h or 90m")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def add_doctor(parser: ArgumentParser) -> None:
+    """The options of ``trimtab doctor``."""
+    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    parser.set_defaults(run=run_doctor)
+
+
+def run_doctor(args: Namespace) -> int:
+    """Open a store, read everything in it, and say what is wrong; 1 where something is."""
+    from trimtab import stores
+
+    store, of = _opened(args.store)
+    kept = store.kept()
+    found = list(stores.faults(store, of))
+    for fault in found[:_MOST_SHOWN]:
+        print(clean(fault))
+    if len(found) > _MOST_SHOWN:
+        print(f"and {len(found) - _MOST_SHOWN:,} more")
+    tenants = len({row.tenant for row in kept})
+    print(
+        clean(f"{store.url}: {tenants:,} tenant(s), {len(kept):,} conversation(s), ")
+        + f"{sum(row.originals for row in kept):,} original(s), "
+        f"{sum(row.stored_bytes for row in kept):,} bytes: "
+        + (f"{len(found):,} fault(s)" if found else "all can be read")
+    )
+    return VIOLATIONS if found else DONE
+
+
+def add_purge(parser: ArgumentParser) -> None:
+    """The options of ``trimtab purge``."""
+    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    parser.add_argument("--tenant", metavar="NAME", help="only of this tenant (default: of all)")
+    parser.add_argument(
+        "--older-than", type=age, metavar="AGE",
+        help="conversations that were not written to for so long: 30d, 12h, 90m",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-bytes", type=amount, metavar="N",
+        help="then the oldest, until the others take no more than N: 500m",
+    )  # fmt: skip
+    parser.set_defaults(run=run_purge)
+
+
+def run_purge(args: Namespace) -> int:
+    """Delete old conversations with their originals, and say how many."""
+    from trimtab import stores
+
+    if args.older_than is None and args.keep_bytes is None:
+        raise Stop(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
+    store, of = _opened(args.store)
+    done = stores.purge(
+        store, of, now=time.time(), older_than=args.older_than, keep_bytes=args.keep_bytes,
+        tenant=args.tenant,
+    )  # fmt: skip
+    print(
+        f"{done.conversations:,} conversation(s) with {done.originals:,} original(s) and "
+        f"{done.stored_bytes:,} bytes are gone; who recalls one of them is told so"
+    )
+    return DONE
+
+
+def add_stats(parser: ArgumentParser) -> None:
+    """The options of ``trimtab stats``."""
+    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    add_tenant(parser)
+    parser.add_argument("--json", action="store_true", help="the same as JSON")
+    parser.set_defaults(run=run_stats)
+
+
+def run_stats(args: Namespace) -> int:
+    """What all sessions of a tenant came to."""
+    _, of = _opened(args.store)
+    facts = of(args.tenant).facts(PREFIX)
+    total, conversations = Totals(), {name.split("/")[1] for name in facts}
+    for row in facts.values():
+        total.join(Totals.from_dict(row))
+    tree = {"conversations": len(conversations), **total.as_dict()}
+    if args.json:
+        print(json.dumps(tree, indent=2))
+        return DONE
+    print(
+        f"{len(conversations):,} conversation(s), {total.turns:,} request(s): "
+        f"{total.tokens_arrived:,} tokens arrived, {total.tokens_sent:,} were sent, "
+        f"{total.kept_out:,} kept out"
+    )
+    print(
+        f"{total.batches:,} batch(es) of edits, {total.edits:,} edit(s), each counted once; "
+        f"{total.repairs:,} repair(s)"
+    )
+    for cause, tokens in total.saved.most_common():
+        print(clean(f"  {cause:16} {tokens:>12,} tokens"))
+    return DONE
+
+
+def _opened(url: str) -> tuple[Store, Callable[[str], TenantStore]]:
+    """A store that is there, and each tenant's part of it."""
+    from trimtab import stores
+
+    store = stores.open_store(url)
+    path = getattr(store, "path", None)
+    if path is not None and not path.exists():
+        raise Stop(MISSING, f"{url}: no such file")
+    return store, cache(lambda tenant: stores.open(store, tenant))
