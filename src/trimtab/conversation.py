@@ -39,6 +39,8 @@ class Conversation:
     place: str = ""
     """How far the store was read."""
     loaded: bool = False
+    newer: bool = False
+    """Whether a newer release has written entries that this one cannot read."""
     handle_key: bytes = b""
     handles: set[str] = field(default_factory=set)
     """Of the originals that were given to the store."""
@@ -62,7 +64,9 @@ class Conversation:
         self.place, self.loaded = place, True
         if not rows:
             return False
-        ids = [json.loads(row)["id"] for row in rows]
+        heads = [json.loads(row) for row in rows]
+        self.newer = self.newer or any(row["v"] > journal_format.VERSION for row in heads)
+        ids = [row["id"] for row in heads]
         if ids == list(self.unconfirmed):  # what we wrote ourselves, and nothing else
             self.confirmed, self.unconfirmed = self.journal, {}
             return False

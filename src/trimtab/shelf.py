@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from trimtab.conversation import Conversation
-from trimtab.errors import CannotFit, InvalidSetting, StoreError, UnknownHandle
+from trimtab.errors import CannotFit, StoreError, UnknownHandle
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
 from trimtab.settings import Settings
@@ -112,6 +112,11 @@ class Shelf:
                 self.save(one, one.journal.add(instead, {}), {}, wait=False)
             if problem:
                 turn.outcome.work.warnings.append(problem)
+        if one.newer:
+            turn.outcome.work.warnings.append(
+                "a newer release has written to this conversation; what it wrote is passed over: "
+                "update trimtab"
+            )
         if self.trouble is not None:
             turn.outcome.work.warnings.append(f"goes on without the store: {self.trouble}")
         self.end(one)
@@ -176,11 +181,7 @@ class Shelf:
 
     def _read(self, one: Conversation) -> bool:
         found = self._asked(lambda: self.store.read(one.root, one.place))
-        try:
-            return found is not None and one.take(*found)
-        except InvalidSetting as error:  # of a newer release
-            self.trouble = StoreError(f"{self.store.store.url}: {error}")
-            return False
+        return found is not None and one.take(*found)
 
     def _asked(self, ask: Any) -> Any:
         """An answer of the store; None, and not asked again for a while, where there is none."""
