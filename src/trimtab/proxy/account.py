@@ -48,6 +48,8 @@ class Account:
         """The request was made to fit: it is a turn of its session."""
         if self.of is None:
             return
+        if self.turn is not None and self.session is not None:  # another round of the same answer
+            self._book(self.session, self.turn, 200)
         self.session = session = self.of()
         session.model = self.model or session.model
         self.turn = session.turn(fitted, self._books.clock(), room)
@@ -78,7 +80,6 @@ class Account:
     def closed(self, status: int, *, error: str = "") -> None:
         """The end.  ``error``: what went wrong between us and the provider or the client."""
         books, seconds = self._books, time.perf_counter() - self._began
-        usage = self.usage
         books.metrics.in_flight -= 1
         labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
         books.metrics.count("trimtab_requests_total", **labels)
@@ -86,21 +87,28 @@ class Account:
         facts: dict[str, object] = {"status": status, "seconds": round(seconds, 3)}
         if self.turn is not None and self.session is not None:
             turn = self.turn
-            turn.status, turn.seconds, turn.note = status, seconds, self.note or error
-            turn.prompt, turn.cached, turn.output = usage.prompt, usage.cached, usage.output
-            books.ledger.sent(self.session, turn, self._kinds)
+            turn.seconds, turn.note = seconds, self.note or error
+            self._book(self.session, turn, status)
             self._tell_refusals(recovered=0 < status < 400)
             facts |= {
                 "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
                 "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,
                 "sends": turn.sends, "fit_ms": round(turn.fit_ms, 1), "cached": turn.cached,
             }  # fmt: skip
-            for kind in self._kinds:
-                books.metrics.count("trimtab_edits_total", kind=kind)
         if error:
             facts["error"] = error
         level = logging.WARNING if error or status >= 500 else logging.INFO
         logs.say(f"{self.upstream} {self.operation}", level=level, **facts)
+
+    def _book(self, session: Session, turn: Turn, status: int) -> None:
+        """A turn has ended."""
+        usage = self.usage
+        turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
+        turn.output = usage.output
+        self._books.ledger.sent(session, turn, self._kinds)
+        for kind in self._kinds:
+            self._books.metrics.count("trimtab_edits_total", kind=kind)
+        self._kinds = []
 
     def _tell_refusals(self, *, recovered: bool) -> None:
         assert self.session is not None

@@ -20,6 +20,7 @@ from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.exchange import Call, Exchange
 from trimtab.proxy.headers import downwards, fingerprint, plain, session_hint, upwards
 from trimtab.proxy.plan import Fitting
+from trimtab.proxy.recall import Memory, Recaller
 from trimtab.proxy.routes import route
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.tenants import Tenants, conversation
@@ -39,6 +40,7 @@ class Proxy:
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
         self.learned = LearnedLimits()
+        self.hidden = Memory()
         self.draining = False
         self._client: Client | None = None
 
@@ -198,12 +200,20 @@ class Proxy:
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
         )  # fmt: skip
         session = self.tenants.session(call.upstream, tenant)
-        plan = Fitting(
-            session, account, self.learned, host=call.upstream.host,
-            credential=fingerprint(headers, call.query), format=call.route.format,
-            model=call.route.model,
-        )  # fmt: skip
-        exchange = Exchange(call, self._client, plan, reply)
+        recaller = None
+        if self.settings.recall and not call.route.listed:
+            facts = self.tenants.exchanges(call.upstream, tenant)
+            recaller = Recaller(call.route.format, name, session, self.hidden, facts)
+
+        def plan() -> Fitting:
+            account.usage = exchange.usage
+            return Fitting(
+                session, account, self.learned, host=call.upstream.host,
+                credential=fingerprint(headers, call.query), format=call.route.format,
+                model=call.route.model, recall=recaller is not None and recaller.ready,
+            )  # fmt: skip
+
+        exchange = Exchange(call, self._client, plan, reply, recaller)
         try:
             if not await while_there(body.receive, exchange.run(given, text)):
                 raise ClientGone

@@ -6,17 +6,24 @@ Does not know what is sent (``plan``), nor what a refusal means.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from trimtab.proxy import aws
+from trimtab.proxy import aws, logs
 from trimtab.proxy.asgi import Header, Reply
 from trimtab.proxy.attempt import Attempt, Sent
 from trimtab.proxy.headers import Raw, downwards, upwards
-from trimtab.proxy.reading import Usage, Watch
+from trimtab.proxy.plan import aside
+from trimtab.proxy.reading import Usage, Watch, frames_for, parsed
+from trimtab.proxy.recall import Recaller
+from trimtab.proxy.recall.voice import Voice, dumped
 from trimtab.proxy.routes import Route
 from trimtab.proxy.upstreams import Upstream
-from trimtab.proxy.wire import Client
+from trimtab.proxy.wire import Client, UpstreamFailed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -69,10 +76,19 @@ class Plan(Protocol):
 
 
 class Exchange:
-    """Answers one call.  ``planned`` says what to send, and what after a refusal."""
+    """Answers one call.
 
-    def __init__(self, call: Call, client: Client, planned: Plan, reply: Reply) -> None:
-        self._call, self._client, self._planned, self._reply = call, client, planned, reply
+    ``plan`` makes what says what to send, and what after a refusal: one for each round.  With a
+    ``recaller`` an answer may take several rounds.
+    """
+
+    def __init__(
+        self, call: Call, client: Client, plan: Callable[[], Plan], reply: Reply,
+        recaller: Recaller | None = None,
+    ) -> None:  # fmt: skip
+        self._call, self._client, self._reply = call, client, reply
+        self._plan, self._recaller = plan, recaller
+        self._planned: Plan | None = None
         self._last: Attempt | None = None
         self.usage = Usage()
         """What it cost, as far as the answer was read."""
@@ -84,25 +100,44 @@ class Exchange:
         UpstreamFailed where nothing came, or the answer broke off: then either no byte has been
         passed on, or the connection to the client has to break, too.
         """
-        stream = self._call.route.streams
-        stream = wants_stream(text or b"") if stream is None else stream
+        ready = None
+        if self._recaller is not None and text is not None:
+            recaller = self._recaller
+            ready = await _safely(text, lambda: recaller.prepared(text))
+        self._planned = self._plan()
         try:
-            body = None if text is None else await self._planned.first(text, stream=stream)
-            while True:
-                changed = body is not None
-                sent = await self._send(original if body is None else body, changed, stream)
-                again = await self._planned.answered(sent)
-                if again is None:
-                    break
-                body = again
-            self.usage = sent.usage
-            await self._deliver(sent)
+            if ready is None:
+                self._recaller = None
+                sent = await self._obtained(original, text)
+                self.usage = sent.usage
+                await self._deliver(sent)
+            else:
+                sent = await self._obtained(ready, ready)
+                self.usage = sent.usage
+                await (self._deliver(sent) if _unread(sent) else self._rounds(sent))
         finally:
-            # Clients hang up as soon as they have read what they wait for: that counts, too.
-            if self.usage.prompt:
-                self._planned.finished(self.usage)
+            self._finished()
             if self._last is not None:
                 await self._last.close()
+
+    def _finished(self) -> None:
+        # Clients hang up as soon as they have read what they wait for: that counts, too.
+        if self.usage.prompt and self._planned is not None:
+            self._planned.finished(self.usage)
+
+    async def _obtained(self, original: bytes, text: bytes | None) -> Sent:
+        """An answer, or the refusal that stands."""
+        stream = self._call.route.streams
+        stream = wants_stream(text or b"") if stream is None else stream
+        assert self._planned is not None
+        body = None if text is None else await self._planned.first(text, stream=stream)
+        while True:
+            repacked = body is not None or self._recaller is not None
+            sent = await self._send(original if body is None else body, repacked, stream)
+            again = await self._planned.answered(sent)
+            if again is None:
+                return sent
+            body = again
 
     async def _send(self, body: bytes, repacked: bool, stream: bool) -> Sent:
         if self._last is not None:
@@ -112,16 +147,88 @@ class Exchange:
         headers = call.headers(body, repacked=repacked)
         return await self._last.send(call.method, call.address, headers, body)
 
+    async def _begin(self, sent: Sent) -> None:
+        if not self._reply.begun:
+            length = self._recaller is None
+            told = self._planned.told() if self._planned else []
+            await self._reply.begin(sent.status, [*downwards(sent.headers, length=length), *told])
+
     async def _deliver(self, sent: Sent) -> None:
         """Pass the answer on as it comes."""
-        reply = self._reply
-        await reply.begin(sent.status, [*downwards(sent.headers), *self._planned.told()])
+        self._recaller = None
+        await self._begin(sent)
         watch = Watch(self._call.route.format, sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
-            await reply.part(part)
-        await reply.end()
+            await self._reply.part(part)
+        await self._reply.end()
+
+    # --- with the recall tool ------------------------------------------------------------------
+
+    async def _rounds(self, sent: Sent) -> None:
+        """Pass the answer on without calls of the tool; answer these, and go on."""
+        recaller = self._recaller
+        assert recaller is not None
+        voice = recaller.voice
+        while True:
+            voice.begin()
+            await (self._spoken(sent, voice) if sent.streamed else self._said(sent, voice))
+            text = await _safely(b"", recaller.follow)
+            following = None if text is None else await self._followed(text)
+            if following is None:
+                break
+            voice.follow()
+            sent = following
+        await _safely(b"", recaller.remember)
+        if sent.streamed:
+            await self._reply.part(voice.end())
+            await self._reply.end()
+        else:
+            told = self._planned.told() if self._planned else []
+            headers = [*downwards(sent.headers, length=False), *told]
+            await self._reply.whole(sent.status, headers, dumped(voice.answer()))
+
+    async def _spoken(self, sent: Sent, voice: Voice) -> None:
+        await self._begin(sent)
+        frames = frames_for(self._call.route.format)
+        async for part in sent.parts():
+            for event in frames.feed(part):
+                if b"sage" in event.data:
+                    sent.usage.take(parsed(event))
+                await self._reply.part(voice.event(event))
+        await self._reply.part(frames.rest())
+
+    async def _said(self, sent: Sent, voice: Voice) -> None:
+        voice.whole(json.loads(b"".join(sent.held)))
+
+    async def _followed(self, text: bytes) -> Sent | None:
+        """The answer to the next round; None where it is refused: then what was said is all."""
+        self._finished()
+        self._planned = self._plan()
+        try:
+            sent = await self._obtained(text, text)
+        except UpstreamFailed:
+            return None
+        if sent.refused:
+            return None
+        before, self.usage = self.usage, sent.usage
+        self.usage.output += before.output
+        return sent
+
+
+async def _safely(body: bytes, work: Callable[[], T]) -> T | None:
+    """Do it aside; a fault of ours is told, and nothing comes of it."""
+    try:
+        return await aside(body, work)
+    except Exception as error:
+        logs.fault("recall", error)
+        return None
+
+
+def _unread(sent: Sent) -> bool:
+    """Whether an answer is nothing that a voice can speak: a refusal, or packed."""
+    return sent.refused or (not sent.streamed and sent.more is not None)
 
 
 def wants_stream(body: bytes) -> bool:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
+from zlib import crc32
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MOST_BYTES = 32_000_000
@@ -121,3 +122,19 @@ def _headers(data: bytes) -> dict[str, str]:
         found[data[at + 1 : end].decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         at = end + 3 + size
     return found
+
+
+def aws_frame(name: str, payload: bytes) -> bytes:
+    """One frame: lengths, their checksum, headers, payload, a checksum of all."""
+    fields = ((":event-type", name), (":content-type", "application/json"),
+              (":message-type", "event"))  # fmt: skip
+    head = b"".join(
+        struct.pack("!B", len(key))
+        + key.encode()
+        + struct.pack("!BH", 7, len(value))
+        + value.encode()
+        for key, value in fields
+    )
+    prelude = struct.pack("!II", 16 + len(head) + len(payload), len(head))
+    message = prelude + struct.pack("!I", crc32(prelude)) + head + payload
+    return message + struct.pack("!I", crc32(message))

@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from trimtab.fitted import Fitted
 from trimtab.flow import Accepted, Done, Flow, Refused, Send, flow
@@ -29,6 +29,7 @@ INLINE_BYTES = 20_000
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trimtab-fit")
 _MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
 _EDGE = 4_000
+T = TypeVar("T")
 
 
 class Fitting:
@@ -36,11 +37,11 @@ class Fitting:
 
     def __init__(
         self, session: Session, account: Account, learned: LearnedLimits, *, host: str,
-        credential: str, format: str, model: str | None,
+        credential: str, format: str, model: str | None, recall: bool = False,
     ) -> None:  # fmt: skip
         self._session, self._account, self._learned = session, account, learned
         self._host, self._credential = host, credential
-        self._format, self._model = format, model
+        self._format, self._model, self._recall = format, model, recall
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
         self._body, self._key = b"", ""
@@ -71,6 +72,8 @@ class Fitting:
 
     def _fit(self, body: bytes, **keywords: Any) -> Fitted:
         given = {"format": self._format, **keywords}
+        if self._recall:
+            given["recall"] = True
         if self._model:
             given["model"] = self._model
         return self._session.fit(body, **given)
@@ -138,7 +141,7 @@ def _stepped(run: Flow | None, reply: Refused | Accepted | None) -> Send | Done:
         return done
 
 
-async def aside(body: bytes, work: Callable[[], Send | Done]) -> Send | Done:
+async def aside(body: bytes, work: Callable[[], T]) -> T:
     """Run what takes a processor for a while so that other answers keep flowing."""
     if len(body) <= INLINE_BYTES:
         return work()

@@ -17,6 +17,7 @@ from trimtab.errors import TrimtabError, UnknownHandle
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
+from trimtab.proxy.recall import StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
@@ -60,6 +61,12 @@ class Tenants:
         while len(self._sessions) > MOST:
             self._sessions.popitem(last=False)
         return found
+
+    def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
+        """Where exchanges that a client never saw outlast the process; None in memory."""
+        if not self.settings.store or self.settings.store.startswith("memory:"):
+            return None
+        return StoredExchanges(stores.open(self._store(), f"{upstream.name}/{tenant}"))
 
     # --- what the pages ask for ---------------------------------------------------------------
 

@@ -1,0 +1,99 @@
+"""The model's answer over several rounds, as one answer for the client.
+
+A voice takes the answers of one format, whole or event by event.  Calls of the recall tool are
+left out of what the client gets; the end of an answer is held until it is known whether another
+round follows.  Knows no transport.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from trimtab.proxy.frames import Event, server_sent
+from trimtab.recalling import recall_tool
+
+
+class Voice(Protocol):
+    """One format's way to speak.
+
+    ``recalls``: calls of the recall tool in this round; ``others``: whether there are calls for
+    the client beside them; ``real``: this round as the history takes it; ``visible``: what the
+    client has been told over all rounds, as it will send it back.
+    """
+
+    recalls: list[Any]
+    others: bool
+
+    def begin(self) -> None:
+        """Another round."""
+        ...
+
+    def event(self, event: Event) -> bytes:
+        """What to pass on of one event."""
+        ...
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        ...
+
+    def real(self) -> list[Any]:
+        """This round as messages of the history."""
+        ...
+
+    def visible(self) -> list[Any]:
+        """What the client knows of all rounds, as messages of the history."""
+        ...
+
+    def follow(self) -> None:
+        """Another round follows; the end of this one is forgotten, not what it cost."""
+        ...
+
+    def end(self) -> bytes:
+        """The end of a streamed answer."""
+        ...
+
+    def answer(self) -> Any:
+        """The whole answer, where it was not streamed."""
+        ...
+
+
+class Recognised:
+    """Tells calls of the recall tool."""
+
+    def __init__(self, format: str) -> None:
+        self.is_call = recall_tool(format).is_call
+
+
+def loads(event: Event) -> Any:
+    """The object in an event; None where there is none."""
+    try:
+        found = json.loads(event.data)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def sse(value: Any, name: str = "", end: bytes = b"\n") -> bytes:
+    """One event."""
+    return server_sent(dumped(value), name, end)
+
+
+def dumped(value: Any) -> bytes:
+    """Compact JSON."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def added(first: Any, second: Any) -> Any:
+    """Two usages as one: the later prompt, both outputs."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second if isinstance(second, dict) else first
+    found = {**first, **second}
+    for key in _SUMMED:
+        if type(first.get(key)) is int and type(second.get(key)) is int:
+            found[key] = first[key] + second[key]
+    return found
+
+
+_SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
+           "thoughtsTokenCount")  # fmt: skip
