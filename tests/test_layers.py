@@ -21,7 +21,7 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
-    {"errors", "model", "amounts", "models", "calibration"},
+    {"errors", "model", "amounts", "models", "calibration", "prices"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "notes"},
     {"refusals"},
     {"formats", "rules", "tokens", "usage", "source"},
@@ -29,7 +29,7 @@ LAYERS = [
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
     {"hard_limits", "journal", "journal_format", "known", "report", "billed", "observed"},
-    {"asked", "asks", "step_asks", "forecast"},
+    {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},
     {"embedded", "work", "continuing", "binding", "floor", "fitting", "fitted", "sizes"},
     {"passages", "recalling"},
@@ -46,7 +46,7 @@ LAYERS = [
     {"transports"},
     {"api"},
     {"__init__"},
-    {"testing", "prices", "replay", "integrations"},
+    {"testing", "replay", "integrations"},
     {"proxy"},
     {"cli", "__main__"},
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trimtab.arrival import Arrival
 from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.history import Duplicates, FailedInputs
@@ -53,6 +54,9 @@ def fit(
     quote_embedded: bool = False,
     summarizer: Callable[[str], str] | Summarizer | None = None,
     calls_left: int | None = None,
+    prices: str | None = None,
+    idle_seconds: float | None = None,
+    arrival: Arrival = "none",
     on_event: OnEvent | None = None,
 ) -> Fitted:
     """Make a request acceptable: valid by the provider's rules, and within its limits.
@@ -93,6 +97,13 @@ def fit(
       to answer, an ``Endpoint``, or a ``Summarizer`` around one of them.
     - ``calls_left``: how many more tool calls the agent may make; nothing is cut before the window
       is full where they will all fit, and no deeper than they need.
+    - ``prices``: a price table by name (``trimtab replay --list``): the report says what the batch
+      does to the bill.
+    - ``idle_seconds``: how long ago the last request of this conversation was.  Where the cached
+      prefix has expired since, all is written again anyway: a batch that would come soon comes now.
+    - ``arrival``: what becomes of results that just came, below the trigger too, as no cache has
+      them yet: "none", "lossless" (re-spelled where that loses nothing and saves 256 tokens), or
+      "large" (and cut to a quarter of what may be sent).  For a ``Session``, which keeps it so.
     - ``on_event``: told of this fit and of each new edit: counts, tokens, milliseconds (see
       docs/observability.md).
 
@@ -109,7 +120,9 @@ def fit(
         preset=preset, target=target,
         protected_turns=protected_turns, duplicates=duplicates, failed_inputs=failed_inputs,
         strategies=strategies, extra_strategies=extra_strategies, internal=internal,
-        summarizer=summarizer, calls_left=calls_left, on_event=on_event,
+        summarizer=summarizer, calls_left=calls_left, prices=prices, idle_seconds=idle_seconds,
+        arrival=arrival,
+        on_event=on_event,
     )  # fmt: skip
     with known_for(request, wanted) as known:
         return fitted(request, wanted, known, Journal())[1]

@@ -65,7 +65,7 @@ def continued(work: Work) -> Outcome | None:
         return None
     return replace(
         before, work=work, sent=sent, tokens_before=arrived, tokens_after=tokens, new=(),
-        originals={}, target=None, asked=None,
+        originals={}, target=None, asked=None, money=None,
         signed=before.signed + usage.signed(transcript) - usage.signed(before.work.transcript),
     )  # fmt: skip
 
@@ -87,5 +87,9 @@ def _extends(work: Work, before: Outcome) -> bool:
 
 
 def _same(one: Settings, other: Settings) -> bool:
-    """Equal but for what was learned from answers meanwhile, which moves limits only."""
-    return one is other or replace(one, calibrations={}) == replace(other, calibrations={})
+    """Equal but for what was learned and how long it took meanwhile, which move limits only."""
+    return one is other or _timeless(one) == _timeless(other)
+
+
+def _timeless(settings: Settings) -> Settings:
+    return replace(settings, calibrations={}, idle_seconds=None)

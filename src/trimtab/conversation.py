@@ -44,6 +44,8 @@ class Conversation:
     handle_key: bytes = b""
     handles: set[str] = field(default_factory=set)
     """Of the originals that were given to the store."""
+    sent_at: float | None = None
+    """When this process fitted its last request, by the session's clock."""
     totals: Totals = field(default_factory=Totals)
     """What was counted over its turns, in this process."""
     _came: list[tuple[str, list[bytes], str]] = field(default_factory=list)

@@ -169,6 +169,7 @@ def report_of(outcome: Outcome, failures: int) -> Report:
         warnings=tuple(warnings),
         asked=outcome.asked.as_dict() if outcome.asked else {},
         window_of=work.force.window_of,
+        money={**outcome.money.as_dict(), "told": str(outcome.money)} if outcome.money else {},
         calibration=asdict(work.force.factors) if work.force.factors else {},
         _floor=lambda: floor(work),
         _bytes=lambda: (work.source.body_bytes, outcome.sent.body_bytes),
@@ -209,7 +210,10 @@ def _reason(outcome: Outcome) -> str:
             f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
             "the edits of earlier turns stand, nothing new"
         )
-    if before > force.bounds.capacity:
+    if force.cold and before <= work.force.bounds.capacity:
+        idle = work.settings.idle_seconds or 0
+        cause = f"{before:,} of {capacity} tokens, and idle for {idle:,.0f} s: the cache is cold"
+    elif before > force.bounds.capacity:
         cause = f"{before:,} tokens do not fit into {capacity}"
     elif before > force.bounds.trigger:
         cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"

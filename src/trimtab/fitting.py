@@ -11,17 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from trimtab import economics, formats, models, paths, prices
 from trimtab import edits as edit_ops
-from trimtab import formats, paths
+from trimtab.arrival import arrive
 from trimtab.asks import Answers, answer
 from trimtab.binding import unbind, with_option
 from trimtab.continuing import continued
+from trimtab.economics import Money
 from trimtab.errors import CannotFit, InvalidSetting, TrimtabError
 from trimtab.floor import cannot_fit, least, smallest_or_refuse
 from trimtab.fold import make_room
 from trimtab.hard_limits import meet_images, meet_result_chars
 from trimtab.model import Edit
-from trimtab.plan import Planner
+from trimtab.plan import Bounds, Planner
 from trimtab.work import Outcome, Work
 
 
@@ -69,8 +71,7 @@ def _planned(
     if least(work) > wanted.capacity:  # there is nothing to choose: say what is in the way
         smallest_or_refuse(work, wanted)
     for attempt in range(4):
-        plan = work.planner(bounds, drops=drops, want=want)
-        acted = _act(work, plan)
+        plan, acted, standing = _chosen(work, bounds, drops=drops, want=want)
         if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
             plan = smallest_or_refuse(work, wanted)
         asked = None if (say := work.settings.summarizer) is None else _answers(plan, say)
@@ -84,10 +85,38 @@ def _planned(
         if wanted.body_bytes is not None and plan.body_bytes:
             excess = max(outcome.sent.body_bytes - wanted.body_bytes, 0)
         if not over and not excess:
-            return replace(outcome, asked=asked)
+            told = _money(work, plan, new, standing, outcome.tokens_after)
+            return replace(outcome, asked=asked, money=told)
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
     raise cannot_fit(work, plan, "window" if over else "request_bytes")
+
+
+def _chosen(work: Work, bounds: Bounds, *, drops: bool, want: bool) -> tuple[Planner, bool, int]:
+    """A plan with its choice made, whether there is any, and the tokens that stood before it."""
+    plan = work.planner(bounds, drops=drops, want=want)
+    standing = plan.board.tokens
+    free = want and not plan.over() and standing > bounds.trigger
+    acted = _act(work, plan)
+    saved = standing - plan.board.tokens
+    if acted and free and not economics.worth(plan.transcript, plan.usage, bounds.capacity, saved):
+        plan = work.planner(bounds, drops=drops, want=False)
+        acted = _act(work, plan)
+    return plan, acted, standing
+
+
+def _money(
+    work: Work, plan: Planner, new: tuple[Edit, ...], before: int, after: int
+) -> Money | None:
+    """What the new edits do to the bill, where a price table is named."""
+    if work.settings.prices is None or not new:
+        return None
+    batch = economics.batch_of(plan, new, before, after, work.force.cold)
+    name = work.settings.model or work.transcript.facts.model
+    model = models.find(name) if name else None
+    left = economics.requests_left(work.transcript)
+    dollars = model.input_price if model else None
+    return economics.money(prices.named(work.settings.prices), batch, left, dollars)
 
 
 def _answers(plan: Planner, say: Callable[..., Any]) -> Answers:
@@ -97,6 +126,8 @@ def _answers(plan: Planner, say: Callable[..., Any]) -> Answers:
 def _act(work: Work, plan: Planner) -> bool:
     """Choose new edits if the request, with the journal's edits, still needs any."""
     before = (plan.board.tokens, len(plan.board.shown))
+    if work.arriving:
+        arrive(plan, work.settings.arrival)
     meet_images(plan)
     meet_result_chars(plan)
     if plan.board.tokens > plan.bounds.trigger or plan.over():

@@ -94,6 +94,8 @@ class Report:
     calibration: Mapping[str, float] = field(default_factory=dict)
     """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
     limits are in our tokens.  Empty where no answer was observed."""
+    money: Mapping[str, Any] = field(default_factory=dict)
+    """What the new edits do to the bill (see ``economics.Money``); empty without ``prices=``."""
     _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
@@ -138,6 +140,7 @@ class Report:
             "limits": dict(self.limits),
             "window_of": self.window_of,
             "calibration": dict(self.calibration),
+            "money": dict(self.money),
             "edits": [edit.as_dict() for edit in self.edits],
             "repairs": [repair.as_dict() for repair in self.repairs],
             "warnings": list(self.warnings),
@@ -165,6 +168,8 @@ class Report:
             lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]
         if self.edits:
             lines += self._edit_lines()
+        if self.money:
+            lines.append(self.money["told"])
         if self.asked.get("asked") or self.asked.get("cached"):
             lines.append(
                 "summaries: {asked} asked ({tokens_in:,} tokens in, {tokens_out:,} out, "

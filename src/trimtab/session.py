@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
@@ -51,6 +52,7 @@ class Session:
     is any number of conversations of one ``tenant``: each is found by what it begins with, in any
     process, and everything stays recallable.  ``conversation`` is a name by which one is found
     again whose beginning the client has changed; ``fit`` takes one for each request too.
+    ``clock`` (seconds) tells how long a conversation lay idle, and so whether its cache is cold.
     """
 
     def __init__(
@@ -63,8 +65,10 @@ class Session:
         store: str | Store | None = None,
         tenant: str = "default",
         conversation: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
         **keywords: Any,
     ) -> None:
+        self._clock = clock
         self._settings = asking(joined_settings(window, reserve, limits, **keywords))
         self._observed = Observed()
         self._lock = Lock()
@@ -109,11 +113,15 @@ class Session:
                 wanted, calibrations=self._observed.calibrations,
                 pins=(*_listed(wanted.pins), *sorted(one.journal.pins)),
             )  # fmt: skip
+            now, before = self._clock(), one.sent_at
+            if wanted.idle_seconds is None and before is not None:
+                wanted = replace(wanted, idle_seconds=max(0.0, now - before))
             if shelf is None:
                 turn, done, one.journal = fitted(request, wanted, one.known, one.journal)
             else:
                 turn, done = shelf.turn(one, request, wanted)
             if not turn.internal:
+                one.sent_at = now
                 one.totals.add(turn.outcome, done)
                 if shelf is not None:
                     shelf.state(f"{STATS}{one.root}/{self._name}", one.totals.as_dict())

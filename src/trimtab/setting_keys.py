@@ -116,6 +116,8 @@ KEYS: dict[str, Key | dict[str, Key]] = {
     "thinking": _one_of("drop", "drop_block"),
     "quote_embedded": FLAG,
     "calls_left": COUNT,
+    "prices": TEXT,
+    "arrival": _one_of("none", "lossless", "large"),
     "plugins": FLAG,
     "duplicates": {"enabled": FLAG, "superseded": FLAG, "protected_tools": NAMES},
     "failed_inputs": {

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from trimtab import models, rules, strategies
+from trimtab import models, prices, rules, strategies
+from trimtab.arrival import Arrival
 from trimtab.calibration import Calibration, Factors
 from trimtab.errors import InvalidSetting
 from trimtab.history import Duplicates, FailedInputs
@@ -55,6 +56,9 @@ class Settings:
     internal: Sequence[str] = SIGNATURES
     summarizer: Callable[..., Any] | None = None
     calls_left: int | None = None
+    prices: str | None = None
+    idle_seconds: float | None = None
+    arrival: Arrival = "none"
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     """What answers of the provider taught, by ``calibration_key``."""
     on_event: Callable[..., Any] | None = None
@@ -94,7 +98,11 @@ def joined_settings(
 
 
 def _check_rest(given: Settings) -> None:
-    for key, choices in (("thinking", ("drop", "drop_block")), ("preset", tuple(PRESETS))):
+    for key, choices in (
+        ("thinking", ("drop", "drop_block")),
+        ("preset", tuple(PRESETS)),
+        ("arrival", ("none", "lossless", "large")),
+    ):
         if (value := getattr(given, key)) not in choices:
             quoted = [repr(choice) for choice in choices]
             said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
@@ -115,6 +123,11 @@ def _check_rest(given: Settings) -> None:
             raise InvalidSetting(f"{key}: {odd[0]!r} is no function from a block to offers")
     if given.on_event is not None and not callable(given.on_event):
         raise InvalidSetting(f"on_event={given.on_event!r}: give a function of one event")
+    if given.prices is not None:
+        prices.named(given.prices)
+    idle = given.idle_seconds
+    if idle is not None and not (isinstance(idle, (int, float)) and idle >= 0):
+        raise InvalidSetting(f"idle_seconds={idle!r}: give seconds, 0 or more")
     left = given.calls_left
     if left is not None and (type(left) is not int or left < 0):
         raise InvalidSetting(f"calls_left={left!r}: give a whole number, 0 or more")
@@ -159,6 +172,8 @@ class InForce:
     """The model whose window it is by our table; "" where the caller gave one."""
     factors: Factors | None = None
     """What the provider bills for one token of our count, where answers taught it."""
+    cold: bool = False
+    """Whether the cached prefix has expired, so that all is written again anyway."""
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import embedded, formats, paths, rules
+from trimtab import arrival, economics, embedded, formats, paths, prices, rules
 from trimtab.asked import Asked
 from trimtab.asks import Answers
+from trimtab.economics import Money
 from trimtab.edits import Applied
 from trimtab.errors import NotAccepted
 from trimtab.forecast import with_calls_left
@@ -128,12 +129,20 @@ class Work:
         bounds = self.force.bounds
         if tokens > bounds.trigger or tokens > bounds.capacity:
             return True
+        if self.arriving:
+            return True
         if bounds.images is not None and self.usage.media(self.transcript) > bounds.images:
             return True
         if bounds.result_chars is not None and self.longest_result() > bounds.result_chars:
             return True
         limit = bounds.body_bytes
         return limit is not None and self.may_exceed(limit) and self.repaired.body_bytes > limit
+
+    @property
+    def arriving(self) -> bool:
+        """Whether new results may be shown smaller from the start."""
+        told = self.settings.arrival != "none" and not self.force.internal
+        return told and arrival.due(self.transcript, self.usage, self.settings.arrival)
 
     def longest_result(self) -> int:
         """Chars of the longest tool result."""
@@ -215,6 +224,8 @@ class Outcome:
     """Which step of the ladder gave it; "" where nothing had to be planned."""
     asked: Answers | None = None
     """What a summarizer was asked; None where there is none."""
+    money: Money | None = None
+    """What the new edits do to the bill; None where no price table was named."""
     signed: int = 0
     """Of ``tokens_after``, those of hidden thinking behind signatures."""
     rows: list[ReportEdit] = field(default_factory=list, compare=False)
@@ -256,6 +267,9 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
     force = in_force(settings, transcript)
     if settings.calibrations:
         force = calibrated(force, settings, transcript, usage)
+    table = None if settings.prices is None else prices.named(settings.prices)
+    if not force.internal and economics.cold(settings.idle_seconds, table):
+        force = replace(force, bounds=economics.when_cold(force.bounds), cold=True)
     if settings.calls_left is not None:
         bounds = with_calls_left(force.bounds, transcript, usage, settings.calls_left)
         force = replace(force, bounds=bounds)

@@ -69,6 +69,14 @@ def add_fit(parser: ArgumentParser) -> None:
         help="tool calls still to come: cut no earlier and no deeper than they need",
     )  # fmt: skip
     when.add_argument(
+        "--prices", metavar="TABLE",
+        help="say what the cut does to the bill (tables: trimtab replay --list)",
+    )  # fmt: skip
+    when.add_argument(
+        "--idle", type=amount, metavar="SECONDS",
+        help="since the last request: where the cache has expired, a cut is free and comes earlier",
+    )  # fmt: skip
+    when.add_argument(
         "--no-config", action="store_true",
         help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
     )  # fmt: skip
@@ -146,6 +154,7 @@ def _settings(args: Namespace) -> tuple[dict[str, Any], list[str]]:
         "preset": args.preset, "thinking": args.thinking, "recall": args.recall or None,
         "open_tail": args.open_tail or None, "strict": args.strict or None,
         "quote_embedded": args.quote_embedded or None, "calls_left": args.calls_left,
+        "prices": args.prices, "idle_seconds": args.idle,
     }  # fmt: skip
     settings |= {key: value for key, value in given.items() if value is not None}
     settings["protected_tools"] = (*settings.get("protected_tools", ()), *args.protect_tool)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import trimtab
+from trimtab.arrival import Arrival
 from trimtab.paths import escape
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, Step
@@ -33,19 +34,21 @@ def version() -> str:
 
 class Trimtab:
     """Every option at its default, save no output reserve and the counter: o200k, cold, as it is
-    for a session that begins."""
+    for a session that begins.  ``trimtab:large``: with that ``arrival``."""
 
     name, format = "trimtab", ""
 
-    def __init__(self) -> None:
-        self.version = version()
+    def __init__(self, arrival: str = "none") -> None:
+        if arrival not in get_args(Arrival):
+            raise ValueError(f"arrival is one of {', '.join(get_args(Arrival))}")
+        self.version, self.arrival = version(), arrival
 
     def start(self, index: Index, window: int) -> Step:
         """One session for the whole recording."""
         recording = index.recording
         session = trimtab.Session(
             window=window, reserve=0, counter=own_counter(), format=recording.format,
-            model=recording.model,
+            model=recording.model, arrival=self.arrival,
         )  # fmt: skip
 
         def step(body: dict[str, Any]) -> Sent:
