@@ -89,6 +89,9 @@ def serve(path: str, port: int, context: int) -> None:
     params.n_ctx, params.n_parallel = context, 1
     params.hostnames, params.port = ["127.0.0.1"], port
     params.warmup, params.use_jinja = False, True
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = (
+        1  # two would wait for each other
+    )
     server = xllamacpp.Server(params)
     while server:
         time.sleep(3600)
