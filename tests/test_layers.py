@@ -24,7 +24,7 @@ LAYERS = [
     {"errors", "model", "amounts", "models", "calibration", "prices"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "notes"},
     {"refusals"},
-    {"formats", "rules", "tokens", "usage", "source"},
+    {"formats", "rules", "tokens", "usage", "source", "grown"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},

@@ -40,14 +40,19 @@ def parse(text: str) -> Any:
         tree = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
         raise _unreadable(error) from None
+    check_depth(tree)
+    return tree
+
+
+def check_depth(tree: Any) -> None:
+    """Raises InvalidRequest where containers nest too deep."""
     level = [tree] if isinstance(tree, (dict, list)) else []
     for _ in range(MAX_DEPTH):
         if not level:
-            return tree
+            return
         level = [child for box in level for child in _children(box) if type(child) in _BOXES]
     if level:
         raise _unreadable(RecursionError())
-    return tree
 
 
 _BOXES = frozenset((dict, list))

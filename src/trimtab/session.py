@@ -18,13 +18,13 @@ from trimtab import config, journal_format, passages
 from trimtab.conversation import Conversation, root_of
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
 from trimtab.fitted import Fitted, recall
+from trimtab.grown import Grown
 from trimtab.journal import Journal
 from trimtab.model import Edit, Limits
 from trimtab.observed import PREFIX as CALIBRATIONS
 from trimtab.observed import Observed
 from trimtab.protect import Pin
 from trimtab.settings import Settings, joined_settings
-from trimtab.source import Source
 from trimtab.totals import PREFIX as STATS
 from trimtab.totals import Totals
 from trimtab.turn import asking, fitted
@@ -71,6 +71,7 @@ class Session:
         self._clock = clock
         self._settings = asking(joined_settings(window, reserve, limits, **keywords))
         self._observed = Observed()
+        self._grown = Grown()
         self._lock = Lock()
         self._shelf: Shelf | None = None
         self._last = Conversation("")
@@ -101,8 +102,9 @@ class Session:
         """
         wanted = replace_settings(self._settings, keywords)
         shelf = self._shelf
+        if shelf is not None or isinstance(request, bytes):
+            request = self._grown.source(request)
         if shelf is not None:
-            request = Source.of(request)
             root = root_of(request, wanted.format)
             one = shelf.conversation(root, conversation or self._hint)
             self._learned(shelf)

@@ -5,6 +5,7 @@ Knows the order in which formats are asked.  Does not know their keys.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, cast
 
 from trimtab.errors import InvalidSetting
@@ -37,7 +38,13 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
         raise InvalidSetting(
             f"no dialect {dialect!r} of {base}; {openai_chat.name} has {', '.join(DIALECTS)}"
         )
-    return cast(Format, Spoken(FORMATS[base], dialect)), "given"
+    return _spoken(base, dialect), "given"
+
+
+@cache
+def _spoken(base: str, dialect: str) -> Format:
+    """One object for each: what was read in a dialect is read once."""
+    return cast(Format, Spoken(FORMATS[base], dialect))
 
 
 __all__ = ["FORMATS", "Format", "Memo", "find", "read"]

@@ -112,7 +112,7 @@ class Memo:
         known = all(map(is_, objects[:shared], messages)) and copies[:shared] == messages[:shared]
         if known and shared == len(messages) == len(views):
             return views
-        start = shared if known else 0  # the client only appended, or rewound
+        start = shared if known else self._unchanged(messages, shared)  # appended, or rewound
         fresh, copied = list(views[:start]), copies[:start]
         for index in range(start, len(messages)):
             message = messages[index]
@@ -124,6 +124,12 @@ class Memo:
                 copied.append(_copy(message))
         self._objects, self._copies, self._views = list(messages), copied, tuple(fresh)
         return self._views
+
+    def _unchanged(self, messages: list[Tree], shared: int) -> int:
+        """How many of the first messages are the very objects that were read, and as they were."""
+        same = map(is_, self._objects[:shared], messages)
+        first = next((index for index, is_same in enumerate(same) if not is_same), shared)
+        return first if self._copies[:first] == messages[:first] else 0
 
     def _for(self, format: Format) -> None:
         """Views of another format say nothing here."""
