@@ -93,7 +93,8 @@ class ChatView(View):
             for id, name, args in left
         ]
         if not isinstance(origin.content, str):
-            content = _with_repeats(origin, content, {id: args for id, _, args in left})
+            told = {id: None if args is old.get(id, ("", ""))[1] else args for id, _, args in left}
+            content = _with_repeats(origin, content, told)
         found = parts.with_calls(origin, content, left)
         if "reasoning_content" not in tree and "reasoning_content" in found.additional_kwargs:
             more = {k: v for k, v in found.additional_kwargs.items() if k != "reasoning_content"}
@@ -121,7 +122,10 @@ def _repeats(message: BaseMessage) -> Callable[[Any], bool]:
 
 
 def _with_repeats(origin: AIMessage, content: Any, left: Mapping[str, Any]) -> Any:
-    """The content with the blocks that repeat calls which are left, where they stood."""
+    """The content with the blocks that repeat calls which are left, where they stood.
+
+    ``left``: the call's new arguments; None where they are as they were.
+    """
     if isinstance(content, str):
         content = [{"type": "text", "text": content}] if content else []
     whole, repeats = parts.blocks(origin), _repeats(origin)
@@ -140,8 +144,8 @@ def _with_repeats(origin: AIMessage, content: Any, left: Mapping[str, Any]) -> A
 
 def _repeat(block: Any, args: Any) -> Any:
     """A block that repeats a call, saying what the call now says."""
+    if args is None:
+        return block
     key = {"tool_use": "input", "tool_call": "args"}.get(block["type"], "arguments")
     told = args if key != "arguments" else parts.spelled(args)
-    if block.get(key) == told:
-        return block
     return {k: v for k, v in {**block, key: told}.items() if k != "partial_json"}

@@ -155,7 +155,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
             self._head = head = Head.of(request)
             window = self._window if self._window is not None else head.window
             return kept, Exchange(
-                request, head, kept.fit, self._learned, window=window,
+                request, head, kept, self._learned, window=window,
                 on_event=self._on_event, retry_result_chars=self._retry_result_chars,
             )  # fmt: skip
         except Exception as error:

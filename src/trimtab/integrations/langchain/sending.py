@@ -19,6 +19,7 @@ from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.flow import Accepted, Fit, Refused, flow
 from trimtab.integrations.langchain.head import Head
+from trimtab.integrations.langchain.keeping import Kept
 from trimtab.integrations.langchain.views import View
 from trimtab.learned import LearnedLimits, key_for
 from trimtab.refusals.exceptions import parts
@@ -28,16 +29,16 @@ class Exchange:
     """``ready`` is what to send; after a refusal that can be answered, something smaller."""
 
     def __init__(
-        self, request: ModelRequest[Any], head: Head, fit: Fit, learned: LearnedLimits,
+        self, request: ModelRequest[Any], head: Head, kept: Kept, learned: LearnedLimits,
         *, window: int | None, on_event: OnEvent | None, retry_result_chars: int | None,
     ) -> None:  # fmt: skip
-        self._request = request
+        self._request, self._kept = request, kept
         self._view = head.view(request.messages)
         known: dict[str, Any] = {"format": self._view.format}
         if window is not None:
             known["window"] = window
         self._run = flow(
-            self._view.body, partial(_fit, fit, known),
+            self._view.body, partial(_fit, kept.fit, known),
             key=key_for(head.provider, head.model), learned=learned, on_event=on_event,
             retry_result_chars=retry_result_chars,
         )  # fmt: skip
@@ -56,10 +57,13 @@ class Exchange:
     def answered(self, answer: Any) -> None:
         """Tell what the provider counted."""
         usage = _usage(answer)
+        if usage is not None and self._fitted is not None:
+            self._kept.session.observe(usage, self._fitted)
         with contextlib.suppress(StopIteration):
             self._run.send(Accepted(None if usage is None else usage.get("input_tokens")))
 
     def _take(self, send: Any) -> None:
+        self._fitted: Fitted | None = send.fitted
         self.ready = with_fitted(self._request, self._view, send.request)
 
 
