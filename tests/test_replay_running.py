@@ -20,7 +20,7 @@ import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.prices import TABLES
-from trimtab.replay import debugger, engine, peers, policies, report, summary, table
+from trimtab.replay import debugger, engine, ours, peers, policies, report, summary, table
 from trimtab.replay.case import CHANGED, Task, replay, run
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, find
@@ -378,3 +378,21 @@ def test_the_cost_under_every_price_table_is_shown_beside_the_one_asked_for():
     assert set(everything.costs.values()) == {1.0}
     csv_head = report.as_csv(results, lines, "gemini").splitlines()[0]
     assert csv_head.endswith(",".join(f"cost_{name}" for name in TABLES))
+
+
+def test_our_policy_is_told_how_long_the_log_says_that_the_conversation_lay_idle():
+    made = recording()
+    calls = len(made.turns)
+    timed = made.renamed(times=tuple(5_000.0 * n for n in range(len(made.messages))))
+    assert list(ours.seconds_between(made)) == [None] * calls
+    assert list(ours.seconds_between(timed))[1:] == [10_000.0] * (calls - 1)
+    rows = {name: replay(Index(one), find("trimtab"), WINDOW).rows
+            for name, one in (("warm", made), ("cold", timed))}  # fmt: skip
+    first = {name: next(row.turn for row in found if row.broke) for name, found in rows.items()}
+    assert first["cold"] < first["warm"]
+
+
+def test_our_policy_takes_an_arrival_and_nothing_else():
+    assert find("trimtab:large").arrival == "large"
+    with pytest.raises(InvalidSetting, match="trimtab"):
+        find("trimtab:early")

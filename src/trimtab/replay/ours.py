@@ -6,6 +6,7 @@ Knows the public ``Session`` and nothing behind it.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +16,7 @@ from trimtab.arrival import Arrival
 from trimtab.paths import escape
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, Step
+from trimtab.replay.recording import Recording
 from trimtab.replay.views import own_counter
 
 APART = {"cli", "replay", "testing"}
@@ -32,9 +34,19 @@ def version() -> str:
     return f"{trimtab.__version__}+{digest.hexdigest()[:7]}"
 
 
+def seconds_between(recording: Recording) -> Iterator[float | None]:
+    """How long before each model call the one before it was; None where the log has no times."""
+    before: float | None = None
+    for turn in recording.turns:
+        now = recording.times[turn.sent] if recording.times else None
+        yield None if now is None or before is None else max(0.0, now - before)
+        before = now
+
+
 class Trimtab:
     """Every option at its default, save no output reserve and the counter: o200k, cold, as it is
-    for a session that begins.  ``trimtab:large``: with that ``arrival``."""
+    for a session that begins.  ``trimtab:large``: with that ``arrival``.  Where the log has
+    times, they are the session's."""
 
     name, format = "trimtab", ""
 
@@ -48,11 +60,12 @@ class Trimtab:
         recording = index.recording
         session = trimtab.Session(
             window=window, reserve=0, counter=own_counter(), format=recording.format,
-            model=recording.model, arrival=self.arrival,
+            model=recording.model, arrival=self.arrival, clock=lambda: 0.0,
         )  # fmt: skip
+        gaps = iter(seconds_between(recording))
 
         def step(body: dict[str, Any]) -> Sent:
-            fitted = session.fit(body)
+            fitted = session.fit(body, idle_seconds=next(gaps, None))
             report = fitted.report
             edits = [edit for edit in report.edits if edit.new and edit.handle]
             return Sent(
