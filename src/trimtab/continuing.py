@@ -77,7 +77,7 @@ def _extends(work: Work, before: Outcome) -> bool:
     return (
         work.mends is None
         and work.usage is before.work.usage
-        and 0 < old < len(now.messages)
+        and 0 < old <= len(now.messages)
         and now.messages[:old] == then.messages
         and now.head == then.head
         and now.facts == then.facts

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock, RLock
+from typing import Any
 
 from trimtab import formats, journal_format
 from trimtab.journal import Journal
@@ -97,12 +98,13 @@ def root_of(source: Source, format: str | None) -> str:
     Forks and rewinds begin alike; so do conversations that have nothing to do with each other,
     which costs a few entries that apply to neither.  Raises InvalidRequest.
     """
-    found, _ = formats.find(source.tree, format)
-    base = found.base(source.tree)
-    messages = source.tree.get(base[0]) if base else source.tree
+    begin = _beginning(source.tree)
+    found, _ = formats.find(begin, format)
+    base = found.base(begin)
+    messages = begin.get(base[0]) if base else begin
     first = messages if isinstance(messages, str) else None
     blocks: tuple[Block, ...] = ()
-    for message in messages[:_LOOKED_AT] if isinstance(messages, list) else ():
+    for message in messages if isinstance(messages, list) else ():
         try:
             view = found.read_message(message)
         except (TypeError, AttributeError, KeyError, IndexError):
@@ -113,3 +115,17 @@ def root_of(source: Source, format: str | None) -> str:
     said = [block.digest for block in blocks] or [first or ""]
     data = "\x1f".join(said).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def _beginning(tree: Any) -> Any:
+    """A request with its first messages only: what it is known by must not cost what is new."""
+    if isinstance(tree, list):
+        return tree[:_LOOKED_AT]
+    if not isinstance(tree, dict):
+        return tree
+    return {
+        key: value[:_LOOKED_AT]
+        if key in ("messages", "input", "contents") and isinstance(value, list)
+        else value
+        for key, value in tree.items()
+    }

@@ -5,18 +5,44 @@ A memo: it changes no result, only time.  Knows nothing of what was decided.
 
 from __future__ import annotations
 
-from typing import Any
+from copy import deepcopy
+from typing import Any, NamedTuple
 
+from trimtab import formats
+from trimtab.errors import InvalidRequest
 from trimtab.exchanges import Reader
-from trimtab.formats import Memo
+from trimtab.formats import Format, Memo
 from trimtab.lines import Lines, lines_of
-from trimtab.model import Block
+from trimtab.model import Block, Message, Transcript
 from trimtab.source import Source
 from trimtab.tokens import counter_for
 from trimtab.usage import Usage
 
 KNOWN_BLOCKS = 20_000
 """Blocks whose lines are remembered at once."""
+
+
+class Reading(NamedTuple):
+    """A request as it was read: what was asked for, why this format, and all but its messages."""
+
+    wanted: str | None
+    format: Format
+    reason: str
+    rest: Any
+    transcript: Transcript
+
+
+class _Views(Memo):
+    """A memo that has been asked already."""
+
+    def __init__(self, memo: Memo, views: tuple[Message, ...]) -> None:
+        self._memo, self._seen = memo, views
+
+    def read_head(self, format: Format, tree: Any) -> tuple[Block, ...]:
+        return self._memo.read_head(format, tree)
+
+    def read(self, format: Format, messages: list[Any]) -> tuple[Message, ...]:
+        return self._seen
 
 
 class Known:
@@ -29,8 +55,55 @@ class Known:
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
+        self._read: Reading | None = None
+        self.sound: tuple[Transcript | None, bool] = None, False
+        """The transcript in which no rule was broken last, and whether its end was open."""
         self.last: Any = None
         """What ``continuing`` remembers of the last turn."""
+
+    def read(self, tree: Any, wanted: str | None, model: str | None) -> Reading:
+        """A request as messages; where nothing is new, the very transcript of before.
+
+        Raises what ``formats.find`` and ``formats.read`` raise.
+        """
+        before, memo = self._read, self.arrived
+        rest = _rest(tree, before.format) if before else None
+        views = self._views(before, tree, wanted, rest) if before else None
+        if before is None or views is None:
+            format, reason = formats.find(tree, wanted)
+            rest = _rest(tree, format)
+        else:
+            format, reason, memo = before.format, before.reason, _Views(self.arrived, views)
+        transcript = formats.read(tree, format, model=model, memo=memo)
+        if before is not None and _equal(transcript, before.transcript):
+            transcript = before.transcript
+        kept = before.rest if before and before.rest == rest else deepcopy(rest)
+        self._read = Reading(wanted, format, reason, kept, transcript)
+        return self._read
+
+    def _views(
+        self, before: Reading, tree: Any, wanted: str | None, rest: Any
+    ) -> tuple[Message, ...] | None:
+        """The messages, where the request is sure to be of the same format as before: only
+        messages behind the last one are new, and they are of it by themselves."""
+        messages = _messages(tree, before.format)
+        if before.wanted != wanted or before.rest != rest or not isinstance(messages, list):
+            return None
+        known = before.transcript.messages
+        try:
+            if self.arrived.read_head(before.format, tree) is not before.transcript.head:
+                return None
+            views = self.arrived.read(before.format, messages)
+            if wanted is not None or views is known:
+                return views
+            if not known or views[: len(known)] != known:
+                return None
+            new = messages[len(known) :]
+            base = before.format.base(tree)
+            found, _ = formats.find({**tree, base[0]: new} if base else new)
+        except (InvalidRequest, TypeError, AttributeError, KeyError, IndexError):
+            return None
+        return views if found is before.format else None
 
     def usage(self, counter: Any, model: str | None, format: str) -> Usage:
         """Sizes with this counter; counted anew where another is asked for."""
@@ -70,3 +143,28 @@ class Known:
             return parsed
         self._parsed = Source(parsed.given, last.tree, parsed.text)
         return self._parsed
+
+
+def _messages(tree: Any, format: Format) -> Any:
+    base = format.base(tree)
+    if not base:
+        return tree
+    return tree.get(base[0]) if isinstance(tree, dict) else None
+
+
+def _rest(tree: Any, format: Format) -> Any:
+    """What stands beside messages and head, and the names of all keys in order."""
+    if not isinstance(tree, dict):
+        return type(tree).__name__
+    known = {*format.head_keys, *format.base(tree)[:1]}
+    return [(key, None if key in known else value) for key, value in tree.items()]
+
+
+def _equal(one: Transcript, other: Transcript) -> bool:
+    return (
+        one.messages is other.messages
+        and one.head is other.head
+        and one.format is other.format
+        and one.base == other.base
+        and one.facts == other.facts
+    )

@@ -240,12 +240,15 @@ def mend_key(rule: str, path: Path) -> str:
 def prepare(request: Any, settings: Settings, known: Known, journal: Journal) -> Work:
     """Read and repair.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
     source = known.source(request)
-    format, reason = formats.find(source.tree, settings.format)
-    given = formats.read(source.tree, format, model=settings.model, memo=known.arrived)
+    _, format, reason, _, given = known.read(source.tree, settings.format, settings.model)
     transcript = given
     warnings: list[str] = []
     repaired, mends, stuck = source, None, frozenset[str]()
-    if found := checked(transcript, settings, warnings):
+    if known.sound == (transcript, settings.open_tail):
+        found: tuple[Violation, ...] = ()
+    elif not (found := checked(transcript, settings, warnings)) and not warnings:
+        known.sound = transcript, settings.open_tail
+    if found:
         if settings.strict:
             raise NotAccepted(
                 f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "

@@ -180,7 +180,10 @@ class _Play:
         """What the model said last; of a duplicate what it repeats."""
         last = next((m for m in reversed(self.told) if m.role == "assistant"), None)
         again = self.session.recall(edit.handle) if edit.kind == "duplicate" else ""
-        return Reason(edit.kind, _meaning(last.parts[-1]) if last else "", again)
+        return Reason(edit.kind, self._meaning(last.parts[-1]) if last else "", again)
+
+    def _meaning(self, part: Part) -> str:
+        return _meaning(part, self.format != "gemini" or self.frame.ids != "none")
 
     def _still(self, edit: trimtab.ReportEdit) -> list[str]:
         """An edit counts only where what the model had said by then is in the conversation, and
@@ -188,7 +191,7 @@ class _Play:
         reasons = self.reasons.get(edit.handle)
         if reasons is None:
             return [f"an edit from nowhere: {edit.kind} {edit.handle}"]
-        present = {_meaning(p) for m in self.told if m.role == "assistant" for p in m.parts}
+        present = {self._meaning(p) for m in self.told if m.role == "assistant" for p in m.parts}
         standing = [reason for reason in reasons if not reason.model or reason.model in present]
         if not standing:
             return [f"an edit from the future: {edit.kind} {edit.handle}"]
@@ -235,8 +238,9 @@ def _text(draw: Draw) -> Part:
     return Part("text", draw.tag(), draw.pick(stories.SHORT))
 
 
-def _meaning(part: Part) -> str:
-    return json.dumps([part.kind, part.text, part.id, part.name, part.arguments])
+def _meaning(part: Part, named: bool) -> str:
+    """What a part says; ``named``: its call id goes over the wire."""
+    return json.dumps([part.kind, part.text, part.id * named, part.name, part.arguments])
 
 
 def _unmarked(value: Any) -> Any:

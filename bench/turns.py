@@ -1,0 +1,131 @@
+"""Prints what a turn costs in a session: nothing to do, standing edits, a store, and n turns.
+
+    python bench/turns.py [sqlite:///… redis://… postgresql://…]
+
+Wall time of made-up coding sessions (varied lines).  ``nothing to do`` is the very request again,
+with the caller's own objects; ``goes on`` has one new turn; a *wait* is what a store adds to a turn
+that made an edit, told by the same session without one.  Growth is a paired ratio.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "bench")]
+
+from speed import conversation  # noqa: E402
+
+import trimtab  # noqa: E402
+
+RUNS = 30
+WINDOW = 200_000
+
+
+def wall_ms(session: trimtab.Session, request: Any) -> float:
+    """Milliseconds of one turn."""
+    start = time.perf_counter()
+    session.fit(request)
+    return 1000 * (time.perf_counter() - start)
+
+
+def told(name: str, times: list[float]) -> None:
+    """Median, 99th percentile and least."""
+    ordered = sorted(times)
+    p99 = ordered[min(len(ordered) - 1, round(0.99 * len(ordered)))]
+    print(f"  {name:44} {statistics.median(times):8.3f} {p99:8.3f} {ordered[0]:8.3f}")
+
+
+def turns(store: str | None) -> None:
+    """A request of some 200k tokens: the same again, and going on."""
+    whole = conversation(420)
+    messages = whole["messages"]
+    for name, window in (("nothing to do", 10**7), ("standing edits", 128_000)):
+        session = trimtab.Session(window=window, counter="o200k", store=store)
+        request = {**whole, "messages": messages[:-80]}
+        session.fit(request)
+        session.fit(request)
+        told(f"{name}, again", [wall_ms(session, request) for _ in range(RUNS)])
+        longer = [{**whole, "messages": messages[:number]} for number in range(-78, 0, 2)]
+        told(f"{name}, goes on", [wall_ms(session, one) for one in longer])
+        session.close()
+
+
+def growth() -> None:
+    """A session of n turns against one of 2n."""
+
+    def play(request: dict[str, Any], window: int) -> float:
+        session = trimtab.Session(window=window, counter="o200k")
+        messages = request["messages"]
+        start = time.process_time()
+        for number in range(1, len(messages) + 1, 2):
+            session.fit({**request, "messages": messages[:number]})
+        return time.process_time() - start
+
+    for name, tokens_a_turn, window in (("no edit", 500, 10**7), ("batches", 500, 40_000)):
+        short, long = conversation(150, tokens_a_turn), conversation(300, tokens_a_turn)
+        play(short, window), play(long, window)  # what is counted once stays counted
+        ratios = [play(long, window) / play(short, window) for _ in range(3)]
+        print(f"  growth, 150 → 300 turns, {name:20} ×{statistics.median(ratios):.2f}")
+
+
+def waits(url: str) -> None:
+    """What a store adds to turns that make edits, and to those that do not."""
+    with_edit: list[float] = []
+    without: list[float] = []
+    for seed in range(6):
+        request = conversation(120, 400 + seed)
+        request["messages"][0]["content"] += f" {seed} {time.time_ns()}"
+        own = trimtab.Session(window=12_000, counter="o200k", store=url)
+        spent: list[float] = []
+        _timed(own, spent)
+        messages = request["messages"]
+        for number in range(1, len(messages) + 1, 2):
+            spent.clear()
+            done = own.fit({**request, "messages": messages[:number]})
+            new = any(edit.new for edit in done.report.edits)
+            (with_edit if new else without).append(sum(spent))
+        own.close()
+    if with_edit:
+        told(f"store: a turn with an edit ({len(with_edit)})", with_edit)
+    told(f"store: a turn without ({len(without)})", without)
+
+
+def _timed(session: trimtab.Session, spent: list[float]) -> None:
+    """Have a session's store calls measured."""
+    shelf: Any = session._shelf
+
+    def timed(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        start = time.perf_counter()
+        try:
+            return call(*given, **named)
+        finally:
+            spent.append(1000 * (time.perf_counter() - start))
+
+    for name in ("begin", "news", "save", "end", "state"):
+        setattr(shelf, name, partial(timed, getattr(shelf, name)))
+
+
+def main() -> None:
+    """Print the table."""
+    print(f"  {'milliseconds':44} {'median':>8} {'p99':>8} {'least':>8}")
+    turns(None)
+    with tempfile.TemporaryDirectory() as folder:
+        file = f"sqlite:///{folder}/bench.db"
+        print(" with SQLite")
+        turns(file)
+        for url in (file, *sys.argv[1:]):
+            print(f" {url.split(':')[0]}")
+            waits(url)
+    growth()
+
+
+if __name__ == "__main__":
+    main()
