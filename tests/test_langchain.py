@@ -6,6 +6,8 @@ Knows what a user of LangChain sees, and what the provider was sent.
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 import runpy
 import subprocess
 import sys
@@ -21,7 +23,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 import trimtab
 from trimtab.integrations.langchain import TrimtabMiddleware
-from trimtab.testing import Refuse, StrictProvider
+from trimtab.testing import Answer, Call, Refuse, StrictProvider
+from trimtab.testing.record import Record
 
 WINDOW = 11_500
 """The loop of ``langchain_agents`` comes to five times as much."""
@@ -188,8 +191,6 @@ def test_C8_only_changed_messages_come_back_and_with_their_ids(how: str) -> None
 
 
 def test_C8_the_numbers_of_the_design_are_a_preset() -> None:
-    import json
-
     from retrieval_cases import QUESTION, articles
 
     messages: list[AnyMessage] = [HumanMessage(QUESTION, id="q")]
@@ -286,10 +287,42 @@ def test_with_a_store_the_journal_is_there_and_the_state_is_free_of_it(tmp_path:
         run(agent)
         assert "trimtab" not in agent.get_state(config()).values
         sent = provider.requests[-1].body["messages"]
-        again = TrimtabMiddleware(window=WINDOW, store=url)  # another process
+        again = TrimtabMiddleware(window=WINDOW, store=url)  # as another process has it
         after = lc.agent(model, [again], checkpointer=saver)
         run(after, asked={"messages": [{"role": "user", "content": "And?"}]})
         assert provider.requests[-1].body["messages"][: len(sent)] == sent
+
+
+def test_the_model_gets_an_original_back_by_its_handle() -> None:
+    """The handle is in the note that the model reads; the tool belongs to the middleware."""
+
+    def say(record: Record) -> Any:
+        messages = record.body["messages"]
+        done = sum(message["role"] == "assistant" for message in messages)
+        found = re.search(r'recall\("([^"]+)"\)', json.dumps(messages).replace("\\", ""))
+        if any(call["function"]["name"] == "recall" for call in calls_of(messages)):
+            return "Found."
+        if found:
+            return Answer("", [Call("recall", {"handle": found[1], "end": 400})])
+        return lc.turn(done)
+
+    with StrictProvider(say, window=WINDOW) as provider:
+        ours = TrimtabMiddleware(window=WINDOW, recall=True)
+        agent = lc.agent(lc.openai_chat(provider.url), [ours], checkpointer=InMemorySaver())
+        messages = run(agent)
+        assert messages[-1].text == "Found."
+        legal(provider)
+        (result,) = [m for m in messages if isinstance(m, ToolMessage) and m.name == "recall"]
+        asked = next(c for m in messages if isinstance(m, AIMessage) for c in m.tool_calls
+                     if c["name"] == "recall")  # fmt: skip
+        original = ours.recall(agent.get_state(config()).values, asked["args"]["handle"])
+        assert original[:400] in result.text
+        names = [tool["function"]["name"] for tool in provider.requests[0].body["tools"]]
+        assert "recall" in names
+
+
+def calls_of(messages: list[Any]) -> list[Any]:
+    return [call for message in messages for call in message.get("tool_calls") or ()]
 
 
 def test_another_thread_knows_nothing_of_the_first() -> None:
@@ -325,6 +358,8 @@ def test_A9_a_refusal_for_size_is_answered_by_something_smaller(name: str, how: 
             assert len(rest) <= 2
         else:
             assert [record.status for record in rest] == [200]
+    assert ours.totals.requests == 2
+    assert ours.totals.recovered == ours.totals.retries == len(provider.requests) - 2
     refusals = [event for event in told if isinstance(event, trimtab.RefusalEvent)]
     retries = [event for event in told if isinstance(event, trimtab.RetryEvent)]
     assert refusals[0].kind == "too_long"

@@ -42,6 +42,13 @@ class Kept:
             keywords["conversation"] = self.key
         return self.session.fit(request, **keywords)
 
+    def undo(self, fitted: Fitted) -> None:
+        """Take back edits that were made on a guess and helped nothing."""
+        for edit in fitted.report.edits:
+            if edit.new:
+                self.session.undo(edit.handle)
+                self.session.unpin(edit.handle)
+
     def update(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """What of ours the agent's state lacks, as an update of it; empty where nothing is new."""
         if self._stored:
@@ -69,7 +76,7 @@ class Sessions:
         self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._lock = Lock()
         first = Session(**self._settings)  # a wrong setting is an error where it is given
-        self._shared = first if settings.get("store") is not None else None
+        self.shared = first if settings.get("store") is not None else None
 
     def of_state(self, state: Mapping[str, Any]) -> Kept:
         """The session of the conversation with this state."""
@@ -89,8 +96,8 @@ class Sessions:
             return kept
 
     def _made(self, key: str, journal: Mapping[str, Any] | None) -> Kept:
-        if self._shared is not None:
-            return Kept(key, self._shared, stored=True)
+        if self.shared is not None:
+            return Kept(key, self.shared, stored=True)
         return Kept(key, Session(journal=journal, **self._settings), stored=False)
 
 

@@ -24,8 +24,10 @@ from langgraph.types import Command
 
 from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted
+from trimtab.flow import Totals
 from trimtab.integrations.langchain.head import Head
 from trimtab.integrations.langchain.keeping import Kept, Sessions, TrimtabState
+from trimtab.integrations.langchain.recall import recall_tool
 from trimtab.integrations.langchain.sending import Exchange
 from trimtab.integrations.langchain.updates import replaced
 from trimtab.integrations.langchain.views import View
@@ -33,6 +35,7 @@ from trimtab.learned import LearnedLimits
 from trimtab.log import logger
 from trimtab.model import Limits
 from trimtab.strategies.retrieval.article import ArticleRule
+from trimtab.transports.guard import StoredFacts
 
 Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -47,7 +50,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     them keeps the originals), or only in what is sent.  ``learned``: the limits that refusals
     named, to share with others; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords
     are those of ``trimtab.Session``; ``preset`` is "in-place" where ``persist``, and with
-    ``store`` the journal stands there and not in the state.
+    ``store`` the journal stands there and not in the state.  ``recall=True`` gives the agent a
+    tool with which the model gets originals back.
     """
 
     state_schema = TrimtabState
@@ -62,10 +66,18 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         **keywords: Any,
     ) -> None:
         super().__init__()
-        self._learned = LearnedLimits() if learned is None else learned
-        self._retry_result_chars, self._on_event = retry_result_chars, keywords.get("on_event")
         self._window, self._persist = window, persist
         self._sessions = Sessions({"preset": "in-place" if persist else "balanced", **keywords})
+        facts = None if self._sessions.shared is None else StoredFacts(self._sessions.shared)
+        self.totals = Totals()
+        """What became of all model calls so far."""
+        self._flow = {
+            "learned": LearnedLimits(facts) if learned is None else learned,
+            "retry_result_chars": retry_result_chars,
+            "on_event": keywords.get("on_event"),
+            "totals": self.totals,
+        }
+        self.tools = [recall_tool(self._sessions)] if keywords.get("recall") else []
         self._head: Head | None = None
         """Of the newest call of this agent: what ``before_model`` is not told."""
 
@@ -154,10 +166,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         try:
             self._head = head = Head.of(request)
             window = self._window if self._window is not None else head.window
-            return kept, Exchange(
-                request, head, kept, self._learned, window=window,
-                on_event=self._on_event, retry_result_chars=self._retry_result_chars,
-            )  # fmt: skip
+            return kept, Exchange(request, head, kept, window, self._flow)
         except Exception as error:
             failed(error)
             return kept, None

@@ -15,23 +15,29 @@ from langchain.agents.middleware.types import ExtendedModelResponse, ModelReques
 from langchain_core.messages import AIMessage
 from langgraph.errors import GraphBubbleUp
 
-from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.flow import Accepted, Fit, Refused, flow
 from trimtab.integrations.langchain.head import Head
 from trimtab.integrations.langchain.keeping import Kept
 from trimtab.integrations.langchain.views import View
-from trimtab.learned import LearnedLimits, key_for
+from trimtab.learned import key_for
 from trimtab.refusals.exceptions import parts
 
 
 class Exchange:
-    """``ready`` is what to send; after a refusal that can be answered, something smaller."""
+    """``ready`` is what to send; after a refusal that can be answered, something smaller.
+
+    ``keywords`` are those of ``flow``.
+    """
 
     def __init__(
-        self, request: ModelRequest[Any], head: Head, kept: Kept, learned: LearnedLimits,
-        *, window: int | None, on_event: OnEvent | None, retry_result_chars: int | None,
-    ) -> None:  # fmt: skip
+        self,
+        request: ModelRequest[Any],
+        head: Head,
+        kept: Kept,
+        window: int | None,
+        keywords: Mapping[str, Any],
+    ) -> None:
         self._request, self._kept = request, kept
         self._view = head.view(request.messages)
         known: dict[str, Any] = {"format": self._view.format}
@@ -39,8 +45,7 @@ class Exchange:
             known["window"] = window
         self._run = flow(
             self._view.body, partial(_fit, kept.fit, known),
-            key=key_for(head.provider, head.model), learned=learned, on_event=on_event,
-            retry_result_chars=retry_result_chars,
+            key=key_for(head.provider, head.model), undo=kept.undo, **keywords,
         )  # fmt: skip
         self._take(next(self._run))
 
