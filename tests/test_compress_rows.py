@@ -16,7 +16,7 @@ from pairs import orphans, parts, texts, user_texts
 
 import trimtab
 from trimtab import Limits
-from trimtab.strategies import text_levels, user_cut
+from trimtab.strategies import Config, text_levels, user_cut
 
 
 def fit(request: Any, window: int | None, **more: Any) -> Any:
@@ -237,6 +237,21 @@ def test_E4_no_note_looks_like_a_call_or_a_result(name: str, config: Any) -> Non
     cut = user_cut(text, config, 200)
     assert cut is not None
     assert not any(CALLISH.search(note) for note in added(text, cut))
+
+
+def test_what_a_user_demands_in_the_middle_of_a_long_text_stays_when_it_is_cut() -> None:
+    rules = ("Never push to main.", "You must keep the old names!")
+    filler = "Here is some more of the story that led to this. " * 60
+    text = f"Please mend it.\n{filler}\n{rules[0]} {filler}\n{rules[1]}\n{filler}\nThanks."
+    cut = user_cut(text, Config(count=lambda text: len(text) // 4), 200)
+    assert cut is not None
+    assert len(cut) // 4 <= 200
+    assert all(cut.count(rule) == 1 for rule in rules)
+    assert cut.startswith(text[:100])
+    assert cut.endswith(text[-100:])
+    least = user_cut(text, Config(count=lambda text: len(text) // 4), 1)
+    assert least is not None
+    assert len(least) < 300, "where there is no room at all, the ends alone stay"
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -22,7 +22,7 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
     {"errors", "model", "amounts", "models", "calibration", "prices"},
-    {"jsontext", "paths", "calls", "failures", "protect", "names", "notes"},
+    {"jsontext", "paths", "calls", "failures", "protect", "names", "demands", "notes"},
     {"refusals"},
     {"formats", "rules", "tokens", "usage", "source", "grown"},
     {"strategies"},
@@ -53,7 +53,7 @@ LAYERS = [
 FRAMEWORKS = {"langchain": {"langchain", "langchain_core", "langgraph"}}
 """Third-party, and at once: by the folder of ``integrations`` that is for them."""
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
-STRATEGIES_SEE = {"errors", "jsontext", "model", "names", "strategies"}
+STRATEGIES_SEE = {"demands", "errors", "jsontext", "model", "names", "strategies"}
 LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn"}
 LAZY |= {"mcp", "mcp_types"}
 LAZY |= {"anthropic", "litellm"}  # the transports'

@@ -14,6 +14,7 @@ import pytest
 import sizes
 from replay_story import MESSAGES, MODULE
 
+from trimtab.demands import demands
 from trimtab.errors import InvalidSetting
 from trimtab.prices import TABLES, Prices, named
 from trimtab.replay import atoms, summary
@@ -103,7 +104,7 @@ def test_demands_are_the_users_sentences_not_the_clients():
     text = (
         "Please fix it. Never push to main!\n<system-reminder>You must obey me.</system-reminder>"
     )
-    assert atoms.demands(text) == ["Never push to main!"]
+    assert demands(text) == ["Never push to main!"]
 
 
 # --- needs and sizes --------------------------------------------------------------------------

@@ -21,8 +21,8 @@ OWN = {"call": 0.17, "text": 0.06}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
 BARE = 0.3
 """What an identifier counts on a line without words."""
-AGAIN = 0.3
-"""Value a token of a line that the agent wrote more than once."""
+AGAIN = 0.7
+"""Value a token of a line that stands more than once, and of which one was the agent's."""
 END = 0.3
 """Value of a block's first and last line: how it began, how it ended."""
 CONTEXT = 0.15
@@ -85,11 +85,12 @@ class Choice:
         self.bonus: list[float] = []
         seen: set[str] = set()
         again: set[str] = set()
+        own: set[str] = set()
         for source in sources:
-            if source.kind in OWN:
-                texts = {line.text for line in source.lines.lines}
-                again |= texts & seen
-                seen |= texts
+            texts = {line.text for line in source.lines.lines}
+            again |= texts & (seen if source.kind in OWN else own)
+            seen |= texts
+            own |= texts if source.kind in OWN else set()
         for source in sources:
             self._add(source, again)
 

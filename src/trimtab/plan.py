@@ -28,6 +28,7 @@ from trimtab.strategies import (
     Offer,
     Strategy,
     cut_to,
+    demands_tokens,
     digest_to,
     text_levels,
     user_cut,
@@ -290,16 +291,22 @@ class Planner:
         self._cut_users(enough)
 
     def _cut_users(self, enough: Callable[[], bool]) -> None:
-        """The last rung: the user's own words, longest first, only as far as it takes."""
-        for place in sorted(self.scope.user_texts, key=lambda p: (-len(p.block.text), p.message)):
-            if enough():
-                break
-            over = self.board.tokens - self.bounds.capacity
-            room = USER_TOKENS if self._bytes_over() else self.board.cost(place) - over
-            for tokens in dict.fromkeys((max(room, USER_TOKENS), USER_TOKENS)):
-                self.cut_user(place, tokens)
+        """The last rung: the user's own words, longest first, only as far as it takes; what they
+        demand goes after everything else."""
+        texts = sorted(self.scope.user_texts, key=lambda p: (-len(p.block.text), p.message))
+        for bare in (False, True):
+            for place in texts:
                 if enough():
-                    break
+                    return
+                least = USER_TOKENS
+                if not bare:
+                    least += demands_tokens(place.block.text, self.choice.config)
+                over = self.board.tokens - self.bounds.capacity
+                room = least if self._bytes_over() else self.board.cost(place) - over
+                for tokens in dict.fromkeys((max(room, least), least)):
+                    self.cut_user(place, tokens)
+                    if enough():
+                        return
 
     def cut_user(self, place: Place, tokens: int) -> None:
         """Cut one text of the user to so many tokens, if that helps and is allowed."""

@@ -151,28 +151,3 @@ def surrounds(original: Context, shown: Context) -> bool:
 def can_ground(context: Context) -> bool:
     """Whether enough plain words stand by it for the question to be asked."""
     return len(context.plain) >= GROUND_WORDS
-
-
-_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]?")
-_DEMAND = re.compile(
-    r"\b(?:must|never|always|do(?:n['’]t| not)|should(?:n['’]t| not)?|only|without|avoid|ensure"
-    r"|make sure|required?|forbidden|at (?:most|least)|nie(?:mals)?|immer|muss|nicht|nur"
-    r"|nunca|siempre|debe|solo|jamais|toujours|doit)\b|必须|不要|不能|只能|никогда|нельзя|всегда",
-    re.IGNORECASE,
-)
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
-
-
-def demands(text: str) -> list[str]:
-    """Sentences of 15 to 300 characters in which a user forbids or demands something.
-
-    What a client injects between ``<system-reminder>`` tags is not the user's.
-    """
-    text = _REMINDER.sub(" ", text)
-    found = (squeezed(match[0]) for match in _SENTENCE.finditer(text))
-    return [part for part in found if 15 <= len(part) <= 300 and _DEMAND.search(part)]
-
-
-def squeezed(text: str) -> str:
-    """Runs of blanks and line breaks as one space."""
-    return " ".join(text.split())

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
+from trimtab.demands import demands, squeezed
 from trimtab.formats import Format
 from trimtab.model import Block, Message, Transcript
 from trimtab.replay import atoms
@@ -102,12 +103,12 @@ class View:
         if self.message.role != "user":
             return ()
         texts = (piece.text for piece in self.pieces if piece.kind == "text")
-        return tuple(part for text in texts for part in atoms.demands(text))
+        return tuple(part for text in texts for part in demands(text))
 
     @cached_property
     def squeezed(self) -> str:
         """All its text, blanks as one space."""
-        return atoms.squeezed("\n".join(piece.text for piece in self.pieces))
+        return squeezed("\n".join(piece.text for piece in self.pieces))
 
     @cached_property
     def _contexts(self) -> dict[tuple[str, bool], tuple[Context, ...]]:

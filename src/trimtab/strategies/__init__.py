@@ -15,7 +15,7 @@ from trimtab.strategies.arguments import arguments
 from trimtab.strategies.articles import articles
 from trimtab.strategies.base import Ask, Config, Offer, Strategy, json_bytes, smaller, utf8_bytes
 from trimtab.strategies.blobs import blobs
-from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels, user_cut
+from trimtab.strategies.cut import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels
 from trimtab.strategies.digest import digest, digest_to
 from trimtab.strategies.duplicates import duplicates
 from trimtab.strategies.failed_inputs import failed_inputs
@@ -27,6 +27,7 @@ from trimtab.strategies.reasoning import reasoning
 from trimtab.strategies.records import records
 from trimtab.strategies.respell import respell
 from trimtab.strategies.unescape import unescape
+from trimtab.strategies.user_cut import demands_tokens, user_cut
 
 __all__ = [
     "DEEP",
@@ -39,6 +40,7 @@ __all__ = [
     "cut_to",
     "cut_to_chars",
     "cut_to_tokens",
+    "demands_tokens",
     "digest_to",
     "levels",
     "marker",

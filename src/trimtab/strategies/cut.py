@@ -1,6 +1,6 @@
 """Head-and-tail cut: the beginning and the end of a text, and how much stood between.
 
-Knows whose text may be cut how far: results, the model's prose, and last of all a user's words.
+Knows whose text may be cut how far: results and the model's prose.
 Does not know how a cut is made.
 """
 
@@ -10,15 +10,7 @@ from collections.abc import Iterator
 
 from trimtab.model import Block
 from trimtab.strategies.base import Config, Offer, loss_of, smaller
-from trimtab.strategies.boundaries import (
-    at_or_after,
-    at_or_before,
-    chars_within,
-    fits,
-    head_end,
-    tail_start,
-)
-from trimtab.strategies.excerpt import cut_note, cut_to_chars, cut_to_tokens, excerpt, spliced
+from trimtab.strategies.excerpt import cut_to_chars, cut_to_tokens, excerpt
 from trimtab.strategies.marker import marker_offer, recall_call
 
 __all__ = [
@@ -28,12 +20,9 @@ __all__ = [
     "cut_to_chars",
     "cut_to_tokens",
     "text_levels",
-    "user_cut",
 ]
 
 SMALLEST_TOKENS = 60
-USER_CHARS = 100
-"""Characters of a user's text that always stay, at each end."""
 
 
 def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
@@ -93,34 +82,3 @@ def text_levels(block: Block, config: Config) -> Iterator[Offer]:
         for offer in marker_offer(block, config):
             if smaller(offer.text, smallest, config.count):
                 yield offer
-
-
-def user_cut(text: str, config: Config, tokens: int) -> str | None:
-    """A user's text cut to ``tokens``, but never below its first and last 100 characters.
-
-    So the answer can be larger than asked for.  None if the text fits, or if less than 200
-    characters could go.
-    """
-    count = config.count
-    if fits(text, tokens, count):
-        return None
-    fetch = recall_call(text, config)
-    note = f"{fetch} has all" if fetch else ""
-    room = max(0, tokens - count(cut_note(text.count("\n"), len(text), note)) - 4)
-    least = at_or_after(text, USER_CHARS)
-    most = at_or_before(text, len(text) - USER_CHARS)
-    for _ in range(4):
-        head = max(least, head_end(text, chars_within(text, room * 6 // 10, count)))
-        tail = chars_within(text, room - room * 6 // 10, count, last=True)
-        tail = min(most, tail_start(text, tail))
-        if tail - head < 2 * USER_CHARS:  # too little for a note to pay
-            break
-        new = spliced(text, head, tail, note)
-        over = count(new) - tokens
-        if over <= 0:
-            return new if smaller(new, text, count) else None
-        room = max(0, room - over - 2)
-    if most - least < 2 * USER_CHARS:
-        return None
-    new = spliced(text, least, most, note)
-    return new if smaller(new, text, count) else None

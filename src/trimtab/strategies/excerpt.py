@@ -20,13 +20,15 @@ def cut_note(lines: int, chars: int, note: str = "") -> str:
     return f"[... {of_lines}{chars:,} chars cut{more}]"
 
 
-def spliced(text: str, head: int, tail: int, note: str) -> str:
+def spliced(text: str, head: int, tail: int, note: str, said: str = "") -> str:
     """``text`` without the characters from ``head`` to ``tail``, a note in their place.
 
-    The note gets its own line where the cut spans lines.
+    The note gets its own line where the cut spans lines; ``said`` stands on lines below it.
     """
     lines = text.count("\n", head, tail)
     middle = cut_note(lines, tail - head, note)
+    if said:
+        middle, lines = f"{middle}\n{said}", lines + 1
     if not lines:
         return text[:head] + middle + text[tail:]
     before = "" if head == 0 or text[head - 1] == "\n" else "\n"
