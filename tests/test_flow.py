@@ -217,6 +217,39 @@ def test_A18_what_cannot_shrink_ends_with_the_providers_error_and_says_what_is_m
     assert "cannot fit: window" in got.done.summary
 
 
+def test_A17_as_last_resort_the_largest_result_goes_first_and_calls_keep_their_results():
+    """Nine small results and a huge one, in a window that holds the small ones."""
+    body = big("openai-chat", 9, lines=8)
+    huge = "".join(f"row {n}: {n * 7919} and more\n" for n in range(3_000))
+    body["messages"][8]["content"] = huge
+    provider = StrictProvider(window=6_000)
+    session = trimtab.Session(window=10_000_000, preset="in-place")
+    got = drive(provider, "openai-chat", body, session.fit)
+    assert got.done.accepted
+    sent = json.loads(got.sent[-1])["messages"]
+    calls = [call["id"] for m in sent for call in m.get("tool_calls") or ()]
+    assert calls == [m["tool_call_id"] for m in sent if m["role"] == "tool"]
+    kept = {m["tool_call_id"]: m["content"] for m in sent if m["role"] == "tool"}
+    before = {m["tool_call_id"]: m["content"] for m in body["messages"] if m["role"] == "tool"}
+    touched = [call_id for call_id, text in kept.items() if text != before[call_id]]
+    assert touched == [body["messages"][8]["tool_call_id"]]
+
+
+def test_A18_a_cannot_fit_names_its_numbers_and_hints_at_the_output(caplog):
+    said = [{"role": "system", "content": "rule " * 6_000}, {"role": "user", "content": "go"}]
+    run = flow({"model": "m", "max_tokens": 9_000, "messages": said}, trimtab.Session(
+        window=10_000).fit)  # fmt: skip
+    assert next(run).fitted is None  # sent as it came: the provider has the last word
+    with pytest.raises(StopIteration) as stop:
+        run.send(Refused(400, "context length exceeded"))
+    lost = stop.value.value.cannot_fit
+    assert (lost.limit, lost.allowed) == ("window", 10_000)
+    assert lost.needed == lost.floor - 10_000 > 0
+    assert lost.projected >= lost.floor
+    assert "9,000 of 10,000" in lost.hint
+    assert [r.levelname for r in caplog.records][:1] == ["ERROR"]
+
+
 def test_X11_what_the_server_holds_is_neither_repaired_nor_sent_again():
     provider = StrictProvider([Refuse("rule:orphan_result", times=9)])
     result = {"type": "function_call_output", "call_id": "call_9", "output": "x"}

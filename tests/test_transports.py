@@ -10,6 +10,8 @@ import copy
 import gc
 import importlib
 import json
+import runpy
+from pathlib import Path
 
 import anthropic
 import boto3
@@ -403,6 +405,21 @@ def test_A12_anthropics_own_middleware_recovers_and_is_marked():
         assert asyncio.run(later.messages.create(**given)).content[0].text == "OK"
         statuses = [record.status for record in provider.requests]
         assert statuses == [400, 200, 200, 400, 200]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("openai_sdk", "All ten read."),
+        ("anthropic_sdk", "Nothing unusual."),
+        ("gemini_sdk", "It left the depot."),
+        ("bedrock_boto3", "Nothing unusual."),
+    ],
+)
+def test_an_example_prints_its_answer(name, said, capsys):
+    examples = Path(__file__).resolve().parents[1] / "examples"
+    runpy.run_path(str(examples / f"{name}.py"), run_name="__main__")
+    assert capsys.readouterr().out.startswith(said)
 
 
 # --- boto3 ------------------------------------------------------------------------------------

@@ -250,7 +250,7 @@ class _Run:
         """What to send instead; None where nothing smaller or better can be had."""
         try:
             if refusal.about_size:
-                return self._reduced(refusal)
+                return self._reduced(refusal, attempt)
             if refusal.kind in ("invalid_pairing", "invalid_other"):
                 return self._repaired(refusal)
         except CannotFit as error:
@@ -259,7 +259,7 @@ class _Run:
             logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
         return None
 
-    def _reduced(self, refusal: Refusal) -> Fitted | None:
+    def _reduced(self, refusal: Refusal, attempt: int) -> Fitted | None:
         last = self.fitted
         if last is None or self.guessed:
             return None
@@ -271,7 +271,7 @@ class _Run:
             return None
         if not bare:
             known = self._learn(refusal, sent, known)
-        words = tighter.keywords(refusal, sent, known, last.limits, self.result_chars)
+        words = tighter.keywords(refusal, sent, known, last.limits, attempt, self.result_chars)
         if not words:
             return None
         self.guessed = bare

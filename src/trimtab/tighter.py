@@ -13,8 +13,8 @@ from trimtab.learned import Learned, ratio
 from trimtab.model import Limits
 from trimtab.refusals import Refusal
 
-SHARE = 0.7
-"""Of what was refused, where nobody says how much would be accepted."""
+SHARES = (0.7, 0.4)
+"""Of what was refused, where nobody says how much would be accepted: the first time, and then."""
 _MARGIN = 0.98
 """Of a limit that is known while our count of the request is only an estimate."""
 _PLAUSIBLE_TOKENS = 8_000
@@ -122,16 +122,18 @@ def _window(room: int, known: Learned, sent: Sent) -> dict[str, int]:
 
 
 def keywords(
-    refusal: Refusal, sent: Sent, known: Learned, limits: Limits, result_chars: int | None
-) -> dict[str, Any]:
+    refusal: Refusal, sent: Sent, known: Learned, limits: Limits, attempt: int = 1,
+    result_chars: int | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Keywords of ``fit`` for the request to send instead; {} where nothing smaller is asked for.
 
-    ``result_chars``: to what a bare refusal cuts each tool result (design A's own limit).
+    ``attempt``: which send was refused; ``result_chars``: to what a bare refusal cuts each tool
+    result.
     """
-    room = known.prompt_tokens(sent.output)
+    room, share = known.prompt_tokens(sent.output), SHARES[min(attempt, len(SHARES)) - 1]
     if refusal.kind == "too_long":
         if refusal.limit is None or room is None or room >= sent.tokens:
-            room = int(sent.tokens * SHARE)
+            room = int(sent.tokens * share)
         return _window(room, known, sent) if room > 0 else {}
     if refusal.rule == "opaque" and result_chars is not None:
         return {"limits": replace(limits, result_chars=result_chars)}
@@ -140,7 +142,7 @@ def keywords(
     if refusal.rule == "string_too_long":
         chars = known.result_chars
         return {"limits": replace(limits, result_chars=chars)} if chars else {}
-    size = known.request_bytes or int(sent.body_bytes * SHARE)
+    size = known.request_bytes or int(sent.body_bytes * share)
     if refusal.rule == "opaque":
-        return {"window": max(int(sent.tokens * SHARE * sent.scale), 1), "reserve": 0}
+        return {"window": max(int(sent.tokens * share * sent.scale), 1), "reserve": 0}
     return {"limits": replace(limits, request_bytes=size)}
