@@ -6,6 +6,7 @@ Knows a conversation that grows by articles, turn by turn, through one session.
 from __future__ import annotations
 
 import json
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from trimtab import Limits, Session
 WINDOW, TURNS = 20_000, 30
 
 
+@cache
 def grown(trigger: float, sentences: int) -> tuple[list[int], list[int]]:
     """(tokens sent, turns with a batch) of a conversation whose every turn adds one search."""
     session = Session(
@@ -25,8 +27,8 @@ def grown(trigger: float, sentences: int) -> tuple[list[int], list[int]]:
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     sizes, batches = [], []
     for turn in range(TURNS):
-        call = {"id": f"call_{turn}", "type": "function",
-                "function": {"name": "search", "arguments": json.dumps({"turn": turn})}}  # fmt: skip
+        asked = {"name": "search", "arguments": json.dumps({"turn": turn})}
+        call = {"id": f"call_{turn}", "type": "function", "function": asked}
         text = json.dumps({"articles": articles(4, sentences, seed=turn)})
         messages += [
             {"role": "assistant", "content": f"Search {turn}.", "tool_calls": [call]},
