@@ -14,6 +14,7 @@ from trimtab.economics import Batch, Money, break_even, cold, money, once, when_
 from trimtab.errors import InvalidSetting
 from trimtab.plan import Bounds
 from trimtab.prices import TABLES
+from trimtab.work import Work
 
 CLAUDE, HOUR, GEMINI = TABLES["claude-5m"], TABLES["claude-1h"], TABLES["gemini"]
 
@@ -176,14 +177,18 @@ PRETTY = json.dumps(
 )
 
 
-def turns(session: trimtab.Session, texts: list[str]) -> list[Any]:
-    """What is sent turn by turn as results come in."""
-    whole, sent = talk(len(texts)), []
+def told(texts: list[str]) -> dict[str, Any]:
+    """A conversation with these results."""
+    whole = talk(len(texts))
     for n, text in enumerate(texts):
         whole["messages"][2 + 2 * n]["content"] = text
-        part = {**whole, "messages": whole["messages"][: 3 + 2 * n]}
-        sent.append(session.fit(part).request["messages"])
-    return sent
+    return whole
+
+
+def turns(session: trimtab.Session, texts: list[str]) -> list[Any]:
+    """What is sent turn by turn as results come in."""
+    parts = [told(texts[: n + 1]) for n in range(len(texts))]
+    return [session.fit(part).request["messages"] for part in parts]
 
 
 def test_a_new_result_is_re_spelled_before_it_is_cached_and_stays_so() -> None:
@@ -219,6 +224,26 @@ def test_a_very_large_result_is_cut_to_a_quarter_at_once_and_recallable() -> Non
     (edit,) = report.edits
     assert edit.tokens_before > 25_000 >= edit.tokens_after
     assert large.recall(edit.handle) == text
+
+
+def test_a_turn_with_nothing_to_re_spell_goes_on_from_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is planned for it: a turn costs what is new."""
+    session = trimtab.Session(window=200_000, counter="o200k", arrival="large")
+    turns(session, ["short", PRETTY, "short"])
+    planner = Work.planner
+    planned: list[Any] = []
+
+    def seen(work: Work, *given: Any, **keywords: Any) -> Any:
+        planned.append(work)
+        return planner(work, *given, **keywords)
+
+    monkeypatch.setattr(Work, "planner", seen)
+    session.fit(told(["short", PRETTY, "short", "plain words " * 900]))
+    assert planned == []
+    session.fit(told(["short", PRETTY, "short", "plain words " * 900, PRETTY]))
+    assert planned
 
 
 def test_protected_and_pinned_results_arrive_whole() -> None:

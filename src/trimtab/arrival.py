@@ -6,13 +6,16 @@ how a result is shown smaller, nor what a batch does later.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
+from itertools import takewhile
 from typing import Literal
 
-from trimtab.model import Place, Transcript
+from trimtab.model import Block, Place, Transcript
 from trimtab.plan import Planner
 from trimtab.scope import ARRIVAL_SHARE
+from trimtab.strategies import Offer
 from trimtab.usage import Usage
 
 Arrival = Literal["none", "lossless", "large"]
@@ -34,11 +37,29 @@ def new_results(transcript: Transcript) -> Iterator[Place]:
                 yield Place(number, index, block)
 
 
-def due(transcript: Transcript, usage: Usage, arrival: Arrival) -> bool:
-    """Whether anything that came may be worth a look."""
-    if arrival == "none":
-        return False
-    return any(usage.block(transcript, place) > LEAST_TOKENS for place in new_results(transcript))
+def due(
+    transcript: Transcript,
+    usage: Usage,
+    arrival: Arrival,
+    capacity: int,
+    offers: Callable[[Block], Iterable[Offer]],
+) -> bool:
+    """Whether anything that came can be shown smaller: a turn with nothing to do stays one.
+
+    ``offers``: the levels of detail of a block, rising in what they lose.
+    """
+    for place in new_results(transcript):
+        tokens = usage.block(transcript, place)
+        if tokens <= LEAST_TOKENS:
+            continue
+        if arrival == "large" and tokens > capacity * ARRIVAL_SHARE:
+            return True
+        least = tokens
+        for offer in takewhile(lambda offer: offer.loss == 0, offers(place.block)):
+            least = usage.block_cost(replace(place.block, text=offer.text))
+        if tokens - least >= LEAST_TOKENS:
+            return True
+    return False
 
 
 def _fits(plan: Planner, place: Place, most: int) -> bool:
@@ -47,8 +68,6 @@ def _fits(plan: Planner, place: Place, most: int) -> bool:
 
 def arrive(plan: Planner, arrival: Arrival) -> None:
     """Show new results smaller, as far as may be lost of them."""
-    if arrival == "none":
-        return
     end = len(plan.transcript.messages)
     free = plan.scope.reducible(0, end, prose=False, spared=False)
     allowed = {(place.message, place.index) for place in free}

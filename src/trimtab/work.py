@@ -5,7 +5,7 @@ Knows how a request is prepared and what an outcome holds.  Decides nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,7 @@ from trimtab.forecast import with_calls_left
 from trimtab.history import History
 from trimtab.journal import Journal
 from trimtab.known import Known
-from trimtab.model import Edit, Path, Place, Transcript
+from trimtab.model import Block, Edit, Path, Place, Transcript
 from trimtab.plan import Bounds, Planner
 from trimtab.presets import PRESETS
 from trimtab.protect import pinned, spared
@@ -29,7 +29,7 @@ from trimtab.rules import Repaired, Violation
 from trimtab.scope import Choice
 from trimtab.settings import InForce, Settings, calibrated, in_force
 from trimtab.source import Source
-from trimtab.strategies import Config
+from trimtab.strategies import DEEP, Config, Offer, levels
 from trimtab.usage import Usage
 
 
@@ -138,11 +138,20 @@ class Work:
         limit = bounds.body_bytes
         return limit is not None and self.may_exceed(limit) and self.repaired.body_bytes > limit
 
-    @property
+    @cached_property
     def arriving(self) -> bool:
-        """Whether new results may be shown smaller from the start."""
-        told = self.settings.arrival != "none" and not self.force.internal
-        return told and arrival.due(self.transcript, self.usage, self.settings.arrival)
+        """Whether new results can be shown smaller from the start."""
+        settings, force = self.settings, self.force
+        if settings.arrival == "none" or force.internal:
+            return False
+        config = Config(self.usage.counter, settings.recall, articles=settings.articles)
+        light = tuple(one for one in settings.all_strategies if one not in DEEP)
+
+        def offers(block: Block) -> Iterator[Offer]:
+            return levels(block, config, strategies=light)
+
+        capacity = force.bounds.capacity
+        return arrival.due(self.transcript, self.usage, settings.arrival, capacity, offers)
 
     def longest_result(self) -> int:
         """Chars of the longest tool result."""
