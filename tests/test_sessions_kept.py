@@ -33,6 +33,13 @@ KINDS = [
 ]
 
 
+@pytest.fixture(params=KINDS[1:])
+def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Stores that several processes can open."""
+    with store_urls.store_url(request.param, tmp_path) as found:
+        yield found
+
+
 @pytest.fixture(params=KINDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with store_urls.store_url(request.param, tmp_path) as found:
@@ -161,6 +168,52 @@ def test_four_writers_at_once_agree_in_the_end(url: str) -> None:
     other = session(url)
     for known in recalled:
         assert {handle: other.recall(handle) for handle in known} == known
+
+
+FORKING = """
+import json, os, sys, trimtab
+from long_sessions import KEYWORDS, request
+session = trimtab.Session(store=sys.argv[1], **KEYWORDS)
+session.fit(request(12))
+read, write = os.pipe()
+if os.fork() == 0:
+    done = session.fit(request(20))
+    os.write(write, json.dumps([e.handle for e in done.report.edits]).encode())
+    session.close()
+    os._exit(0)
+os.wait()
+theirs = json.loads(os.read(read, 100_000))
+done = session.fit(request(20))
+assert [e.handle for e in done.report.edits] == theirs
+assert not any(e.new for e in done.report.edits), "the child had decided"
+assert all(session.recall(handle) for handle in theirs)
+assert not done.report.warnings, done.report.warnings
+"""
+
+
+def test_a_session_survives_a_fork_of_its_process(shared_url: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKING, shared_url], capture_output=True, text=True, timeout=60,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.world
+def test_a_connection_that_was_cut_is_made_anew(tmp_path: Path) -> None:
+    import psycopg
+
+    with store_urls.store_url("postgresql", tmp_path) as url:
+        mine = session(url)
+        mine.fit(request(12))
+        store: Any = stores.open_store(url)
+        store.fact("t", "f")
+        pid = store._own.db[1].info.backend_pid
+        with psycopg.connect(url, autocommit=True) as db:
+            db.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        assert store.fact("t", "f") is None
+        assert not mine.fit(request(20)).report.warnings
+        store.close()
 
 
 # --- many conversations ---------------------------------------------------------------------------
@@ -462,6 +515,18 @@ def test_a_pinned_block_stays_whole_in_every_process(url: str) -> None:
 
     assert not stands(trimtab.fit(body, **KEYWORDS))
     assert stands(session(url).fit(body))
+
+
+def test_a_pin_of_another_process_holds_at_the_very_next_batch(url: str) -> None:
+    body = request(20)
+    row = next(b for b in trimtab.measure(body, counter="o200k").rows if b.path[1:2] == (4,))
+    mine, other = session(url), session(url)
+    mine.fit(request(10))  # knows the conversation, and reads nothing anew by itself
+    other.fit(request(2))
+    other.pin(row.ref)
+    (result,) = body["messages"][4]["content"]
+    sent = mine.fit(body).request["messages"]
+    assert any(result in message["content"] for message in sent[1:])
 
 
 def test_what_nobody_knows_cannot_be_undone(file: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock, RLock
 from typing import Any
 
@@ -18,6 +18,7 @@ from trimtab.journal import Journal
 from trimtab.journal_format import Row
 from trimtab.known import Known
 from trimtab.model import Block
+from trimtab.settings import Settings
 from trimtab.source import Source
 from trimtab.totals import Totals
 
@@ -51,6 +52,14 @@ class Conversation:
     """What was counted over its turns, in this process."""
     _came: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _came_lock: Lock = field(default_factory=Lock)
+
+    def pinned(self, wanted: Settings) -> Settings:
+        """Settings with the pins of the journal behind their own."""
+        if not self.journal.pins:
+            return wanted
+        pins = wanted.pins
+        own = (pins,) if isinstance(pins, str) or callable(pins) else tuple(pins)
+        return replace(wanted, pins=(*own, *sorted(self.journal.pins)))
 
     def add(self, after: Journal, at: int) -> list[Row]:
         """Go on with a journal; the rows that it has more than before."""

@@ -23,7 +23,6 @@ from trimtab.journal import Journal
 from trimtab.model import Edit, Limits
 from trimtab.observed import PREFIX as CALIBRATIONS
 from trimtab.observed import Observed
-from trimtab.protect import Pin
 from trimtab.settings import Settings, joined_settings
 from trimtab.totals import PREFIX as STATS
 from trimtab.totals import Totals
@@ -111,14 +110,12 @@ class Session:
         else:
             one = self._last
         with one.lock:
-            wanted = replace(
-                wanted, calibrations=self._observed.calibrations,
-                pins=(*_listed(wanted.pins), *sorted(one.journal.pins)),
-            )  # fmt: skip
+            wanted = replace(wanted, calibrations=self._observed.calibrations)
             now, before = self._clock(), one.sent_at
             if wanted.idle_seconds is None and before is not None:
                 wanted = replace(wanted, idle_seconds=max(0.0, now - before))
             if shelf is None:
+                wanted = one.pinned(wanted)
                 turn, done, one.journal = fitted(request, wanted, one.known, one.journal)
             else:
                 turn, done = shelf.turn(one, request, wanted)
@@ -292,10 +289,6 @@ def _shelf(store: str | Store, tenant: str) -> Shelf:
     from trimtab.shelf import Shelf
 
     return Shelf(stores.open(store, tenant))
-
-
-def _listed(pins: Sequence[Pin] | Pin) -> tuple[Pin, ...]:
-    return (pins,) if isinstance(pins, str) or callable(pins) else tuple(pins)
 
 
 def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:

@@ -107,7 +107,8 @@ class Shelf:
             before, problem = one.journal, self.save(one, turn.journal, new)
             if problem and wanted.recall and turn.outcome.new:
                 # What may be lost is not promised: the same edits, their markers without a handle.
-                turn = decide(request, replace(wanted, recall=False), one.known, before)
+                silent = replace(one.pinned(wanted), recall=False)
+                turn = decide(request, silent, one.known, before)
                 instead = turn.journal.entries[len(before.entries) :]
                 self.save(one, one.journal.add(instead, {}), {}, wait=False)
             if problem:
@@ -125,14 +126,14 @@ class Shelf:
     def _decided(self, one: Conversation, request: Any, wanted: Settings) -> Turn:
         """A turn; decided once more where another process has just decided for it."""
         try:
-            turn = decide(request, wanted, one.known, one.journal)
+            turn = decide(request, one.pinned(wanted), one.known, one.journal)
         except CannotFit:
             if not self.news(one):
                 raise
-            return decide(request, wanted, one.known, one.journal)
+            return decide(request, one.pinned(wanted), one.known, one.journal)
         if turn.journal is one.journal or not self.news(one):
             return turn
-        return decide(request, wanted, one.known, one.journal)
+        return decide(request, one.pinned(wanted), one.known, one.journal)
 
     def begin(self, one: Conversation) -> bytes:
         """Take up what others wrote; the key of its handles."""
