@@ -45,9 +45,15 @@ class Server:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
+        # uvicorn would raise the signal again once it has stopped: the process would end by it.
+        self._server.capture_signals = contextlib.nullcontext
         loop = asyncio.get_running_loop()
-        if self._reread is not None and hasattr(signal, "SIGHUP"):
-            with contextlib.suppress(NotImplementedError, RuntimeError):
+        with contextlib.suppress(
+            NotImplementedError, RuntimeError, ValueError
+        ):  # not main, Windows
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.add_signal_handler(number, self.stop)
+            if self._reread is not None:
                 loop.add_signal_handler(signal.SIGHUP, self.reload)
         draining = asyncio.ensure_future(self._notice_end())
         try:
@@ -60,6 +66,11 @@ class Server:
         while not self._server.should_exit:
             await asyncio.sleep(0.05)
         self.proxy.draining = True
+
+    def stop(self) -> None:
+        """Finish what is being answered and end; the second time, end at once."""
+        self._server.force_exit = self._server.should_exit
+        self._server.should_exit = True
 
     def reload(self) -> None:
         """Read the settings again; what is wrong with them is told and changes nothing."""
@@ -83,7 +94,7 @@ class Server:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._server.should_exit = True
+        self.stop()
         if self._thread is not None:
             self._thread.join(self.proxy.settings.drain_seconds + 5)
 
@@ -94,6 +105,7 @@ def _listening(settings: ProxySettings) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((settings.host, settings.port))
+        found.listen(2_048)  # who connects before the server runs is served as soon as it does
     except OSError as error:
         found.close()
         raise InvalidSetting(
