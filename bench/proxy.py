@@ -16,10 +16,12 @@ import asyncio
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +100,7 @@ def serve(kind: str, port: int, url: str, store: str) -> None:
         from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
 
         given = ProxySettings(port=port, upstreams=(Upstream("u", url),), store=store,
-                              fit={"window": 400_000})  # fmt: skip
+                              fit={"window": 1_000_000})  # fmt: skip
         Server(Proxy(given)).run()
         return
     app = upstream if kind == "upstream" else bare(url)
@@ -112,6 +114,10 @@ class Running:
         command = [sys.executable, __file__, "--serve", kind, str(port), url, store]
         self.process = subprocess.Popen(command)
         self.url = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return
+            time.sleep(0.1)
 
     def rss(self) -> int:
         """Resident memory in bytes."""
@@ -228,7 +234,6 @@ def main() -> None:
     provider = Running("upstream", 18_701)
     ours = Running("trimtab", 18_702, provider.url)
     plain = Running("bare", 18_703, provider.url)
-    time.sleep(3)
     try:
         if args.only != "overhead":
             found = asyncio.run(load(ours.url, ours.rss, args.seconds, args.conversations))

@@ -25,7 +25,12 @@ class Source:
 
     @classmethod
     def of(cls, request: Any) -> Source:
-        """Parse bytes and str; take dict and list as they are.  Raises InvalidRequest."""
+        """Parse bytes and str; take dict, list and what is parsed already as they are.
+
+        Raises InvalidRequest.
+        """
+        if isinstance(request, Source):
+            return request
         if isinstance(request, (bytes, bytearray, memoryview)):
             text = paths.decode(bytes(request))
             return cls(request, paths.parse(text), text)

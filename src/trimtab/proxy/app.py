@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from trimtab.learned import LearnedLimits
@@ -19,7 +20,7 @@ from trimtab.proxy.aws import NoCredentials
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.exchange import Call, Exchange
 from trimtab.proxy.headers import downwards, fingerprint, plain, session_hint, upwards
-from trimtab.proxy.plan import Fitting
+from trimtab.proxy.plan import Fitting, aside
 from trimtab.proxy.recall import Memory, Recaller
 from trimtab.proxy.routes import route
 from trimtab.proxy.settings import ProxySettings
@@ -194,7 +195,10 @@ class Proxy:
         text = unpacked(given, encoding, self.settings.most_bytes)
         tenant = self.tenants.tenant(headers, call.query)
         hint = session_hint(headers)
-        name = conversation(tenant, call.route.format, hint, text or b"")
+        source = None
+        if text is not None:
+            source = await aside(text, partial(self.tenants.source, tenant, text))
+        name = conversation(tenant, call.route.format, hint, source.tree if source else None)
         account.of = lambda: self.books.ledger.session(
             name, tenant=tenant, upstream=call.upstream.name, format=call.route.format,
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
@@ -211,6 +215,7 @@ class Proxy:
                 session, account, self.learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query), format=call.route.format,
                 model=call.route.model, recall=recaller is not None and recaller.ready,
+                source=source,
             )  # fmt: skip
 
         exchange = Exchange(call, self._client, plan, reply, recaller)

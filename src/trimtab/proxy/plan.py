@@ -23,6 +23,7 @@ from trimtab.proxy.attempt import Sent
 from trimtab.proxy.headers import plain
 from trimtab.proxy.reading import Usage
 from trimtab.session import Session
+from trimtab.source import Source
 
 INLINE_BYTES = 20_000
 """Smaller bodies are made to fit on the spot; a thread would cost more than it frees."""
@@ -38,10 +39,12 @@ class Fitting:
     def __init__(
         self, session: Session, account: Account, learned: LearnedLimits, *, host: str,
         credential: str, format: str, model: str | None, recall: bool = False,
+        source: Source | None = None,
     ) -> None:  # fmt: skip
         self._session, self._account, self._learned = session, account, learned
         self._host, self._credential = host, credential
         self._format, self._model, self._recall = format, model, recall
+        self._source = source
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
         self._body, self._key = b"", ""
@@ -50,6 +53,8 @@ class Fitting:
     async def first(self, body: bytes, *, stream: bool) -> bytes | None:
         """The body to send; None: as it came."""
         self._body = body
+        if self._source is not None and self._source.given is not body:
+            self._source = None
         model = self._model or model_in(body)
         self._account.model = model
         self._key = key = key_for(self._host, model, self._credential)
@@ -76,7 +81,8 @@ class Fitting:
             given["recall"] = True
         if self._model:
             given["model"] = self._model
-        return self._session.fit(body, **given)
+        parsed = self._source is not None and body is self._body
+        return self._session.fit(self._source if parsed else body, **given)
 
     async def answered(self, sent: Sent) -> bytes | None:
         """What to send instead of what got this answer; None: nothing, pass it on."""

@@ -5,15 +5,15 @@ Knows settings and credentials' fingerprints.  Does not know HTTP.
 
 from __future__ import annotations
 
-import json
-import re
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
+from threading import Lock
 from typing import Any
 
 from trimtab import stores
-from trimtab.errors import TrimtabError, UnknownHandle
+from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
+from trimtab.growing import LISTS, Growing
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
@@ -21,11 +21,15 @@ from trimtab.proxy.recall import StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
+from trimtab.source import Source
 from trimtab.stores import Store
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""
 ONE = "local"
+MOST_PARSED = 64
+_BEGINNING = 600
+"""Bytes by which the last body of a conversation is found: it is a memo only."""
 
 
 class Tenants:
@@ -34,6 +38,8 @@ class Tenants:
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self._opened: Store | None = None
+        self._growing: OrderedDict[tuple[str, bytes], Growing] = OrderedDict()
+        self._lock = Lock()
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
@@ -60,6 +66,22 @@ class Tenants:
         self._sessions[key] = found
         while len(self._sessions) > MOST:
             self._sessions.popitem(last=False)
+        return found
+
+    def source(self, tenant: str, body: bytes) -> Source | None:
+        """The parsed body; None where it is no JSON.  Of one that extends the last one with the
+        same beginning, only what is new is parsed."""
+        key = (tenant, body[:_BEGINNING])
+        with self._lock:
+            growing = self._growing.pop(key, None) or Growing()
+        try:
+            found = growing.source(body)
+        except InvalidRequest:
+            return None
+        with self._lock:
+            self._growing[key] = growing
+            while len(self._growing) > MOST_PARSED:
+                self._growing.popitem(last=False)
         return found
 
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
@@ -91,13 +113,9 @@ class Tenants:
         {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
 
 
-_HISTORY = re.compile(r'(?<!\\)"(?:messages|input|contents)"\s*:\s*\[\s*')
-_NEXT = re.compile(r"\s*,\s*")
-
-
-def conversation(tenant: str, format: str, hint: str, body: bytes) -> str:
-    """A name for the conversation that a body belongs to: whose it is, what its client calls it,
-    and what its user said first.
+def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
+    """A name for the conversation that a parsed body belongs to: whose it is, what its client
+    calls it, and what its user said first.
 
     Titles, classifiers and subagents share the client's name, but not the first words.
     """
@@ -106,24 +124,14 @@ def conversation(tenant: str, format: str, hint: str, body: bytes) -> str:
     return blake2b(data, digest_size=6).hexdigest()
 
 
-def first_words(body: bytes) -> str:
-    """The text of the first message of a user; "" where there is none.
-
-    Reads no further than that message.
-    """
-    text = body.decode("utf-8", "surrogateescape")
-    found = _HISTORY.search(text)
-    decoder, at = json.JSONDecoder(), found.end() if found else -1
-    while at >= 0:
-        try:
-            message, at = decoder.raw_decode(text, at)
-        except ValueError:
-            return ""
+def first_words(body: Any) -> str:
+    """The text of the first message of a user; "" where there is none."""
+    given = [body.get(key) for key in LISTS] if isinstance(body, dict) else [body]
+    messages: Any = next((one for one in given if one), None)
+    for message in messages if isinstance(messages, list) else []:
         if isinstance(message, dict) and message.get("role") == "user":
             return _texts(message.get("content") or message.get("parts"))
-        more = _NEXT.match(text, at)
-        at = more.end() if more else -1
-    return ""
+    return messages if isinstance(messages, str) else ""
 
 
 def _texts(content: Any) -> str:
