@@ -1,0 +1,80 @@
+"""Claude Code, Codex and opencode, each through ``trimtab run``: a tool turn, a history five times
+the window, an overflow in mid-session.
+
+Knows what their users see.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from agents_world import AGENTS, MOST_REQUESTS, Story, run, traces
+
+from trimtab.testing import StrictProvider
+
+pytestmark = pytest.mark.world
+EVERY = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+
+
+def story(agent, steps, lines, refuse_at=0):
+    return Story(agent.tool, agent.argument, steps, lines, refuse_at, dict(agent.more))
+
+
+@EVERY
+def test_a_tool_turn_ends_as_it_does_without_us_and_leaves_no_trace(agent, tmp_path):
+    told = story(agent, steps=1, lines=20)
+    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+        done = run(agent, provider, tmp_path / "home")
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert "MARMALADE" in done.stdout
+        assert provider.crashes == []
+        assert {record.status for record in provider.requests} == {200}
+        last = done.stderr.strip().splitlines()[-1]
+        assert last.startswith("trimtab: 0 of ")
+        assert last.endswith("0 edits, 0 refusals survived")
+    own = {name for name in traces(tmp_path / "home") if "log" not in name}
+    assert own <= {"work/opencode.json"}
+
+
+@EVERY
+def test_a_history_five_times_the_window_ends_well_and_is_not_compacted_by_the_agent(
+    agent, tmp_path
+):
+    told, window = story(agent, steps=34, lines=400), 40_000
+    with StrictProvider(told, window=window, max_requests=MOST_REQUESTS) as provider:
+        done = run(agent, provider, tmp_path / "home", "--window", str(window))
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert "MARMALADE" in done.stdout
+        assert {record.status for record in provider.requests} == {200}
+        assert max(record.tokens for record in provider.requests) <= window
+        assert not any(map(_compacts, provider.requests))
+        arrived = int(done.stderr.rpartition(" of ")[2].split(" tokens")[0].replace(",", ""))
+        saved = int(done.stderr.rpartition("trimtab: ")[2].split(" of ")[0].replace(",", ""))
+        assert saved > arrived / 3
+        # What would have been sent at the end: all that the steps printed.
+        assert 4 * window < 34 * 400 * 14
+
+
+@EVERY
+def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agent, tmp_path):
+    told = story(agent, steps=6, lines=400, refuse_at=5)
+    with StrictProvider(told, window=200_000, max_requests=MOST_REQUESTS) as provider:
+        done = run(agent, provider, tmp_path / "home")
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert "MARMALADE" in done.stdout
+        refused = [record for record in provider.requests if record.refusal]
+        assert len(refused) == 1
+        again = provider.requests[refused[0].number]
+        assert again.status == 200
+        assert again.tokens < refused[0].tokens
+        assert not any(map(_compacts, provider.requests))
+        assert done.stderr.strip().endswith("1 refusal survived")
+
+
+def _compacts(record):
+    """Whether this is a request in which the agent lets its own conversation be summarized."""
+    text = json.dumps(record.body)[-6_000:].casefold()
+    signs = ("create a detailed summary", "context checkpoint compaction", "state_snapshot",
+             "compaction_trigger", "what did we do so far", "<summary>")  # fmt: skip
+    return any(sign in text for sign in signs)
