@@ -314,6 +314,27 @@ def test_an_error_of_ours_sends_what_came():
         next(flow(b"{}", broken, strict=True))
 
 
+def test_an_error_of_ours_after_the_answer_is_a_warning_and_the_answer_stands(caplog):
+    class Broken(LearnedLimits):
+        def accepted(self, key, tokens, output):
+            raise OSError("the disk is gone")
+
+    body = big("openai-chat", 2)
+    got = drive(StrictProvider(), "openai-chat", body, reactive().fit, learned=Broken())
+    assert (got.done.accepted, got.status) == (True, 200)
+    assert "the disk is gone" in caplog.text
+
+
+@EVERY
+@STREAMS
+@pytest.mark.parametrize("status", [401, 403, 404, 422, 500])
+def test_A11_what_nobody_recognises_passes_through_after_one_send(format, stream, status):
+    body = {"error": {"message": "Something is wrong.", "type": "error"}}
+    provider = StrictProvider([Refuse("rate", times=9, status=status, body=body)])
+    got = drive(provider, format, big(format), reactive().fit, stream=stream)
+    assert (got.done.accepted, len(got.sent), json.loads(got.body)) == (False, 1, body)
+
+
 @EVERY
 def test_a_request_that_nothing_is_wrong_with_leaves_as_the_very_same_bytes(format):
     got = drive(StrictProvider(), format, big(format, 2), reactive().fit)

@@ -126,6 +126,17 @@ OTHER_WORDS = [
     (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens, "
           "whereas you provided 100000.", "invalid_other", 16_384, 100_000),
     (400, "Thought signature is not valid", "invalid_other", None, None),
+    (400, "This model's maximum context limit is 32768. Your request had 40000 tokens.",
+     "too_long", 32_768, 40_000),
+    (400, "Conversation is too long: 250000 tokens, limit 200000", "too_long", 200_000, 250_000),
+    (422, "requested 9000 tokens but max_model_len=8192", "too_long", 8192, 9000),
+    (400, "Payload size 5MB exceeds 4MB limit", "too_large", 4_000_000, 5_000_000),
+    (400, "Too many images: 25. Maximum is 20", "too_large", 20, None),
+    (400, "Image size 6 MB exceeds limit of 5 MB", "too_large", 5_000_000, 6_000_000),
+    (400, "Tool result must be preceded by tool call", "invalid_pairing", None, None),
+    (400, "The last message must be from user", "invalid_pairing", None, None),
+    (400, "Each message must have at least one content element", "invalid_other", None, None),
+    (400, "max_completion_tokens exceeds the model's limit of 8192", "invalid_other", 8192, None),
 ]  # fmt: skip
 
 
@@ -142,6 +153,11 @@ NOT_SIZE = [
     (400, "InvalidParameter: Required parameter(model) missing or invalid"),
     (400, "InternalError.Algo.InvalidParameter: The thinking_budget must be a positive integer"),
     (400, {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]}),
+    (400, "tools: Tool names must be unique."),
+    (400, "Bad Request"),
+    (403, "You have exceeded your token limit for this key"),
+    (400, "Safety filter triggered: content blocked"),
+    (502, ""),
     (401, "Incorrect API key provided: your prompt is too long"),
     (404, "The model `gpt-9` does not exist or you do not have access to it."),
     (402, "Insufficient Balance"),

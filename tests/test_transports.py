@@ -166,6 +166,25 @@ def test_A12_async_clients_are_served_alike(name, stream):
         assert [record.status for record in provider.requests] == [400, 200]
 
 
+@pytest.mark.parametrize("name", ["openai", "anthropic", "genai"])
+@pytest.mark.parametrize("shape", ["in-stream", "empty-stream"])
+def test_X9_async_streams_hide_an_overflow_inside_a_200_too(name, shape):
+    with StrictProvider(window=9_000, overflow_as=shape) as provider:
+        assert asyncio.run(asked(provider, name, True)) == "OK"
+        assert len(provider.requests) == 2
+
+
+def test_X9_geminis_stream_that_is_a_json_array_arrives_piece_by_piece():
+    with StrictProvider(["word " * 50], window=9_000, overflow_as="in-stream") as provider:
+        body = {"contents": [{"role": "user", "parts": [{"text": FILE * 6}]}]}
+        url = f"{provider.url}/v1beta/models/gemini-3.5-pro:streamGenerateContent"
+        with transports.httpx_client().stream("POST", url, json=body) as got:
+            pieces = list(got.iter_bytes())
+        assert len(pieces) > 2
+        assert json.loads(b"".join(pieces))[0]["candidates"]
+        assert len(provider.requests) == 2
+
+
 @STREAMS
 def test_A12_mistrals_sync_client_too(stream):
     with StrictProvider(window=9_000) as provider:

@@ -150,7 +150,13 @@ def flow(
     learned = LearnedLimits() if learned is None else learned
     run = _Run(request, fit, key, learned, retry_result_chars, streaming, strict, on_event, undo)
     totals = Totals() if totals is None else totals
-    done = yield from run.steps()
+    try:
+        done = yield from run.steps()
+    except Exception as error:
+        if strict:
+            raise
+        logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
+        done = Done(run.accepted, run.attempt, None)
     totals.requests += 1
     totals.refusals += len(done.refusals)
     totals.retries += done.attempts - 1
@@ -181,6 +187,8 @@ class _Run:
     mends: tuple[str, ...] = ()
     cut_short: bool = False
     seconds: float = 0.0
+    attempt: int = 1
+    accepted: bool = False
 
     def steps(self) -> Flow:
         """Send, read what came back, and again while that is worth it."""
@@ -189,7 +197,9 @@ class _Run:
         attempt, since = 1, self.learned.clock()
         while True:
             sent = self.request if self.fitted is None else self.fitted.request
+            self.attempt = attempt
             reply = yield Send(sent, attempt, self.fitted)
+            self.accepted = isinstance(reply, Accepted)
             refusal = self._read(reply)
             if attempt > 1:
                 self.seconds = max(self.learned.clock() - since, 0.0)

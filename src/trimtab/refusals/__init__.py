@@ -80,7 +80,9 @@ def _of_layer(layer: Layer, status: int | None) -> Refusal | None:
 def _read(family: Family, match: re.Match[str], text: str, layer: Layer) -> Refusal | None:
     """The refusal a family stands for, with the numbers its words name, else those around."""
     named = {name: numbers.as_int(n) for name, n in match.groupdict().items() if n}
-    limit = next((named[name] for name in ("limit", "limit2", "limit3") if name in named), None)
+    limit = next(
+        (named[name] for name in ("limit", "limit2", "limit3", "limit4") if name in named), None
+    )
     requested = named.get("requested")
     if requested is not None and "more" in named:
         requested += named["more"]

@@ -48,8 +48,8 @@ PAIRING = (
     _family(
         "invalid_pairing", "bad_order",
         r"unexpected role \w+ after role|expected last role|"
-        r"roles? (?:must|should) (?:alternate|be alternating)|must alternate between|"
-        r"(?:must|should) (?:start|begin) with (?:a |an )?user|first message must|"
+        r"roles? (?:must|should) (?:alternate|be alternating)|must alternate\b|"
+        r"(?:must|should) (?:start|begin) with (?:a |an )?user|(?:first|last) message must|"
         r"(?:use|result) blocks cannot be provided in the same turn|"
         r"result does not follow|function call turn comes immediately after|"
         r"(?:2 or more|multiple|two) assistant messages|(?:invalid|wrong) message order",
@@ -66,7 +66,7 @@ PAIRING = (
         rf"insufficient tool messages|{_CALL} (?:with id )?(?:\S+ )?(?:has|have|"
         rf"had) no (?:\w+ )?(?:{_RESULT}|response)|"
         rf"missing (?:\w+ )?{_RESULT}|must have a (?:corresponding|matching) {_RESULT}|"
-        rf"did not have response messages",
+        rf"(?:did|do|does) not (?:have|receive)(?: a)? response|missing results",
     ),
     _family(
         "invalid_pairing", "missing_result",
@@ -81,7 +81,9 @@ PAIRING = (
         r"function response turn comes immediately after|tool_call_id \S*\s?not found|"
         rf"(?:{_RESULT}|tool message)\S* .{{0,60}}(?:could not be matched|(?:id|"
         rf"call)\S* .{{0,40}}not found|"
-        rf"(?:does not|must|without a?) ?(?:match|correspond|preceding))",
+        rf"(?:does not|must|without a?) ?(?:match|correspond|preceding))|"
+        rf"tool(?: message)? must follow|{_RESULT} must be preceded|"
+        rf"previous message does not contain",
     ),
 )  # fmt: skip
 
@@ -96,14 +98,15 @@ FIELDS = (
         r"(?<!\+ )max_\w*tokens must be (?:less than or equal to|at most|<=|"
         r"between \d+ and) (?P<limit>\d+)|"
         r"(?:valid range of max_\w*tokens is|"
-        r"range of max_\w*tokens should be) \[1, (?P<limit2>\d+)\]",
+        r"range of max_\w*tokens should be) \[1, (?P<limit2>\d+)\]|"
+        r"max_\w*tokens exceeds? .{0,30}limit of (?P<limit3>\d+)",
     ),
     _family("invalid_other", "thinking_binding", r"bound to a different conversation"),
     _family("invalid_other", "thinking_modified", r"blocks? .{0,60}cannot be modified"),
     _family(
         "invalid_other", "thinking_missing",
         r"expected thinking or redacted_thinking|missing an? (?:\w+ )?thought_?signature|"
-        r"reasoning_?content .{0,60}(?:must be passed|missing|required)|"
+        r"reasoning_?content .{0,60}(?:must be passed|missing|required)|missing reasoning_?content|"
         r"must start with a thinking block",
     ),
     _family(
@@ -132,7 +135,8 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "empty_content",
-        r"(?:must|cannot|can not|may not|should not|must not) be (?:set for )?(?:non-?)?(?:empty|"
+        r"(?:must|cannot|can not|may not|should not|"
+        r"must not) be (?:set for )?(?:non-?)?(?:whitespace|empty|"
         r"blank)|"
         r"empty (?:array|list|content|text|message)|is (?:blank|empty)\b|"
         r"expected a string, got null|must contain (?:at least|content|non-whitespace)|"
@@ -192,6 +196,8 @@ SIZE = (
         r"up to )(?P<limit>\d+)|"
         r"(?:at most|up to|only) (?P<limit2>\d+) (?:images?|documents?|pdf pages)|"
         r"(?:maximum|max|limit) (?:number )?of (?P<limit3>\d+) (?:images?|pdf pages)|"
+        r"(?:too many images|number of images)\b.{0,30}?(?:max\w*|limit|"
+        r"request) is (?P<limit4>\d+)|"
         r"too many (?:images|documents|media)",
         "images",
     ),
@@ -232,7 +238,7 @@ SIZE = (
     _family(
         "too_long", "context_overflow",
         r"(?:maximum|max|model s?|model'?s) (?:context|prompt|sequence|input)\w* ?(?:length|"
-        r"window|size)|"
+        r"window|size|limit)|"
         r"reduce (?:the |your )?(?:length of |size of )?(?:the |your )?(?:messages?|prompt|input|"
         r"context)|"
         r"range of input length|context length is only|max length exceeded|"

@@ -24,8 +24,9 @@ _NOT_COUNTED = re.compile(
 _LIMIT = tuple(
     re.compile(words)
     for words in (
-        r"(?:>|<=|\[1,) ?(?P<n>\d[\d,_]*)",
-        r"(?:limit|context (?:length|size|window)|max(?:imum)? (?:\w+ )?(?:length|size|tokens)|"
+        r"(?:>|<=|\[1,|n_ctx:|max_model_len=) ?(?P<n>\d[\d,_]*)",
+        r"(?:limit|context (?:length|size|window|limit)|max(?:imum)? (?:\w+ )?(?:length|size|"
+        r"tokens)|"
         r"(?:tokens )?allowed|maximum)"
         r"(?: (?:of|is|to|was))*:?(?: only)? ?\(?(?:of |"
         r"is )?(?P<n>\d[\d,_]*)",

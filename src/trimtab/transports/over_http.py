@@ -9,6 +9,7 @@ as its stream, held back until the first content event, never sent again after t
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -35,9 +36,7 @@ class Look:
         kind = response.headers.get("content-type", "").lower()
         self.encoding = response.headers.get("content-encoding", "")
         self.status = int(response.status_code)
-        self.streamed = self.status < 400 and (
-            kind.startswith(_STREAMS) or (where.streams and "json" not in kind)
-        )
+        self.streamed = self.status < 400 and (kind.startswith(_STREAMS) or where.streams)
         self.opening = Opening(frames="amazon.eventstream" in kind)
         self.undo = decoder(self.encoding)
         self.chunks: list[bytes] = []
@@ -58,12 +57,21 @@ class Look:
     def take(self, chunk: bytes) -> bool:
         """The next bytes of a stream; whether enough was seen."""
         self.chunks.append(chunk)
-        return bool(self.opening.feed(self.undo(chunk) if self.undo else b""))
+        return bool(self.opening.feed(plain)) if (plain := self._undone(chunk)) else not self.undo
+
+    def _undone(self, chunk: bytes) -> bytes:
+        """What it means; what cannot be decoded is passed on without being looked into."""
+        if self.undo is None:
+            return b""
+        try:
+            return self.undo(chunk)
+        except zlib.error:
+            self.undo = None
+            return b""
 
     def passing(self, chunk: bytes) -> None:
         """Bytes of a stream that are being passed on: the last of them hold its usage."""
-        if self.undo is not None:
-            self.tail = (self.tail + self.undo(chunk))[-_TAIL_BYTES:]
+        self.tail = (self.tail + self._undone(chunk))[-_TAIL_BYTES:]
 
     def ended(self) -> None:
         """A stream was passed on whole: its last event with a usage is looked at."""
