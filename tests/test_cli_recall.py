@@ -65,3 +65,11 @@ def test_an_odd_range_is_wrong_usage(
         recalled(tmp_path, "--store", url, f"--range={given}")
     assert stopped.value.code == 2
     assert "is no range" in capsys.readouterr().err
+
+
+def test_a_mistyped_store_is_no_such_file_and_none_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", f"sqlite:///{tmp_path}/typo.db")[0] == 6
+    assert "typo.db: no such file" in capsys.readouterr().err
+    assert not (tmp_path / "typo.db").exists()

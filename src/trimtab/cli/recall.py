@@ -9,10 +9,12 @@ from __future__ import annotations
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from trimtab import passages
 from trimtab.cli import files, journal_file
-from trimtab.cli.exits import DONE, NO_ORIGINAL
+from trimtab.cli.exits import DONE, MISSING, NO_ORIGINAL, Stop
 from trimtab.fitted import recall
 from trimtab.stored import Stored
 
@@ -53,6 +55,7 @@ def run(args: Namespace) -> int:
         originals = journal_file.load(args.journal, must_exist=True).originals
         text = recall(originals, args.handle)
     else:
+        _there(args.store)
         text = stored(args).recall(args.handle)
     if args.search is not None:
         found = passages.hits(text, args.search, most=len(text) + 1)
@@ -64,6 +67,14 @@ def run(args: Namespace) -> int:
         text = passages.part(text, *args.range)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
+
+
+def _there(url: str) -> None:
+    """Who only reads makes no new file where a name was mistyped."""
+    parts = urlsplit(url)
+    file = Path(unquote(parts.path)[1:])
+    if parts.scheme == "sqlite" and not file.is_file():
+        raise Stop(MISSING, f"{file}: no such file")
 
 
 def _range(text: str) -> tuple[int | None, int | None]:
