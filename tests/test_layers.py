@@ -39,7 +39,7 @@ LAYERS = [
     {"turn", "once", "totals"},
     {"conversation", "stores"},
     {"learned"},
-    {"tighter", "mending"},
+    {"tighter", "mending", "sends"},
     {"shelf", "flow"},
     {"stored", "mcp"},
     {"session"},
