@@ -12,7 +12,8 @@ from typing import Any
 
 from trimtab import config
 from trimtab.cli.amounts import amount
-from trimtab.cli.exits import DONE
+from trimtab.cli.exits import DONE, VIOLATIONS
+from trimtab.cli.screen import clean
 from trimtab.errors import InvalidSetting
 from trimtab.model import Limits
 
@@ -21,7 +22,9 @@ def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
     parser.add_argument("--window", type=amount, metavar="TOKENS", help="default: the model's")
     parser.add_argument("--preset", metavar="NAME", help="cautious, balanced or deep")
-    parser.add_argument("--store", metavar="URL", help="sqlite:///…, redis://…, postgresql://…")
+    parser.add_argument(
+        "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
+    )
     parser.add_argument("--recall", action="store_true", help="let the model get originals back")
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
 
@@ -65,8 +68,24 @@ def _settings(args: Namespace) -> Any:
     if args.preset:
         fit["preset"] = args.preset
     return replace(
-        found, fit=fit, store=args.store or found.store, recall=args.recall or found.recall
-    ).checked()
+        found, fit=fit, store=args.store or found.store or _own_store(),
+        recall=args.recall or found.recall,
+    ).checked()  # fmt: skip
+
+
+def _own_store() -> str:
+    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart."""
+    import os
+    from pathlib import Path
+    from urllib.parse import quote
+
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    folder = Path(home) / "trimtab"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return "memory:"
+    return f"sqlite:///{quote(str(folder / 'proxy.db'))}"
 
 
 def _environment(name: str) -> str:
@@ -88,6 +107,21 @@ def run_proxy(args: Namespace) -> int:
     server.run()
     print(f"trimtab: {server.proxy.books.ledger.line()}", file=sys.stderr)
     return DONE
+
+
+def look_at_agents() -> int:
+    """What would keep an agent from running behind the proxy; 1 where something does."""
+    import os
+    from pathlib import Path
+
+    from trimtab.proxy.agents import Place
+    from trimtab.proxy.doctor import findings
+
+    found = list(findings(Place(os.environ, Path.home(), Path.cwd())))
+    for finding in found:
+        for line in str(finding).splitlines():
+            print(clean(line))
+    return VIOLATIONS if any(finding.ok is False for finding in found) else DONE
 
 
 def run_agent(args: Namespace) -> int:

@@ -34,12 +34,19 @@ def age(text: str) -> float:
 
 def add_doctor(parser: ArgumentParser) -> None:
     """The options of ``trimtab doctor``."""
-    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    parser.add_argument("--store", metavar="URL", help=f"read all of a store: {STORES}")
     parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(args: Namespace) -> int:
-    """Open a store, read everything in it, and say what is wrong; 1 where something is."""
+    """Say what is wrong and what mends it; 1 where something is.
+
+    With a store: open it and read everything in it.  Without: look at the agents of this machine.
+    """
+    if args.store is None:
+        from trimtab.cli.proxy import look_at_agents
+
+        return look_at_agents()
     from trimtab import stores
 
     store, of = _opened(args.store)
