@@ -426,6 +426,19 @@ def test_A12_anthropics_own_middleware_recovers_and_is_marked():
         assert statuses == [400, 200, 200, 400, 200]
 
 
+def test_A12_anthropics_bedrock_client_is_signed_after_each_change():
+    with InvokeProvider(window=9_000) as provider:
+        plain = anthropic.AnthropicBedrock(
+            base_url=provider.url, aws_access_key="x", aws_secret_key="y",
+            aws_region="us-east-1", max_retries=0,
+        )  # fmt: skip
+        said = [{"role": "user", "content": FILE * 6}]
+        got = trimtab.wrap(plain).messages.create(model=CLAUDE, max_tokens=100, messages=said)
+        assert got.content[0].text == "OK"
+        assert [record.status for record in provider.requests] == [400, 200]
+        assert len({record.headers["authorization"] for record in provider.requests}) == 2
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -14,6 +14,9 @@ from trimtab.errors import InvalidSetting
 from trimtab.transports.clients import guarded
 from trimtab.transports.guard import Guard, guard_of
 
+_SIGN = ("Bedrock", "AWS")
+"""In the names of Anthropic's clients that sign requests: a transport would come too late."""
+
 
 def wrap(client: Any, *, guard: Guard | None = None, **keywords: Any) -> Any:
     """The client of an SDK, or ``litellm.completion``, with guarded requests.
@@ -44,6 +47,16 @@ def _root(client: Any) -> str:
 
 def _with_options(client: Any, guard: Guard) -> Any:
     return client.with_options(http_client=guarded(client._client, guard, client))
+
+
+def _anthropic(client: Any, guard: Guard) -> Any:
+    """Clients that sign what they send get the middleware, which comes before that."""
+    if not any(word in type(client).__name__ for word in _SIGN):
+        return _with_options(client, guard)
+    from trimtab.transports.middleware import anthropic_middleware
+
+    ours = anthropic_middleware(guard=guard)
+    return client.with_options(middleware=[*client.middleware, ours])
 
 
 def _genai(client: Any, guard: Guard) -> Any:
@@ -97,7 +110,7 @@ def _http(client: Any, guard: Guard) -> Any:
 
 _WRAPPERS: dict[str, Callable[[Any, Guard], Any]] = {
     "openai": _with_options,
-    "anthropic": _with_options,
+    "anthropic": _anthropic,
     "google.genai": _genai,
     "mistralai": _mistral,
     "botocore": _boto3,
