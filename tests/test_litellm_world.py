@@ -118,10 +118,8 @@ def test_A13_the_callers_messages_stay(litellm):
 
 
 def test_a_callback_fits_what_acompletion_and_a_router_send(litellm):
-    from trimtab.transports.litellm import callback
-
     with StrictProvider(window=4_000) as provider:
-        litellm.callbacks = [callback(window=4_000)]
+        litellm.callbacks = [transports.litellm_callback(window=4_000)]
         answer = asyncio.run(litellm.acompletion(messages=LONG, **to(provider)))
         assert answer.choices[0].message.content == "OK"
         router = litellm.Router([{"model_name": "m", "litellm_params": to(provider)}])
@@ -138,9 +136,7 @@ def test_a_wrapped_router_recovers(litellm):
 
 
 def test_a_proxy_callback_fits_and_learns_from_what_failed(litellm):
-    from trimtab.transports.litellm import callback
-
-    hook = callback()
+    hook = transports.litellm_callback()
     with StrictProvider(window=4_000) as provider:
         data = {**to(provider), "messages": LONG}
         with pytest.raises(litellm.ContextWindowExceededError) as caught:

@@ -1,7 +1,7 @@
 """On the way to the provider: HTTP clients, SDKs, boto3 and LiteLLM whose requests are guarded.
 
 ``wrap(client)`` is the one line; ``httpx_client(…)`` is a client for ``http_client=`` of an SDK;
-``boto3(client)``, ``anthropic_middleware(…)`` and ``trimtab.transports.litellm`` are the others.
+``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` are the others.
 Importing loads no SDK and no HTTP library.
 """
 
@@ -11,7 +11,7 @@ from trimtab.transports.aws import boto3
 from trimtab.transports.clients import async_httpx_client, guarded, httpx_client
 from trimtab.transports.guard import HEADER, Guard
 from trimtab.transports.middleware import anthropic_middleware
-from trimtab.transports.wrapping import wrap
+from trimtab.transports.wrapping import litellm_callback, wrap
 
 __all__ = [
     "HEADER",
@@ -21,5 +21,6 @@ __all__ = [
     "boto3",
     "guarded",
     "httpx_client",
+    "litellm_callback",
     "wrap",
 ]

@@ -36,6 +36,16 @@ def wrap(client: Any, *, guard: Guard | None = None, **keywords: Any) -> Any:
     return _WRAPPERS[root](client, guard)
 
 
+def litellm_callback(*, guard: Guard | None = None, **keywords: Any) -> Any:
+    """For ``litellm.callbacks``: fits what a Router, LiteLLM's proxy or ``acompletion`` sends.
+
+    ``keywords`` are those of ``Guard``.  Raises MissingExtra.
+    """
+    from trimtab.transports.litellm import callback
+
+    return callback(guard=guard, **keywords)
+
+
 def _root(client: Any) -> str:
     names = [base.__module__ for base in type(client).__mro__]
     names.append(getattr(client, "__module__", "") or "")
