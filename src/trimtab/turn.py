@@ -115,11 +115,17 @@ def _resting(outcome: Outcome) -> Iterator[Edit]:
 
 
 def _company(transcript: Transcript) -> tuple[str, ...]:
-    """The newest block that the model wrote in each of the steps before the last closed one."""
+    """The newest call or words of the model in each of the last closed steps: the witness may be
+    a part that says little."""
     found: list[str] = []
     closed = [group for group in transcript.groups[-COMPANY - 3 :] if group.closed]
-    for group in closed[-COMPANY - 1 : -1]:
-        own = [p for p in group.places if transcript.messages[p.message].role == "assistant"]
+    for group in closed[-COMPANY - 1 :]:
+        own = [
+            place
+            for place in group.places
+            if transcript.messages[place.message].role == "assistant"
+            and place.block.kind in ("call", "text")
+        ]
         found += [transcript.ref(place) for place in own[-1:]]
     return tuple(found)
 
