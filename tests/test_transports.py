@@ -323,6 +323,29 @@ def test_what_is_no_request_to_a_model_passes_through():
             assert transports.HEADER not in got.headers
 
 
+def test_the_body_of_another_request_is_not_even_read():
+    """An upload goes through as the stream that it is, sync and async."""
+    sent = []
+
+    class Inner(httpx2.BaseTransport, httpx2.AsyncBaseTransport):
+        def handle_request(self, request):
+            sent.append(hasattr(request, "_content"))
+            return httpx2.Response(200)
+
+        async def handle_async_request(self, request):
+            return self.handle_request(request)
+
+    async def pieces():
+        yield b"x"
+
+    guard, (plain, later) = transports.Guard(), transports.over_http.classes(httpx2)
+    url = "https://api.openai.com/v1/files"
+    plain(guard, Inner()).handle_request(httpx2.Request("POST", url, content=iter([b"x"])))
+    upload = httpx2.Request("POST", url, content=pieces())
+    asyncio.run(later(guard, Inner()).handle_async_request(upload))
+    assert sent == [False, False]
+
+
 def test_an_error_of_ours_never_stops_a_request(monkeypatch):
     def broken(self, request, **keywords):
         raise RuntimeError("a bug of ours")

@@ -16,7 +16,7 @@ from trimtab.flow import Done, Flow, Totals, flow
 from trimtab.learned import LearnedLimits
 from trimtab.log import logger
 from trimtab.session import Session
-from trimtab.transports.spots import Spot, spot
+from trimtab.transports.spots import Spot, place, spot
 
 HEADER = "x-trimtab"
 """On every response of ours: one line about what was done."""
@@ -60,6 +60,10 @@ class Guard:
         self._chars, self._strict = retry_result_chars, strict
         self._on_event = keywords.get("on_event")
 
+    def wants(self, method: str, url: str) -> bool:
+        """Whether a request may be one of ours; else its body need not even be read."""
+        return method.upper() == "POST" and place(url) is not None
+
     def start(
         self, method: str, url: str, headers: Mapping[str, str], body: Callable[[], bytes]
     ) -> tuple[Flow, Spot] | None:
@@ -67,7 +71,7 @@ class Guard:
 
         ``body`` is called only for a request that may be one.
         """
-        if method.upper() != "POST":
+        if not self.wants(method, url):
             return None
         try:
             data = body()

@@ -184,6 +184,8 @@ def _async(module: Any) -> Any:
             self.guard, self.inner = guard, inner
 
         async def handle_async_request(self, request: Any) -> Any:
+            if not self.guard.wants(request.method, str(request.url)):
+                return await self.inner.handle_async_request(request)
             data = await request.aread()
             started = self.guard.start(
                 request.method, str(request.url), request.headers, lambda: data
