@@ -38,12 +38,14 @@ def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Stores that several processes can open."""
     with store_urls.store_url(request.param, tmp_path) as found:
         yield found
+        close_all()
 
 
 @pytest.fixture(params=KINDS)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     with store_urls.store_url(request.param, tmp_path) as found:
         yield found
+        close_all()
 
 
 @pytest.fixture
@@ -51,8 +53,18 @@ def file(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
 
 
+_opened: list[trimtab.Session] = []
+
+
 def session(url: Any, **keywords: Any) -> trimtab.Session:
-    return trimtab.Session(store=url, **{**KEYWORDS, **keywords})
+    _opened.append(trimtab.Session(store=url, **{**KEYWORDS, **keywords}))
+    return _opened[-1]
+
+
+def close_all() -> None:
+    """Nothing is written to a store that was taken down."""
+    while _opened:
+        _opened.pop().close()
 
 
 def handles(done: trimtab.Fitted) -> list[str]:
