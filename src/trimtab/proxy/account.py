@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from trimtab.fitted import Fitted
 from trimtab.proxy import logs
@@ -38,6 +39,8 @@ class Account:
         self.turn: Turn | None = None
         self.note = ""
         self.model = ""
+        self.tree: Any = None
+        """The parsed request: its first words name its conversation."""
         self.sends = 1
         self.usage = Usage()
         self._refusals: list[Refusal] = []

@@ -195,19 +195,22 @@ class Proxy:
         text = unpacked(given, encoding, self.settings.most_bytes)
         tenant = self.tenants.tenant(headers, call.query)
         hint = session_hint(headers)
-        source = None
-        if text is not None:
-            source = await aside(text, partial(self.tenants.source, tenant, text))
-        name = conversation(tenant, call.route.format, hint, source.tree if source else None)
+        parse = partial(self.tenants.source, tenant)
+
+        def name() -> str:
+            return conversation(tenant, call.route.format, hint, account.tree)
+
         account.of = lambda: self.books.ledger.session(
-            name, tenant=tenant, upstream=call.upstream.name, format=call.route.format,
+            name(), tenant=tenant, upstream=call.upstream.name, format=call.route.format,
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
         )  # fmt: skip
         session = self.tenants.session(call.upstream, tenant)
         recaller = None
-        if self.settings.recall and not call.route.listed:
+        if self.settings.recall and text is not None and not call.route.listed:
+            source = await aside(text, partial(parse, text))
+            account.tree = source.tree if source else None
             facts = self.tenants.exchanges(call.upstream, tenant)
-            recaller = Recaller(call.route.format, name, session, self.hidden, facts)
+            recaller = Recaller(call.route.format, name(), session, self.hidden, facts)
 
         def plan() -> Fitting:
             account.usage = exchange.usage
@@ -215,7 +218,7 @@ class Proxy:
                 session, account, self.learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query), format=call.route.format,
                 model=call.route.model, recall=recaller is not None and recaller.ready,
-                source=source,
+                parse=parse if recaller is None else None,
             )  # fmt: skip
 
         exchange = Exchange(call, self._client, plan, reply, recaller)

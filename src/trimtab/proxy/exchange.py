@@ -24,6 +24,7 @@ from trimtab.proxy.upstreams import Upstream
 from trimtab.proxy.wire import Client, UpstreamFailed
 
 T = TypeVar("T")
+_EDGE = 4_000
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,7 @@ def _unread(sent: Sent) -> bool:
 
 
 def wants_stream(body: bytes) -> bool:
-    """Whether a body asks for a stream.  A guess that costs nothing: it decides only whether an
-    answer is held like a stream although its type says nothing."""
-    return b'"stream":true' in body or b'"stream": true' in body
+    """Whether a body asks for a stream, by its edges.  A guess that costs nothing: it decides only
+    whether an answer is held like a stream although its type says nothing."""
+    edges = body[:_EDGE] + body[-_EDGE:]
+    return b'"stream":true' in edges or b'"stream": true' in edges

@@ -39,12 +39,13 @@ class Fitting:
     def __init__(
         self, session: Session, account: Account, learned: LearnedLimits, *, host: str,
         credential: str, format: str, model: str | None, recall: bool = False,
-        source: Source | None = None,
+        parse: Callable[[bytes], Source | None] | None = None,
     ) -> None:  # fmt: skip
         self._session, self._account, self._learned = session, account, learned
         self._host, self._credential = host, credential
         self._format, self._model, self._recall = format, model, recall
-        self._source = source
+        self._parse = parse
+        self._source: Source | None = None
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
         self._body, self._key = b"", ""
@@ -53,8 +54,6 @@ class Fitting:
     async def first(self, body: bytes, *, stream: bool) -> bytes | None:
         """The body to send; None: as it came."""
         self._body = body
-        if self._source is not None and self._source.given is not body:
-            self._source = None
         model = self._model or model_in(body)
         self._account.model = model
         self._key = key = key_for(self._host, model, self._credential)
@@ -63,6 +62,8 @@ class Fitting:
         effect = await self._step(None)
         if not isinstance(effect, Send):
             return None
+        if self._source is not None:
+            self._account.tree = self._source.tree
         self._fitted = effect.fitted
         if effect.fitted is None:
             self._account.note = "sent as it came"
@@ -81,8 +82,10 @@ class Fitting:
             given["recall"] = True
         if self._model:
             given["model"] = self._model
-        parsed = self._source is not None and body is self._body
-        return self._session.fit(self._source if parsed else body, **given)
+        if body is not self._body or self._parse is None:
+            return self._session.fit(body, **given)
+        self._source = self._source or self._parse(body)
+        return self._session.fit(self._source or body, **given)
 
     async def answered(self, sent: Sent) -> bytes | None:
         """What to send instead of what got this answer; None: nothing, pass it on."""
