@@ -13,7 +13,7 @@ from typing import Any
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
-from trimtab.growing import LISTS, Growing
+from trimtab.grown import Grown
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
@@ -38,7 +38,7 @@ class Tenants:
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self._opened: Store | None = None
-        self._growing: OrderedDict[tuple[str, bytes], Growing] = OrderedDict()
+        self._growing: OrderedDict[tuple[str, bytes], Grown] = OrderedDict()
         self._lock = Lock()
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
@@ -73,7 +73,7 @@ class Tenants:
         same beginning, only what is new is parsed."""
         key = (tenant, body[:_BEGINNING])
         with self._lock:
-            growing = self._growing.pop(key, None) or Growing()
+            growing = self._growing.pop(key, None) or Grown()
         try:
             found = growing.source(body)
         except InvalidRequest:
@@ -111,6 +111,10 @@ class Tenants:
         if session is None:
             raise UnknownHandle("this session is no longer in memory: it goes on at its next turn")
         {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
+
+
+LISTS = ("messages", "input", "contents")
+"""Keys of a request under which its history stands."""
 
 
 def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
