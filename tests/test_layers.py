@@ -31,7 +31,7 @@ LAYERS = [
     {"hard_limits", "journal", "journal_format", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},
-    {"embedded", "work", "continuing", "binding", "floor", "fitting", "fitted", "sizes"},
+    {"embedded", "work", "continuing", "binding", "floor", "fitting", "fitted", "sizes", "pruning"},
     {"passages", "recalling"},
     {"log"},
     {"events", "telemetry"},

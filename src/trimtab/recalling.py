@@ -149,6 +149,15 @@ class RecallTool:
         """Whether this is a call of the recall tool, and not of another one."""
         return bool(_SHAPES[self.format].call(_plain(call))[1] == NAME)
 
+    def read(self, call: Any) -> tuple[Any, str, Mapping[str, Any]]:
+        """Id, name and arguments of any tool's call."""
+        call_id, name, arguments = _SHAPES[self.format].call(_plain(call))
+        return call_id, str(name or ""), _arguments(arguments)
+
+    def part(self, call_id: Any, said: Said) -> dict[str, Any]:
+        """A text as the result of a call, beside those of others."""
+        return _SHAPES[self.format].part(call_id, said)
+
     def result(self, originals: Originals, call: Any) -> dict[str, Any]:
         """The result of one call, as the part that stands beside those of other calls.
 

@@ -29,8 +29,10 @@ from trimtab.totals import Totals
 from trimtab.turn import asking, fitted
 
 if TYPE_CHECKING:
+    from trimtab.pruning import Prunable, Pruned
     from trimtab.shelf import Shelf
     from trimtab.stores.base import Store
+    from trimtab.work import Work
 
 
 class Found(NamedTuple):
@@ -165,6 +167,46 @@ class Session:
         """Keep a JSON-able fact in the store, if there is one, some time soon."""
         if self._shelf is not None:
             self._shelf.state(name, value)
+
+    # --- what the model gives up ---
+
+    def prunable(self, request: Any, **keywords: Any) -> list[Prunable]:
+        """The results that ``prune`` may take out, oldest first."""
+        from trimtab.pruning import prunable
+
+        _, work = self._work(request, keywords)
+        return prunable(work)
+
+    def prune(self, request: Any, names: Sequence[str], **keywords: Any) -> Pruned:
+        """Take results out from the next ``fit`` on, as if they had been cut: recallable.
+
+        What cannot be taken out is told with the reason.  Raises StoreError where it is not kept.
+        """
+        from trimtab.pruning import prune
+
+        one, work = self._work(request, keywords)
+        done = prune(work, names, recall=work.settings.recall, key=work.settings.handle_key)
+        if done.edits:
+            with one.lock:
+                if self._shelf is None:
+                    one.journal = one.journal.add(done.edits, done.originals)
+                elif problem := self._shelf.save(
+                    one, one.journal.add(done.edits, {}), done.originals
+                ):
+                    raise StoreError(problem)
+        return done
+
+    def _work(self, request: Any, keywords: Mapping[str, Any]) -> tuple[Conversation, Work]:
+        """A request read as its next ``fit`` would read it."""
+        from trimtab.work import prepare
+
+        wanted, shelf, one = replace_settings(self._settings, keywords), self._shelf, self._last
+        if shelf is not None:
+            request = self._grown.source(request)
+            one = shelf.known(root_of(request, wanted.format))
+            wanted = replace(wanted, handle_key=shelf.begin(one))
+        with one.lock:
+            return one, prepare(request, one.pinned(wanted), one.known, one.journal)
 
     # --- originals ---
 

@@ -26,6 +26,7 @@ def _shared(parser: ArgumentParser) -> None:
         "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
     )
     parser.add_argument("--recall", action="store_true", help="let the model get originals back")
+    parser.add_argument("--prune", action="store_true", help="and take out what it needs no more")
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
 
 
@@ -69,7 +70,7 @@ def _settings(args: Namespace) -> Any:
         fit["preset"] = args.preset
     return replace(
         found, fit=fit, store=args.store or found.store or _own_store(),
-        recall=args.recall or found.recall,
+        recall=args.recall or found.recall, prune=args.prune or found.prune,
     ).checked()  # fmt: skip
 
 

@@ -206,11 +206,18 @@ class Proxy:
         )  # fmt: skip
         session = self.tenants.session(call.upstream, tenant)
         recaller = None
-        if self.settings.recall and text is not None and not call.route.listed:
+        if (
+            (self.settings.recall or self.settings.prune)
+            and text is not None
+            and not call.route.listed
+        ):
             source = await aside(text, partial(parse, text))
             account.tree = source.tree if source else None
             facts = self.tenants.exchanges(call.upstream, tenant)
-            recaller = Recaller(call.route.format, name(), session, self.hidden, facts)
+            recaller = Recaller(
+                call.route.format, name(), session, self.hidden, facts,
+                prune=self.settings.prune, model=call.route.model,
+            )  # fmt: skip
 
         def plan() -> Fitting:
             account.usage = exchange.usage

@@ -39,6 +39,7 @@ class ProxySettings:
     - ``hosts``: further values of the header ``Host`` that are answered.
     - ``most_bytes``: longer bodies are passed through as they come, unread.
     - ``recall``: offer the model a tool that brings originals back.
+    - ``prune``: with ``recall``, also one that takes out results it no longer needs.
     - ``drain_seconds``: how long running answers may take when the proxy is told to stop.
     """
 
@@ -52,6 +53,7 @@ class ProxySettings:
     hosts: tuple[str, ...] = ()
     most_bytes: int = 64_000_000
     recall: bool = False
+    prune: bool = False
     connect_seconds: float = 20.0
     read_seconds: float = 600.0
     drain_seconds: float = 30.0
@@ -87,7 +89,7 @@ class ProxySettings:
 
 
 _PLAIN: dict[str, type | tuple[type, ...]] = {
-    "store": str, "tenants": str, "token": str, "recall": bool, "system_proxy": bool,
+    "store": str, "tenants": str, "token": str, "recall": bool, "prune": bool, "system_proxy": bool,
     "connect_seconds": (int, float), "read_seconds": (int, float), "drain_seconds": (int, float),
     "prices": str,
 }  # fmt: skip

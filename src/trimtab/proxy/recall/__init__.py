@@ -7,14 +7,14 @@ in the files beside this one.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trimtab import paths
 from trimtab.errors import StoreError
 from trimtab.internal import SIGNATURES
-from trimtab.passages import Originals
 from trimtab.proxy import logs
+from trimtab.proxy.recall import tools
 from trimtab.proxy.recall.chat import ChatVoice
 from trimtab.proxy.recall.claude import ClaudeVoice
 from trimtab.proxy.recall.converse import ConverseVoice
@@ -23,15 +23,15 @@ from trimtab.proxy.recall.hidden import Hidden, Memory, turn_key
 from trimtab.proxy.recall.items import ItemsVoice
 from trimtab.proxy.recall.shapes import (
     SHAPES,
-    definition,
     history,
-    offers_recall,
+    offers_any,
     tools_of,
     tools_path,
     with_turn,
 )
 from trimtab.proxy.recall.voice import Voice, dumped
-from trimtab.recalling import recall_tool
+from trimtab.recalling import NAME
+from trimtab.session import Session
 from trimtab.stores import TenantStore
 
 VOICES: Mapping[str, Callable[[], Voice]] = {
@@ -79,12 +79,12 @@ class Recaller:
     """One request with the recall tool, over all its rounds."""
 
     def __init__(
-        self, format: str, conversation: str, originals: Originals, memory: Memory,
-        facts: StoredExchanges | None,
+        self, format: str, conversation: str, session: Session, memory: Memory,
+        facts: StoredExchanges | None, *, prune: bool = False, model: str | None = None,
     ) -> None:  # fmt: skip
         self._format, self._conversation = format, conversation
-        self._originals, self._memory, self._facts = originals, memory, facts
-        self._tool = recall_tool(format)
+        self._session, self._memory, self._facts = session, memory, facts
+        self._names, self._model = tools.names(prune), model
         self._body: Any = None
         self._asked: list[Any] = []
         self._real: list[Any] = []
@@ -92,6 +92,7 @@ class Recaller:
         self.ready = False
         """Whether the request offers the tool."""
         self.voice = VOICES[format]()
+        self.voice.ours = frozenset(self._names)
 
     def prepared(self, text: bytes) -> bytes | None:
         """The request with the tool, and with what the client never saw; None: it gets none."""
@@ -100,18 +101,21 @@ class Recaller:
             body = json.loads(source)
         except ValueError:
             return None
-        if not eligible(self._format, body):
+        if not eligible(self._format, body, self._names):
             return None
         self.ready = True
         self._asked = history(self._format, body)
         restored = self._memory.followed(body, self._facts)
         restored = self._memory.restored(self._format, self._conversation, restored, self._facts)
         path = tools_path(self._format)
-        tools = tools_of(self._format, body)
-        insert = paths.Insert((*path, len(tools)), definition(self._format))
-        self._body = paths.apply(restored, [insert])
+        count = len(tools_of(self._format, body))
+        insert = [
+            paths.Insert((*path, count), tools.definition(self._format, name))
+            for name in self._names
+        ]
+        self._body = paths.apply(restored, insert)
         if restored is body:  # all else stays as it was spelled
-            return paths.splice(source, [insert]).encode()
+            return paths.splice(source, insert).encode()
         return dumped(self._body)
 
     def follow(self) -> bytes | None:
@@ -128,7 +132,10 @@ class Recaller:
         return dumped(self._body)
 
     def _results(self) -> list[Any]:
-        return [self._tool.result(self._originals, call) for call in self.voice.recalls]
+        return [
+            tools.result(self._format, self._session, self._body, call, self._model)
+            for call in self.voice.recalls
+        ]
 
     def remember(self) -> None:
         """Keep what the client did not see of this answer for its next requests."""
@@ -152,12 +159,12 @@ class Recaller:
         self._memory.put(self._conversation, key, hidden, self._facts)
 
 
-def eligible(format: str, body: Any) -> bool:
-    """Whether a request gets the tool: one with tools, none of which has its name, that is a turn
-    of a conversation and no request of the client's own."""
+def eligible(format: str, body: Any, names: Sequence[str] = (NAME,)) -> bool:
+    """Whether a request gets our tools: one with tools, none of which has one of these names, that
+    is a turn of a conversation and no request of the client's own."""
     if not isinstance(body, dict) or tools_of(format, body) is None or body.get("n", 1) != 1:
         return False
-    return not offers_recall(format, body) and not _internal(format, body)
+    return not offers_any(format, body, names) and not _internal(format, body)
 
 
 _STARTS = tuple(signature.casefold() for signature in SIGNATURES)

@@ -6,12 +6,10 @@ Knows keys of requests.  Does not know answers or streams.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
-
-from trimtab.recalling import NAME, recall_tool
 
 _MODEL_ITEMS = ("reasoning", "function_call", "custom_tool_call", "local_shell_call")
 _RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
@@ -136,9 +134,9 @@ def tools_path(format: str) -> tuple[str, ...]:
     return ("toolConfig", "tools") if format == "bedrock" else ("tools",)
 
 
-def offers_recall(format: str, body: Any) -> bool:
-    """Whether a tool of this name is offered already: then it is the client's own."""
-    return NAME in SHAPES[format].names(tools_of(format, body))
+def offers_any(format: str, body: Any, names: Sequence[str]) -> bool:
+    """Whether a tool of one of these names is offered already: then it is the client's own."""
+    return not set(names).isdisjoint(SHAPES[format].names(tools_of(format, body)))
 
 
 def history(format: str, body: Any) -> list[Any]:
@@ -176,9 +174,3 @@ def runs(format: str, messages: list[Any]) -> Iterator[tuple[int, int]]:
         if end > at:
             yield at, end
         at = max(end, at + 1)
-
-
-def definition(format: str) -> dict[str, Any]:
-    """The tool as this format declares it."""
-    found: dict[str, Any] = recall_tool(format).definition
-    return found

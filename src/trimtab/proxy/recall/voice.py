@@ -11,7 +11,7 @@ import json
 from typing import Any, Protocol
 
 from trimtab.proxy.frames import Event, server_sent
-from trimtab.recalling import recall_tool
+from trimtab.recalling import NAME, recall_tool
 
 
 class Voice(Protocol):
@@ -24,6 +24,7 @@ class Voice(Protocol):
 
     recalls: list[Any]
     others: bool
+    ours: frozenset[str]
 
     def begin(self) -> None:
         """Another round."""
@@ -59,10 +60,16 @@ class Voice(Protocol):
 
 
 class Recognised:
-    """Tells calls of the recall tool."""
+    """Tells calls of our tools."""
 
     def __init__(self, format: str) -> None:
-        self.is_call = recall_tool(format).is_call
+        self._read = recall_tool(format).read
+        self.ours = frozenset((NAME,))
+        """Names of the tools that are run within the proxy."""
+
+    def is_call(self, call: Any) -> bool:
+        """Whether this is a call of one of them."""
+        return self._read(call)[1] in self.ours
 
 
 def loads(event: Event) -> Any:
