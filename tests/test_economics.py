@@ -201,6 +201,25 @@ def test_a_new_result_is_re_spelled_before_it_is_cached_and_stays_so() -> None:
     assert session.recall(handle) == PRETTY
 
 
+def test_what_was_read_from_a_file_arrives_as_it_stands_there_for_an_edit_may_quote_it() -> None:
+    def request(tool: str, made: dict[str, str]) -> Any:
+        function = {"name": tool, "arguments": json.dumps(made)}
+        call = {"id": "a", "type": "function", "function": function}
+        return [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": PRETTY},
+        ]  # fmt: skip
+
+    for tool, made, same in (
+        ("read_file", {"path": "a.json"}, True),
+        ("bash", {"command": "npm view --json"}, False),
+    ):
+        session = trimtab.Session(window=200_000, counter="o200k", arrival="lossless")
+        sent = session.fit(request(tool, made)).request
+        assert (sent[2]["content"] == PRETTY) is same, tool
+
+
 def test_by_itself_nothing_happens_below_the_trigger() -> None:
     session = trimtab.Session(window=200_000, counter="o200k")
     assert turns(session, ["short", PRETTY, "short"])[2][4]["content"] == PRETTY

@@ -19,8 +19,9 @@ from trimtab.strategies import Offer
 from trimtab.usage import Usage
 
 Arrival = Literal["none", "lossless", "large"]
-"""``lossless``: a new result is re-spelled where that loses nothing; ``large``: and one that takes
-more than a quarter of what may be sent is cut to that, by what it says least."""
+"""``lossless``: a new result is re-spelled where that loses nothing, save what was read from a
+file, which an edit may have to quote; ``large``: and one that takes more than a quarter of what may
+be sent is cut to that, by what it says least."""
 
 LEAST_TOKENS = 256
 """Smaller results are left alone, and a re-spelling has to save so much (measured)."""
@@ -43,10 +44,12 @@ def due(
     arrival: Arrival,
     capacity: int,
     offers: Callable[[Block], Iterable[Offer]],
+    quotable: Callable[[Place], bool],
 ) -> bool:
     """Whether anything that came can be shown smaller: a turn with nothing to do stays one.
 
-    ``offers``: the levels of detail of a block, rising in what they lose.
+    ``offers``: the levels of detail of a block, rising in what they lose; ``quotable``: whether
+    it was read from a file.
     """
     for place in new_results(transcript):
         tokens = usage.block(transcript, place)
@@ -57,7 +60,7 @@ def due(
         least = tokens
         for offer in takewhile(lambda offer: offer.loss == 0, offers(place.block)):
             least = usage.block_cost(replace(place.block, text=offer.text))
-        if tokens - least >= LEAST_TOKENS:
+        if tokens - least >= LEAST_TOKENS and not quotable(place):
             return True
     return False
 
@@ -66,7 +69,7 @@ def _fits(plan: Planner, place: Place, most: int) -> bool:
     return plan.board.cost(place) <= most
 
 
-def arrive(plan: Planner, arrival: Arrival) -> None:
+def arrive(plan: Planner, arrival: Arrival, quotable: Callable[[Place], bool]) -> None:
     """Show new results smaller, as far as may be lost of them."""
     end = len(plan.transcript.messages)
     free = plan.scope.reducible(0, end, prose=False, spared=False)
@@ -76,7 +79,8 @@ def arrive(plan: Planner, arrival: Arrival) -> None:
         if key not in allowed or key in plan.board.shown:
             continue
         before = plan.board.cost(place)
-        plan.reduce([place], lambda: False, LEAST_TOKENS, most_loss=0.0)
+        if not quotable(place):
+            plan.reduce([place], lambda: False, LEAST_TOKENS, most_loss=0.0)
         if key in plan.board.shown and before - plan.board.cost(place) < LEAST_TOKENS:
             plan.board.restore(place, None)
         most = int(plan.bounds.capacity * ARRIVAL_SHARE)

@@ -19,13 +19,13 @@ WRITTEN, REUSED = 4.0, 2.5
 seen it."""
 OWN = {"call": 0.17, "text": 0.06}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
-BARE = 0.3
+BARE = 0.5
 """What an identifier counts on a line without words."""
-AGAIN = 0.7
+AGAIN = 0.6
 """Value a token of a line that stands more than once, and of which one was the agent's."""
 END = 0.3
 """Value of a block's first and last line: how it began, how it ended."""
-CONTEXT = 0.15
+CONTEXT = 0.05
 """Share of a kept line's value that its neighbours get, because they say what it is about."""
 
 

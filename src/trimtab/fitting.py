@@ -127,7 +127,7 @@ def _act(work: Work, plan: Planner) -> bool:
     """Choose new edits if the request, with the journal's edits, still needs any."""
     before = (plan.board.tokens, len(plan.board.shown))
     if work.arriving:
-        arrive(plan, work.settings.arrival)
+        arrive(plan, work.settings.arrival, work.quotable)
     meet_images(plan)
     meet_result_chars(plan)
     if plan.board.tokens > plan.bounds.trigger or plan.over():

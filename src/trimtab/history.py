@@ -75,6 +75,11 @@ class History:
             return BlockFacts(failed=failed, superseded=self._over_write(exchange))
         return self._of_result(exchange)
 
+    def action(self, place: Place) -> str:
+        """What the call did that this block belongs to: "read", "write", …; "" if there is none."""
+        exchange = self._at.get((place.message, place.index))
+        return exchange.call.action if exchange else ""
+
     @cached_property
     def exchanges(self) -> tuple[Exchange, ...]:
         """All calls in order, each with its result."""

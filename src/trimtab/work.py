@@ -151,7 +151,13 @@ class Work:
             return levels(block, config, strategies=light)
 
         capacity = force.bounds.capacity
-        return arrival.due(self.transcript, self.usage, settings.arrival, capacity, offers)
+        return arrival.due(
+            self.transcript, self.usage, settings.arrival, capacity, offers, self.quotable
+        )
+
+    def quotable(self, place: Place) -> bool:
+        """Whether a result was read from a file, so that an edit may have to quote it exactly."""
+        return self.history.action(place) == "read"
 
     def longest_result(self) -> int:
         """Chars of the longest tool result."""
