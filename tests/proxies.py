@@ -25,8 +25,11 @@ def proxied(url: str, *, window: int | None = None, **settings: Any) -> Iterator
     if "upstreams" not in given:
         given["upstreams"] = (Upstream("provider", url),)
     given.setdefault("drain_seconds", 2.0)
-    with Server(Proxy(ProxySettings(port=0, fit=fit, **given))) as server:
+    server = Server(Proxy(ProxySettings(port=0, fit=fit, **given))).__enter__()
+    try:
         yield server
+    finally:
+        server.stop()  # its thread ends by itself: nobody waits for it
 
 
 def settled(server: Server) -> Server:

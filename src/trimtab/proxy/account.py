@@ -18,6 +18,8 @@ from trimtab.proxy.metrics import Metrics
 from trimtab.proxy.reading import Usage
 from trimtab.refusals import classify
 
+HUNG_UP = "the client hung up"
+
 
 @dataclass
 class Books:
@@ -80,13 +82,19 @@ class Account:
         kind = classify(status, error).kind
         self._refusals.append(Refusal(self._books.clock(), number, status, kind, ""))
 
-    def closed(self, status: int, *, error: str = "") -> None:
+    def closed(self, status: int, *, error: str = "", first_byte: float = 0.0) -> None:
         """The end.  ``error``: what went wrong between us and the provider or the client."""
         books, seconds = self._books, time.perf_counter() - self._began
         books.metrics.in_flight -= 1
         labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
         books.metrics.count("trimtab_requests_total", **labels)
         books.metrics.took("trimtab_request_seconds", seconds)
+        if first_byte:
+            books.metrics.took("trimtab_first_byte_seconds", first_byte - self._began)
+        if error or self.note == "fault":
+            kind = "fault" if "fault" in (error, self.note) else "upstream"
+            kind = "client" if error == HUNG_UP else kind
+            books.metrics.count("trimtab_errors_total", kind=kind)
         facts: dict[str, object] = {"status": status, "seconds": round(seconds, 3)}
         if self.turn is not None and self.session is not None:
             turn = self.turn

@@ -14,7 +14,7 @@ from typing import Any
 from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.access import HEADER, Access
-from trimtab.proxy.account import Account, Books
+from trimtab.proxy.account import HUNG_UP, Account, Books
 from trimtab.proxy.asgi import Body, ClientGone, Receive, Reply, Scope, Send, while_there
 from trimtab.proxy.aws import NoCredentials
 from trimtab.proxy.bodies import unpacked
@@ -139,7 +139,7 @@ class Proxy:
             work = self._passed if call.route.operation == "other" else self._fitted
             await work(call, body, headers, reply, account)
         except ClientGone:
-            error = "" if account.usage.output else "the client hung up"
+            error = "" if account.usage.output else HUNG_UP
         except asyncio.CancelledError:
             error = "cut: the proxy was stopped"
             raise
@@ -154,7 +154,7 @@ class Proxy:
             error = "fault"
             await _failed(reply, 502, "a fault of trimtab's proxy; its log says where")
         finally:
-            account.closed(reply.status, error=error)
+            account.closed(reply.status, error=error, first_byte=reply.begun_at)
 
     def _may_sign(self, headers: dict[str, str]) -> bool:
         return not self.access.from_elsewhere(headers) and self.access.known(headers)

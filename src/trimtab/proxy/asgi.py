@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,10 +78,12 @@ class Reply:
     ended: bool = False
     status: int = 0
     sent_bytes: int = 0
+    begun_at: float = 0.0
+    """When its first byte left, by ``time.perf_counter``."""
 
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
         """Status and headers."""
-        self.begun, self.status = True, status
+        self.begun, self.status, self.begun_at = True, status, time.perf_counter()
         await self.send({"type": "http.response.start", "status": status, "headers": list(headers)})
 
     async def part(self, data: bytes) -> None:

@@ -18,7 +18,7 @@ _ABOUT = {
     "trimtab_refusals_total": "Refusals of providers by kind and what was done.",
     "trimtab_edits_total": "New edits by kind.",
     "trimtab_tokens_total": "Tokens: arrived, sent, saved; billed as prompt, cached, output.",
-    "trimtab_errors_total": "Faults by place; a request goes on without us where it can.",
+    "trimtab_errors_total": "What went wrong: upstream, client, or a fault of ours.",
     "trimtab_in_flight": "Requests being answered.",
     "trimtab_sessions": "Sessions that are remembered.",
     "trimtab_fit_seconds": "Time to make a request fit.",

@@ -58,7 +58,6 @@ class ProxySettings:
     read_seconds: float = 600.0
     drain_seconds: float = 30.0
     system_proxy: bool = False
-    prices: str = ""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -91,7 +90,6 @@ class ProxySettings:
 _PLAIN: dict[str, type | tuple[type, ...]] = {
     "store": str, "tenants": str, "token": str, "recall": bool, "prune": bool, "system_proxy": bool,
     "connect_seconds": (int, float), "read_seconds": (int, float), "drain_seconds": (int, float),
-    "prices": str,
 }  # fmt: skip
 _UPSTREAM = {f.name for f in fields(Upstream)}
 
