@@ -221,3 +221,8 @@ def test_every_public_name_loads_and_none_hides_behind_a_file_of_that_name():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "no attribute 'nothing'" in done.stdout, done.stderr
+
+
+def test_no_two_files_of_tests_have_one_name():
+    names = [file.name for file in (SRC.parent / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), "pytest collects neither"
