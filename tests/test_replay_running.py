@@ -62,6 +62,19 @@ def test_the_oracle_bounds_what_the_others_keep():
     assert share("drop-oldest-safe", "ground_kept", "ground") < 0.5
 
 
+def test_ours_takes_a_target_or_an_arrival_as_its_option() -> None:
+    index = Index(recording())
+    body = index.recording.request(index.turns[-1])
+
+    def chars(spec: str) -> int:
+        return len(json.dumps(find(spec).start(index, WINDOW)(body).request))
+
+    assert chars("trimtab:0.3") < chars("trimtab:0.9")
+    assert chars("trimtab:none") == chars("trimtab")
+    with pytest.raises(InvalidSetting, match="give a target, or an arrival"):
+        find("trimtab:x")
+
+
 def test_an_oracle_that_sees_another_future_keeps_other_things():
     first = Index(recording())
     other = long_story()

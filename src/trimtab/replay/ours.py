@@ -45,22 +45,24 @@ def seconds_between(recording: Recording) -> Iterator[float | None]:
 
 class Trimtab:
     """Every option at its default, save no output reserve and the counter: o200k, cold, as it is
-    for a session that begins.  ``trimtab:large``: with that ``arrival``.  Where the log has
-    times, they are the session's."""
+    for a session that begins.  ``trimtab:large``: with that ``arrival``; ``trimtab:0.6``: with
+    that target.  Where the log has times, they are the session's."""
 
     name, format = "trimtab", ""
 
-    def __init__(self, arrival: str = "none") -> None:
-        if arrival not in get_args(Arrival):
-            raise ValueError(f"arrival is one of {', '.join(get_args(Arrival))}")
-        self.version, self.arrival = version(), arrival
+    def __init__(self, option: str = "none") -> None:
+        self.version, self.options = version(), dict[str, Any](arrival=option)
+        if option[:1].isdigit():
+            self.options = {"target": float(option)}
+        elif option not in get_args(Arrival):
+            raise ValueError(f"give a target, or an arrival: {', '.join(get_args(Arrival))}")
 
     def start(self, index: Index, window: int) -> Step:
         """One session for the whole recording."""
         recording = index.recording
         session = trimtab.Session(
             window=window, reserve=0, counter=own_counter(), format=recording.format,
-            model=recording.model, arrival=self.arrival, clock=lambda: 0.0,
+            model=recording.model, clock=lambda: 0.0, **self.options,
         )  # fmt: skip
         gaps = iter(seconds_between(recording))
 
