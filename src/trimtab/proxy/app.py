@@ -92,9 +92,10 @@ class Proxy:
         await self._client.open()
 
     async def stop(self) -> None:
-        """Close it."""
+        """Close it, and keep what the stores have not got yet."""
         if self._client is not None:
             await self._client.close()
+        await asyncio.to_thread(self.tenants.close)
 
     # --- one request ---------------------------------------------------------------------------
 

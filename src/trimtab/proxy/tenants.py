@@ -14,6 +14,7 @@ from typing import Any
 from trimtab import stores
 from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
 from trimtab.grown import Grown
+from trimtab.proxy import logs
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
@@ -83,6 +84,14 @@ class Tenants:
             while len(self._growing) > MOST_PARSED:
                 self._growing.popitem(last=False)
         return found
+
+    def close(self) -> None:
+        """Keep what is not kept yet, as long as the store answers."""
+        for session in self._sessions.values():
+            try:
+                session.close()
+            except TrimtabError as error:
+                logs.fault("store", error)
 
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
         """Where exchanges that a client never saw outlast the process; None in memory."""
