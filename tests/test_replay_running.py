@@ -403,9 +403,3 @@ def test_our_policy_is_told_how_long_the_log_says_that_the_conversation_lay_idle
             for name, one in (("warm", made), ("cold", timed))}  # fmt: skip
     first = {name: next(row.turn for row in found if row.broke) for name, found in rows.items()}
     assert first["cold"] < first["warm"]
-
-
-def test_our_policy_takes_an_arrival_and_nothing_else():
-    assert find("trimtab:large").arrival == "large"
-    with pytest.raises(InvalidSetting, match="trimtab"):
-        find("trimtab:early")
