@@ -20,8 +20,11 @@ from trimtab.refusals.refusal import UNKNOWN, Exactness, Kind, Refusal, Unit
 Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 _RATE_STATUSES = (429,)
-_AUTH_STATUSES = (401, 403)
-_ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:1], *SIZE, *RATE)
+_OF_OTHERS = (401, 403, 408, 409, 499, 504)
+"""Statuses of credentials, time and conflicts: no words make those ours."""
+_INNER_STATUSES = frozenset({"401", "402", "403", "429"})
+_ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:1], *RATE[:1], *SIZE, *RATE[1:])
+_RATE_TAGS = ("rate_limit", "resource_exhausted", "throttling", "token_quota")
 _NO_BODY = re.compile(r"(?:\d{3} )?status code \(no body\)|no body", re.IGNORECASE)
 _QUOTES = re.compile(r"[`'\"“”‘’]")
 _BLANKS = re.compile(r"\s+")
@@ -40,6 +43,8 @@ def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
     """
     code = _status(status)
     found = list(layers(body))
+    if code in (None, 200):
+        code = _inner_status(found) or code
     for layer in found:
         if (refusal := _of_layer(layer, code)) is not None:
             return refusal
@@ -56,9 +61,9 @@ def classify_error(error: Any) -> Refusal:
 def _of_layer(layer: Layer, status: int | None) -> Refusal | None:
     text = plain(layer.text)
     tags = layer.tags.lower()
-    if _NO_BODY.fullmatch(text) or status in _AUTH_STATUSES:
+    if _NO_BODY.fullmatch(text) or status in _OF_OTHERS:
         return None
-    rate = status in _RATE_STATUSES or "rate_limit" in tags or "resource_exhausted" in tags
+    rate = status in _RATE_STATUSES or any(word in tags for word in _RATE_TAGS)
     for family in (*RATE_SIZE, *RATE) if rate else _ORDER:
         match = family.words.search(text)
         if match and (refusal := _read(family, match, text, layer)) is not None:
@@ -135,6 +140,12 @@ def _status(status: Any) -> int | None:
         return int(status)
     except ValueError:
         return None
+
+
+def _inner_status(found: list[Layer]) -> int | None:
+    """The status that gateways name in an error behind HTTP 200, where it rules out size."""
+    tags = (tag for layer in found for tag in layer.tags.split())
+    return next((int(tag) for tag in tags if tag in _INNER_STATUSES), None)
 
 
 def _says_wait(headers: Headers | None) -> bool:

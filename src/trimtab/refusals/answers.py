@@ -28,7 +28,7 @@ def of_event(event: Any) -> Verdict:
     if not isinstance(event, Mapping):
         return "content"
     kind = event.get("type")
-    if event.get("error") or kind in ("error", "response.failed"):
+    if event.get("error") or kind in ("error", "response.failed") or _code_beside(event):
         return "refused"
     if kind in _BEGINNINGS:
         return ""
@@ -58,11 +58,17 @@ def of_body(body: bytes | str | Any) -> Any:
         return b"" if not body else None
     if tree.get("error") and not tree.get("output"):
         return tree
-    if tree.get("status") == "failed":
+    if tree.get("status") == "failed" or _code_beside(tree):
         return tree
     whole = isinstance(tree.get("choices"), list) and _of_choices(tree["choices"]) == "refused"
     empty = not tree.get("content") and not _said_by(tree.get("output"))
     return tree if whole or (_stop(tree) == _WINDOW and empty) else None
+
+
+def _code_beside(tree: Mapping[str, Any]) -> Any:
+    """MiniMax's own status beside an answer: not 0 where there is none."""
+    status = tree.get("base_resp")
+    return isinstance(status, Mapping) and not tree.get("choices") and status.get("status_code")
 
 
 def _said_by(output: Any) -> Any:

@@ -48,7 +48,7 @@ PAIRING = (
     _family(
         "invalid_pairing", "bad_order",
         r"unexpected role \w+ after role|expected last role|"
-        r"roles? (?:must|should) (?:alternate|be alternating)|must alternate\b|"
+        r"roles? (?:must|should) be alternating|(?:must|should) alternate\b|"
         r"(?:must|should) (?:start|begin) with (?:a |an )?user|(?:first|last) message must|"
         r"(?:use|result) blocks cannot be provided in the same turn|"
         r"result does not follow|function call turn comes immediately after|"
@@ -66,7 +66,8 @@ PAIRING = (
         rf"insufficient tool messages|{_CALL} (?:with id )?(?:\S+ )?(?:has|have|"
         rf"had) no (?:\w+ )?(?:{_RESULT}|response)|"
         rf"missing (?:\w+ )?{_RESULT}|must have a (?:corresponding|matching) {_RESULT}|"
-        rf"(?:did|do|does) not (?:have|receive)(?: a)? response|missing results",
+        rf"(?:did|do|does) not (?:have|receive)(?: a)? response|missing results|"
+        rf"{_RESULT} must be provided for",
     ),
     _family(
         "invalid_pairing", "missing_result",
@@ -83,6 +84,7 @@ PAIRING = (
         rf"call)\S* .{{0,40}}not found|"
         rf"(?:does not|must|without a?) ?(?:match|correspond|preceding))|"
         rf"tool(?: message)? must follow|{_RESULT} must be preceded|"
+        rf"{_RESULT}.{{0,20}} (?:must have a|has no) (?:corresponding |matching ){_CALL}|"
         rf"previous message does not contain",
     ),
 )  # fmt: skip
@@ -99,7 +101,8 @@ FIELDS = (
         r"between \d+ and) (?P<limit>\d+)|"
         r"(?:valid range of max_\w*tokens is|"
         r"range of max_\w*tokens should be) \[1, (?P<limit2>\d+)\]|"
-        r"max_\w*tokens exceeds? .{0,30}limit of (?P<limit3>\d+)",
+        r"(?:max_\w*tokens|maximum tokens you requested) exceeds? .{0,30}limit of (?P<limit3>\d+)|"
+        r"model output limit was reached",
     ),
     _family("invalid_other", "thinking_binding", r"bound to a different conversation"),
     _family("invalid_other", "thinking_modified", r"blocks? .{0,60}cannot be modified"),
@@ -139,7 +142,8 @@ FIELDS = (
         r"must not) be (?:set for )?(?:non-?)?(?:whitespace|empty|"
         r"blank)|"
         r"empty (?:array|list|content|text|message)|is (?:blank|empty)\b|"
-        r"expected a string, got null|must contain (?:at least|content|non-whitespace)|"
+        r"expected a string, got null|end with trailing whitespace|"
+        r"must contain (?:at least|content|non-whitespace)|"
         r"at least one (?:parts|contents|content|message)|required oneof field|"
         r"must have either content",
     ),
@@ -161,17 +165,25 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "string_too_long",
-        r"invalid (?:tools|functions|metadata|user|response_format|stop)\S*: string too long"
+        r"invalid (?:tools|functions|metadata|user|response_format|stop|\w+_(?:key|identifier))\S*"
+        r": string too long"
         r"\D*(?P<limit>\d+)\D*(?P<requested>\d+)?",
     ),
     _family(
         "invalid_other", "array_too_long",
-        r"array too long\D*(?P<limit>\d+)\D*(?P<requested>\d+)?",
+        r"(?:array too long|too many (?:messages|tools|functions|stop))\b"
+        r"\D*(?P<limit>\d[\d,]*)?\D*(?P<requested>\d+)?",
     ),
     _family(
         "invalid_other", "bad_arguments",
         r"(?:invalid|malformed) (?:function|tool)\S* arguments?|parse tool[_ ]call arguments|"
         r"arguments .{0,40}(?:valid json|not (?:a )?json)",
+    ),
+    _family("other", "timeout", r"deadline exceeded|time limit|processing time|timed? ?out\b"),
+    _family(
+        "other", "field_value",
+        r"input should be (?!.{0,60}\b(?:length|size|tokens)\b)|"
+        r"must be (?:greater|less) than \S*budget_?tokens|content policy",
     ),
 )  # fmt: skip
 
@@ -243,9 +255,16 @@ SIZE = (
         r"context)|"
         r"range of input length|context length is only|max length exceeded|"
         r"tokens? .{0,40}must be <=|(?:less|fewer|more) than (?:the )?[\d,]+ (?:tokens|this model)|"
-        r"tokens? (?:limit |count )?exceeded|tokens? (?:count is [\d,]+ )?but |max (?:input|"
+        r"tokens? (?:limit |count |of [\d,]+ )?exceeded|less than max_\w*len|"
+        r"tokens? (?:count is [\d,]+ )?but |max (?:input|"
         r"prompt)(?: is|:)|"
         r"max_tokens must be at least 1, got -",
+        "tokens",
+    ),
+    _family(
+        "too_long", "context_overflow",
+        r"(?:输入|上下文|提示词|长度|tokens?|prompt).{0,40}(?:超过|超出|超限|超长|过长)|"
+        r"(?:入力|プロンプト|コンテキスト|トークン).{0,40}(?:超え|超過|長すぎ|上限)",
         "tokens",
     ),
 )  # fmt: skip
@@ -253,7 +272,8 @@ SIZE = (
 RATE_SIZE = (
     _family(
         "too_long", "rate_tpm_size",
-        r"limit:? (?P<limit>\d[\d,]*),(?! used) requested:? (?P<requested>\d[\d,]*)", "tokens",
+        r"limit:? (?P<limit>\d[\d,]*),(?: used:? [\d,]+,)? requested:? (?P<requested>\d[\d,]*)",
+        "tokens",
     ),
     _family(
         "too_long", "rate_tpm_size",
@@ -270,8 +290,9 @@ RATE_SIZE = (
 RATE = (
     _family(
         "rate", "rate_limit",
-        r"limit:? (?P<limit>\d[\d,]*),(?: used:? [\d,]+,)? requested:? (?P<requested>\d[\d,]*)",
-        "tokens",
+        r"throttling_?exception|rate_?limit_?error|\brate limit (?:reached|exceeded)|"
+        r"token rate limit|limit_burst_rate|per (?:minute|day) (?:rate )?limit|"
+        r"(?:retry|again) (?:in|after) \d|wait before trying|(?:速率|频率|每分钟).{0,20}(?:限|超)",
     ),
     _family(
         "rate", "rate_limit",

@@ -17,12 +17,13 @@ _DEPTH = 6
 _CHARS = 20_000
 """Of a text, the beginning that is looked at; errors are short."""
 _ITEMS = 3
-_TEXTS = ("message", "Message", "msg", "detail", "details", "error_description", "title")
+_TEXTS = ("message", "Message", "msg", "detail", "details", "error_description", "title",
+          "status_msg")  # fmt: skip
 _TAGS = ("code", "Code", "type", "status", "__type", "finish_reason", "stop_reason",
          "stopReason")  # fmt: skip
 _INSIDE = (
     *("error", "Error", "errors", "response", "metadata", "raw", "last_error", "detail", "details"),
-    *("delta",),
+    *("delta", "base_resp"),
 )
 _SSE = re.compile(r"^(?:event|data|id|retry)?:", re.MULTILINE)
 _NUMBERS = ("n_prompt_tokens", "n_ctx", "prompt_eval_count")
