@@ -117,12 +117,6 @@ def test_A3_size_is_read_in_these_words_too(text):
     assert classify(429, {"error": {"message": text}}).kind == "rate"
 
 
-def test_X10_used_up_or_not_what_asks_for_more_than_the_limit_is_size():
-    said = "on tokens per min (TPM): Limit 30000, Used 12, Requested {}. Please try again in 30s."
-    assert classify(429, said.format(45_000)).kind == "too_long"
-    assert classify(429, said.format(29_999)).kind == "rate"
-
-
 def test_X9_an_error_that_stands_beside_an_answer_of_200_is_seen():
     status = {"status_code": 2013, "status_msg": "invalid params, context window exceeds limit"}
     answer = {"id": "1", "choices": None, "base_resp": status}

@@ -23,7 +23,7 @@ _RATE_STATUSES = (429,)
 _OF_OTHERS = (401, 403, 408, 409, 499, 504)
 """Statuses of credentials, time and conflicts: no words make those ours."""
 _INNER_STATUSES = frozenset({"401", "402", "403", "429"})
-_ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:1], *RATE[:1], *SIZE, *RATE[1:])
+_ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:1], *RATE[:2], *SIZE, *RATE[2:])
 _RATE_TAGS = ("rate_limit", "resource_exhausted", "throttling", "token_quota")
 _NO_BODY = re.compile(r"(?:\d{3} )?status code \(no body\)|no body", re.IGNORECASE)
 _QUOTES = re.compile(r"[`'\"“”‘’]")

@@ -272,8 +272,7 @@ SIZE = (
 RATE_SIZE = (
     _family(
         "too_long", "rate_tpm_size",
-        r"limit:? (?P<limit>\d[\d,]*),(?: used:? [\d,]+,)? requested:? (?P<requested>\d[\d,]*)",
-        "tokens",
+        r"limit:? (?P<limit>\d[\d,]*),(?! used) requested:? (?P<requested>\d[\d,]*)", "tokens",
     ),
     _family(
         "too_long", "rate_tpm_size",
@@ -288,6 +287,11 @@ RATE_SIZE = (
 """What a rate error may say that means size; asked instead of ``SIZE`` where the status is 429."""
 
 RATE = (
+    _family(
+        "rate", "rate_limit",
+        r"limit:? (?P<limit>\d[\d,]*),(?: used:? [\d,]+,)? requested:? (?P<requested>\d[\d,]*)",
+        "tokens",
+    ),
     _family(
         "rate", "rate_limit",
         r"throttling_?exception|rate_?limit_?error|\brate limit (?:reached|exceeded)|"
