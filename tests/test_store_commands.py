@@ -93,3 +93,12 @@ def test_a_store_that_is_not_there_is_not_made(
 )
 def test_an_age_has_a_unit(text: str, seconds: float) -> None:
     assert age(text) == seconds
+
+
+def test_stats_of_a_tenant_that_has_nothing_name_those_that_have(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["stats", "--store", file, "--tenant", "nobody"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("0 conversation(s)")
+    assert told.err == "nothing of tenant nobody; here are: --tenant default, --tenant other\n"

@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import runpy
+import sys
 from pathlib import Path
 
 import anthropic
@@ -371,6 +372,17 @@ def test_what_cannot_be_wrapped_is_said_in_one_line():
         transports.Guard(window=1_000, reserve=2_000)
     with pytest.raises(trimtab.InvalidSetting, match="library"):
         transports.httpx_client(library="requests")
+
+
+@pytest.mark.parametrize(
+    ("library", "hint"),
+    [("httpx", "pip install httpx$"), (None, r"pip install 'trimtab\[httpx\]'")],
+)
+def test_an_HTTP_library_that_is_missing_is_named_by_what_brings_it(monkeypatch, library, hint):
+    for name in ("httpx", "httpx2"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(trimtab.errors.MissingExtra, match=hint):
+        transports.httpx_client(library=library)
 
 
 def test_A1_the_switch_for_design_As_own_limit_goes_through_wrap():

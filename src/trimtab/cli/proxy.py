@@ -16,12 +16,13 @@ from trimtab.cli.exits import DONE, VIOLATIONS
 from trimtab.cli.screen import clean
 from trimtab.errors import InvalidSetting
 from trimtab.model import Limits
+from trimtab.presets import PRESETS
 
 
 def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
     parser.add_argument("--window", type=amount, metavar="TOKENS", help="default: the model's")
-    parser.add_argument("--preset", metavar="NAME", help="cautious, balanced or deep")
+    parser.add_argument("--preset", choices=tuple(PRESETS), help="default: balanced")
     parser.add_argument(
         "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
     )
@@ -54,7 +55,8 @@ def _settings(args: Namespace) -> Any:
     from trimtab.proxy import ProxySettings, Upstream, load
     from trimtab.proxy.settings import TOKEN_VARIABLE, listening
 
-    found = ProxySettings(fit=config.load_settings())
+    loaded = config.load()
+    found = ProxySettings(fit=loaded.keywords(), warnings=tuple(loaded.problems))
     if args.config:
         found = load(args.config, found)
     found = replace(found, token=_environment(TOKEN_VARIABLE) or found.token)
@@ -133,6 +135,8 @@ def run_agent(args: Namespace) -> int:
     from trimtab.proxy import launch, logs
 
     settings = _settings(args)
+    for warning in settings.warnings:
+        print(clean(f"trimtab: {warning}"), file=sys.stderr)
     if args.log:
         with open(args.log, "a", encoding="utf-8") as stream:
             logs.set_up(args.log_format, stream)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
@@ -109,8 +110,11 @@ def add_stats(parser: ArgumentParser) -> None:
 
 def run_stats(args: Namespace) -> int:
     """What all sessions of a tenant came to."""
-    _, of = _opened(args.store)
+    store, of = _opened(args.store)
     facts = of(args.tenant).facts(PREFIX)
+    if not facts and (others := {row.tenant for row in store.kept()}):
+        names = ", ".join(f"--tenant {name}" for name in sorted(others)[:_MOST_SHOWN])
+        print(clean(f"nothing of tenant {args.tenant}; here are: {names}"), file=sys.stderr)
     total, conversations = Totals(), {name.split("/")[1] for name in facts}
     for row in facts.values():
         total.join(Totals.from_dict(row))

@@ -99,7 +99,10 @@ def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> Pro
     file = Path(path)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        reason = error.strerror or error
+        raise InvalidSetting(f"{file}: {reason}: name a file that can be read") from error
+    except ValueError as error:
         raise InvalidSetting(f"{file}: {error}; mend it") from error
     return _read(table, str(file), base or ProxySettings())
 

@@ -23,7 +23,6 @@ from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
 from trimtab.source import Source
-from trimtab.stores import Store
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""
@@ -34,11 +33,16 @@ _BEGINNING = 600
 
 
 class Tenants:
-    """Sessions by upstream and tenant."""
+    """Sessions by upstream and tenant.
+
+    Raises InvalidSetting or MissingExtra where no session could be made: later that would be a
+    fault in every request, each sent as it came.
+    """
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
-        self._opened: Store | None = None
+        self._store = stores.open_store(settings.store or "memory:")
+        Session(store=self._store, **settings.fit)  # reads and writes nothing yet
         self._growing: OrderedDict[tuple[str, bytes], Grown] = OrderedDict()
         self._lock = Lock()
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
@@ -49,11 +53,6 @@ class Tenants:
             return ONE
         return fingerprint(headers, query) or "nobody"
 
-    def _store(self) -> Store:
-        if self._opened is None:
-            self._opened = stores.open_store(self.settings.store or "memory:")
-        return self._opened
-
     def session(self, upstream: Upstream, tenant: str) -> Session:
         """The session that fits this tenant's requests to this upstream."""
         key = (upstream.name, tenant)
@@ -63,7 +62,7 @@ class Tenants:
             if upstream.window is not None:
                 keywords["window"] = upstream.window
             name = f"{upstream.name}/{tenant}"
-            found = Session(store=self._store(), tenant=name, **keywords)
+            found = Session(store=self._store, tenant=name, **keywords)
         self._sessions[key] = found
         while len(self._sessions) > MOST:
             self._sessions.popitem(last=False)
@@ -97,7 +96,7 @@ class Tenants:
         """Where exchanges that a client never saw outlast the process; None in memory."""
         if not self.settings.store or self.settings.store.startswith("memory:"):
             return None
-        return StoredExchanges(stores.open(self._store(), f"{upstream.name}/{tenant}"))
+        return StoredExchanges(stores.open(self._store, f"{upstream.name}/{tenant}"))
 
     # --- what the pages ask for ---------------------------------------------------------------
 

@@ -32,6 +32,8 @@ def library(name: str | None = None) -> Any:
             return importlib.import_module(candidate)
         except ImportError:
             continue
+    if name == "httpx":  # the extra brings httpx2
+        raise MissingExtra("httpx is not installed: pip install httpx")
     raise MissingExtra("no HTTP library: pip install 'trimtab[httpx]', or the SDK you use")
 
 
