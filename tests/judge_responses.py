@@ -240,11 +240,13 @@ def thought_problems(original: Any, sent: Any) -> list[str]:
     known = [item for item in old if isinstance(item, dict) and kind_of(item) == "reasoning"]
     found = ["a reasoning item was changed" for item in kept if item not in known]
     ids = {item.get("id") for item in kept}
-    needed = dict(_requirements(old))
+    needed: dict[str, set[str]] = {}  # two items of one id may stand behind different reasoning
+    for name, reasoning in _requirements(old):
+        needed.setdefault(name, set()).add(reasoning)
     found += [
-        f"{item['id']} lost its reasoning {needed[item['id']]}"
+        f"{item['id']} lost its reasoning {', '.join(sorted(needed[item['id']]))}"
         for item in new
-        if isinstance(item, dict) and item.get("id") in needed and needed[item["id"]] not in ids
+        if isinstance(item, dict) and item.get("id") in needed and not needed[item["id"]] & ids
     ]
     return found
 

@@ -19,7 +19,7 @@ from law_tools import SHARES, attempt, fit, tried
 from sizes import o200k
 
 import trimtab
-from trimtab import CannotFit
+from trimtab import CannotFit, formats
 
 Story = tuple[Any, str | None]
 GEMINI_3 = "gemini-3-pro-preview"
@@ -365,6 +365,18 @@ def test_the_note_of_dropped_steps_never_joins_a_function_response() -> None:
     for content in fitted.request:
         kinds = {"functionResponse" in part for part in content["parts"]}
         assert len(kinds) == 1, content
+
+
+def test_a_call_that_stands_beside_results_does_not_go_with_their_step() -> None:
+    stray = call("read", id="b", path="src/app.py")
+    beside = user(response("bash", "row 1", id="a"), stray)
+    contents = [TASK, model(call("bash", id="a")), beside, model("Done.")]
+    format, _ = formats.find(contents, "gemini")
+    transcript = formats.read(contents, format, model=None, memo=formats.Memo())
+    for group in transcript.groups:
+        for place in group.places:
+            part = transcript.item(place)
+            assert any(part[: len(item)] == item for item in group.items), part
 
 
 def test_the_session_keeps_its_edits_when_the_client_appends() -> None:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import five_formats
 import histories
 import judge
 import pytest
@@ -36,6 +37,58 @@ import trimtab
 from trimtab import CannotFit, UnknownHandle
 
 # --- 5. sticky ------------------------------------------------------------------------------------
+
+TIPS = {
+    "anthropic": "claude-opus-4-6",
+    "bedrock": "us.anthropic.claude-opus-4-6-v1",
+    "gemini": "gemini-3-pro-preview",
+    "openai-chat": "mistral-large-latest",
+}
+"""Models that refuse a conversation which ends with their own words."""
+
+
+def asked_on(format: str) -> tuple[trimtab.Session, dict[str, Any]]:
+    """A session that was sent words of the model last, and that request."""
+    items = [*five_formats.user(format, "Look."), *five_formats.said(format, "I shall read it.")]
+    body = five_formats.request(format, items, TIPS[format])
+    session = trimtab.Session(window=50_000, counter="o200k", format=format)
+    sent = session.fit(body).request
+    assert len(five_formats.items_of(sent)) == 3, "the repair behind the last words"
+    return session, body
+
+
+def assert_goes_on(session: trimtab.Session, format: str, items: list[Any]) -> None:
+    done = session.fit(five_formats.request(format, items, TIPS[format]))
+    assert trimtab.check(done.request, format=format) == ()
+    assert not [text for text in done.report.warnings if "failed" in text]
+    assert five_formats.items_of(done.request) == items
+
+
+@pytest.mark.parametrize("format", TIPS)
+def test_law_5_half_a_turn_that_was_sent_before_may_go_on_with_a_call(format: str) -> None:
+    session, body = asked_on(format)
+    first, half = five_formats.items_of(body)
+    whole, result = five_formats.turn(format, "call00001", {"n": 1}, "a line", "")
+    if format == "openai-chat":
+        del whole["reasoning_details"]
+        whole["content"] = half["content"]
+    else:
+        key = "parts" if format == "gemini" else "content"
+        words = half[key] if isinstance(half[key], list) else [{"type": "text", "text": half[key]}]
+        whole[key] = [*words, *whole[key][1:]]
+    more = five_formats.user(format, "Go on.") if format == "anthropic" else []
+    assert_goes_on(session, format, [first, whole, result, *more])
+
+
+@pytest.mark.parametrize("format", TIPS)
+def test_law_5_words_that_are_the_users_now_are_not_gone_on_from(format: str) -> None:
+    session, _ = asked_on(format)
+    items = [
+        *five_formats.user(format, "I shall read it."),
+        *five_formats.said(format, "Do."),
+        *five_formats.user(format, "I have."),
+    ]
+    assert_goes_on(session, format, items)
 
 
 @given(histories.legal(), SHARES)

@@ -375,3 +375,31 @@ def test_a_session_keeps_its_edits_and_only_appends() -> None:
             assert fitted.request[: len(sent)] == sent
         sent = fitted.request
     assert len(sent) < len(items)
+
+
+def test_another_item_under_a_taken_id_leaves_the_reasoning_of_the_first_as_it_was() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAx"}
+
+    def named(call_id: str, arguments: str) -> dict[str, Any]:
+        call = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "read"}
+        return {**call, "arguments": arguments}
+
+    def output(call_id: str) -> dict[str, Any]:
+        return {"type": "function_call_output", "call_id": call_id, "output": "ok"}
+
+    asked = {"type": "message", "role": "user", "content": "Look."}
+    first, other = named("a", "{}"), named("b", '{"n": 1}')
+    bare = {key: value for key, value in other.items() if key != "id"}
+    beside = {"model": "gpt-5.1", "input": [asked, thought, first, other, output("a"), output("b")]}
+    sent = trimtab.repair(beside).request
+    assert sent["input"] == [asked, thought, first, bare, output("a"), output("b")]
+    # Reasoning that demands the very item which loses its id goes, whole and recallable.
+    second = {**thought, "id": "rs_2"}
+    apart = {
+        "model": "gpt-5.1",
+        "input": [asked, thought, first, output("a"), second, other, output("b")],
+    }
+    mended = trimtab.repair(apart)
+    assert mended.request["input"] == [asked, thought, first, output("a"), bare, output("b")]
+    (repair,) = mended.report.repairs
+    assert json.loads(mended.recall(repair.handle)) == second

@@ -160,6 +160,42 @@ def test_X8_a_repair_unbinds_what_stands_behind_it_and_nothing_before(format: st
     assert max(kept) <= 7
 
 
+def unanswered(request: Any) -> None:
+    """Its last calls have no results yet."""
+    while items_of(request)[-1]["role"] == "user":
+        del items_of(request)[-1]
+
+
+def answered(request: Any) -> None:
+    """It ends with an answer in words."""
+    unanswered(request)
+    last = items_of(request)[-1]["content"]
+    said = {"text": "I see."} if "modelId" in request else {"type": "text", "text": "I see."}
+    last[1:] = [said]
+
+
+@pytest.mark.parametrize("tip", [unanswered, answered])
+@pytest.mark.parametrize("format", BOUND)
+def test_X8_what_a_repair_puts_behind_the_last_answer_unbinds_nothing(
+    format: str, tip: Any
+) -> None:
+    request = session(format, model=BOUND[format])
+    tip(request)
+    mended = trimtab.repair(request)
+    assert mended.report.repairs != ()
+    assert len(items_of(mended.request)) == len(items_of(request)) + 1
+    before = list(thoughts(format, request))
+    assert list(thoughts(format, mended.request)) == before != []
+
+
+def test_X8_a_repair_of_the_head_unbinds_all_thinking() -> None:
+    request = session("bedrock", model=BOUND["bedrock"])
+    request["system"] = [*({"text": f"Rule {n}."} for n in range(20)), {"text": ""}]
+    mended = trimtab.repair(request)
+    assert [repair.rule for repair in mended.report.repairs] == ["empty_system"]
+    assert list(thoughts("bedrock", mended.request)) == []
+
+
 # --- X11: what the server holds -------------------------------------------------------------------
 
 

@@ -6,12 +6,13 @@ to drop it, stands in ``rules``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from trimtab import rules
 from trimtab.edits import Applied, note_host, operations
-from trimtab.model import Edit
+from trimtab.model import Edit, Path
 from trimtab.plan import Planner
+from trimtab.rules import Mend
 from trimtab.work import Work
 
 
@@ -43,11 +44,21 @@ def _positions(work: Work, plan: Planner) -> list[tuple[int, int]]:
             groups = board.groups(run)
             host = note_host(work.transcript, groups, board.dropped)
             spots.append((groups[0].first, -1) if host is None else (host, 10**9))
-    depth = len(work.transcript.base)
-    for path in work.new_mends:
-        number = path[depth] if len(path) > depth else 0
-        spots.append((number, -1) if isinstance(number, int) else (0, -1))
+    spots += (spot for mend in work.new_mends for spot in _mended(mend, work.transcript.base))
     return spots
+
+
+def _mended(mend: Mend, base: Path) -> Iterator[tuple[int, int]]:
+    """Where a repair changes the request: at its operations, or at its beginning where these are
+    not on messages.  What stands behind the message that broke the rule saw something else there
+    than we do; the message itself did not."""
+    depth = len(base)
+    for op in mend.ops:
+        number = op.path[depth] if op.path[:depth] == base and len(op.path) > depth else 0
+        yield (number, -1) if isinstance(number, int) else (0, -1)
+    if mend.path[:depth] == base and len(mend.path) > depth:
+        number = mend.path[depth]
+        yield (number, 10**9) if isinstance(number, int) else (0, -1)
 
 
 def with_option(work: Work, edits: Sequence[Edit]) -> list[Applied]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from trimtab.edits import groups_of
 from trimtab.errors import UnknownHandle
-from trimtab.model import Edit, Transcript
+from trimtab.model import Edit, Place, Transcript
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Journal:
             if not stands(edit, refs):
                 continue
             if edit.op == "insert":
-                if refs[edit.targets[0]].message + 1 < len(transcript.messages):
+                if _ended(transcript, refs[edit.targets[0]]):
                     found.append(edit)
                 continue
             if claimed.intersection(edit.targets):
@@ -97,6 +97,16 @@ class Journal:
     def restores(self) -> Tally[str]:
         """How often each ref was restored: tells an edit from the same edit done again."""
         return Tally(ref for edit in self.entries if edit.op == "restore" for ref in edit.targets)
+
+
+def _ended(transcript: Transcript, place: Place) -> bool:
+    """Whether the model's words end here, and the conversation goes on behind them: what repair
+    put there then has a place only so, as the client may have sent half of a turn before."""
+    message = transcript.messages[place.message] if place.message >= 0 else None
+    if message is None or message.role != "assistant" or message.calls:
+        return False
+    last = place.index + 1 == len(message.blocks)
+    return last and place.message + 1 < len(transcript.messages)
 
 
 def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from trimtab.plan import Bounds, Planner
 from trimtab.presets import PRESETS
 from trimtab.protect import pinned, spared
 from trimtab.report import ReportEdit
-from trimtab.rules import Repaired, Violation
+from trimtab.rules import Mend, Repaired, Violation
 from trimtab.scope import Choice
 from trimtab.settings import InForce, Settings, calibrated, in_force
 from trimtab.source import Source
@@ -66,11 +66,11 @@ class Work:
         return self.journal.mended
 
     @property
-    def new_mends(self) -> list[Path]:
-        """Paths of the repairs that no earlier request of this journal had."""
+    def new_mends(self) -> list[Mend]:
+        """The repairs that no earlier request of this journal had."""
         if self.mends is None:
             return []
-        return [m.path for rule, m in self.mends.mends if mend_key(rule, m.path) not in self.mended]
+        return [m for rule, m in self.mends.mends if mend_key(rule, m.path) not in self.mended]
 
     def before_repair(self, path: Path, passes: int | None = None) -> Path:
         """A path of the repaired request in the request as it came (itself where it is new).

@@ -306,7 +306,9 @@ def _close(transcript: Transcript, first: int, end: int) -> tuple[Group, int]:
         places += [
             Place(index, number, block)
             for number, block in enumerate(message.blocks)
-            if not mixed or block.kind == "result" or block.call_id is not None
+            if not mixed
+            or block.kind == "result"
+            or (block.call_id is not None and block.kind != "call")  # what a result shows
         ]
         last = index
         index += 1

@@ -11,7 +11,7 @@ from trimtab.formats.base import Format
 from trimtab.model import Facts, Transcript
 from trimtab.paths import PathOp
 from trimtab.rules import anthropic, bedrock, gemini, openai_chat, openai_responses
-from trimtab.rules.base import Finding, Repaired, Rule, Table, Violation
+from trimtab.rules.base import Finding, Mend, Repaired, Rule, Table, Violation
 from trimtab.rules.base import repair as _repair
 from trimtab.rules.base import violations as _violations
 
@@ -77,6 +77,7 @@ def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
 __all__ = [
     "TABLES",
     "Finding",
+    "Mend",
     "Repaired",
     "Rule",
     "Table",

@@ -150,9 +150,25 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
         elif transcript.messages[again].type == "reasoning":
             ops = (Delete(finding.path), *unlinked(transcript, again))
             yield Mend(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
-        else:
+        elif transcript.messages[again].type in _NEEDS_ID:
             named = Finding(finding.rule, (*finding.path, "id"), "", again)
             yield from unname(transcript, tree, [named])
+        else:
+            thoughts = _right_before(transcript.messages, again)
+            made = {n for first in thoughts for n in companions(transcript.messages, first)}
+            ids = (Delete((*transcript.base, n, "id")) for n in sorted({*made, again})
+                   if n == again or may_lose_id(transcript.messages[n]))  # fmt: skip
+            taken = tuple((*transcript.base, n) for n in thoughts)
+            ops = (*map(Delete, taken), *ids)
+            yield Mend((*finding.path, "id"), "an item id taken off; the item stays", ops, taken)
+
+
+def _right_before(messages: Sequence[Message], number: int) -> list[int]:
+    """The reasoning that demands this very item by its id."""
+    first = number
+    while first and messages[first - 1].type == "reasoning":
+        first -= 1
+    return list(range(first, number))
 
 
 def _surplus(transcript: Transcript, tree: Any, finding: Finding) -> int | None:
