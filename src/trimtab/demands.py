@@ -25,6 +25,11 @@ def demands(text: str) -> list[str]:
     return [squeezed(text[start:end]) for start, end in demand_spans(text)]
 
 
+def may_demand(text: str) -> bool:
+    """Whether any word here demands something; cheap."""
+    return _DEMAND.search(text) is not None
+
+
 def demand_spans(text: str) -> list[tuple[int, int]]:
     """Where each of these sentences begins and ends."""
     own = _REMINDER.sub(lambda found: " " * len(found[0]), text)

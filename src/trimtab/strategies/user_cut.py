@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab.demands import demand_spans
+from trimtab.demands import demand_spans, may_demand
 from trimtab.strategies.base import Config, smaller
 from trimtab.strategies.boundaries import (
     at_or_after,
@@ -42,10 +42,12 @@ def user_cut(text: str, config: Config, tokens: int) -> str | None:
     most = at_or_before(text, len(text) - USER_CHARS)
     if most - least < 2 * USER_CHARS:
         return None
-    share = int(tokens * DEMANDS_SHARE)
-    start = max(least, head_end(text, chars_within(text, share * 6 // 10, count)))
-    end = min(most, tail_start(text, chars_within(text, share * 4 // 10, count, last=True)))
-    demands = _demands(text[start:end], count, share) if start < end else ""
+    demands = ""
+    if may_demand(text[least:most]):
+        share = int(tokens * DEMANDS_SHARE)
+        start = max(least, head_end(text, chars_within(text, share * 6 // 10, count)))
+        end = min(most, tail_start(text, chars_within(text, share * 4 // 10, count, last=True)))
+        demands = _demands(text[start:end], count, share) if start < end else ""
     for said in dict.fromkeys((demands, "")):
         if new := _ends_and(said, text, least, most, note, tokens, count):
             return new if smaller(new, text, count) else None
