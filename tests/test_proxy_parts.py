@@ -5,10 +5,16 @@ Knows values only.
 
 from __future__ import annotations
 
+import gzip
+import tracemalloc
+
 import pytest
+import zstandard
 
 from trimtab.errors import InvalidSetting
-from trimtab.proxy import Upstream, standard
+from trimtab.proxy import ProxySettings, Upstream, standard
+from trimtab.proxy.access import Access
+from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.frames import AwsFrames, ServerSent, aws_frame
 from trimtab.proxy.headers import downwards, fingerprint, upwards
 from trimtab.proxy.routes import route
@@ -150,3 +156,63 @@ def test_where_to_listen_is_written_as_people_write_it(text, host, port):
 def test_an_odd_place_to_listen_is_refused():
     with pytest.raises(InvalidSetting):
         listening("host:port")
+
+
+@pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 64])
+def test_events_in_pieces_of_any_size_are_those_of_the_whole(end, size):
+    stream = "".join(f"data: {'x' * n}{end}" for n in (0, 1, 50, 2)).encode()
+    frames = ServerSent()
+    pieces = [stream[at : at + size] for at in range(0, len(stream), size)]
+    found = [event for piece in pieces for event in frames.feed(piece)]
+    assert [len(event.data) for event in found] == [0, 1, 50, 2]
+    assert b"".join(event.raw for event in found) == stream
+    assert frames.rest() == b""
+
+
+def test_one_signer_is_one_tenant_whatever_is_signed():
+    def signed(key, signature):
+        scope = f"{key}/20261122/us-east-1/bedrock/aws4_request"
+        return {"authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, "
+                                 f"Signature={signature}"}  # fmt: skip
+
+    one, again = (fingerprint(signed("AKIAONE", name), "") for name in ("aa", "bb"))
+    assert one == again
+    assert one != fingerprint(signed("AKIATWO", "aa"), "")
+
+
+def packed_by(encoding):
+    if encoding == "gzip":
+        return gzip.compress
+    return zstandard.ZstdCompressor().compress
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_what_becomes_too_long_is_not_unpacked_and_never_held_whole(encoding):
+    bomb = packed_by(encoding)(bytes(200_000_000))
+    tracemalloc.start()
+    try:
+        assert unpacked(bomb, encoding, 1_000_000) is None
+        assert tracemalloc.get_traced_memory()[1] < 120_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+def test_a_packed_body_is_read_whole_or_not_at_all(encoding):
+    pack = packed_by(encoding)
+    text = bytes(range(256)) * 900
+    body = pack(text)
+    assert unpacked(body, encoding, 1_000_000) == text
+    assert unpacked(body[:-1], encoding, 1_000_000) is None
+    assert unpacked(body + pack(b"more"), encoding, 1_000_000) is None
+    assert unpacked(body, encoding, len(text) - 1) is None
+
+
+@pytest.mark.parametrize(
+    "host", ["evil", "127.0.0.1.evil", "x@127.0.0.1", "127.0.0.1:80@evil", "[::1", "localhost.", ""]
+)
+def test_a_host_that_only_looks_like_this_machine_is_refused(host):
+    access = Access(ProxySettings())
+    assert not access.host_allowed({"host": host})
+    assert access.host_allowed({"host": "127.0.0.1:4141"})

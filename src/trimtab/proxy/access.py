@@ -80,6 +80,8 @@ class Access:
 
 
 def _host(value: str) -> str:
+    if "@" in value:
+        return ""
     try:
         return (urlsplit(f"//{value}").hostname or "").lower()
     except ValueError:

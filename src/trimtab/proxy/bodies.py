@@ -8,6 +8,8 @@ from __future__ import annotations
 import zlib
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_PIECE = 1_024
+"""Bytes of Zstandard read at once: they become 32 MB at most."""
 
 
 def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes | None:
@@ -23,20 +25,24 @@ def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes | None:
     try:
         stream = zlib.decompressobj(bits)
         found = stream.decompress(body, most_bytes)
-        return found if stream.eof and not stream.unconsumed_tail else None
+        rest = stream.unconsumed_tail or stream.unused_data
+        return found if stream.eof and not rest else None
     except zlib.error:
         return None
 
 
 def _zstd(body: bytes, most_bytes: int) -> bytes | None:
-    """Zstandard, where Python (3.14) or the package ``zstandard`` has it."""
+    """Zstandard, where the package ``zstandard`` is there."""
     try:
         from zstandard import ZstdDecompressor, ZstdError
     except ImportError:
         return None
+    stream, found = ZstdDecompressor().decompressobj(), bytearray()
     try:
-        stream = ZstdDecompressor().decompressobj()
-        found: bytes = stream.decompress(body)
-        return found if stream.eof and len(found) <= most_bytes else None
+        for at in range(0, len(body), _PIECE):  # a whole bomb would be made at once
+            found += stream.decompress(body[at : at + _PIECE])
+            if len(found) > most_bytes or stream.unused_data:
+                return None
     except ZstdError:
         return None
+    return bytes(found) if stream.eof else None

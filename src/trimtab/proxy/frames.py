@@ -49,9 +49,9 @@ class ServerSent:
     def feed(self, part: bytes) -> Iterator[Event]:
         """The events that are whole now."""
         data = self._held + part if self._held else part
-        start = 0
-        # A "\r" at the end may be half of a line end: wait for the other half.
-        for found in _BLANK.finditer(data):
+        # What was held has no blank line: one can at most have begun in its last three bytes.
+        start, seen = 0, max(len(self._held) - 3, 0)
+        for found in _BLANK.finditer(data, seen):
             yield _event(data[start : found.end()])
             start = found.end()
         self._held = data[start:]

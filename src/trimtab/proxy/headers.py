@@ -6,6 +6,7 @@ Knows names of headers.  A credential is only ever turned into a keyed digest; i
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from urllib.parse import parse_qsl
@@ -21,6 +22,8 @@ _HOP = frozenset(
 """RFC 9110 §7.6.1: they belong to one connection."""
 _OURS = "x-trimtab"
 _CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+_AWS_SIGNER = re.compile(r"AWS4-[A-Z0-9-]+ +Credential=([^/,\s]+)/")
+"""Whose signature it is: the rest of the header is another one in each request."""
 _SIGNED = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256")
 
 
@@ -76,6 +79,8 @@ def fingerprint(headers: Mapping[str, str], query: str) -> str:
     Keys are long and random: their digest tells nothing.  "" where the request carries none.
     """
     found = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
+    if signer := _AWS_SIGNER.match(found):
+        found = signer[1]
     if not found and "key=" in query:
         found = dict(parse_qsl(query)).get("key", "")
     if not found:
