@@ -48,6 +48,8 @@ from trimtab.tighter import Sent
 MOST_SENDS = 3
 _LESS = 1.5
 """Tokenizers differ by less than this on the texts of agents."""
+_SMALLEST_WINDOW = 512
+"""Tokens: a usage below that says nothing; gateways that do not count put 0, 1 or so there."""
 Fit = Callable[..., Fitted]
 Flow = Generator[Send, Refused | Accepted, Done]
 
@@ -324,7 +326,12 @@ def _truncated(theirs: int, fitted: Fitted) -> bool:
     """Whether the provider read so much less than was sent that it must have left some out: what
     local servers of the chat format do in silence."""
     ours = fitted.tokens_after / max(fitted.factor, 1.0)
-    return fitted.format == "openai-chat" and ours >= 1_000 and 0 < _LESS * theirs < ours
+    return (
+        fitted.format == "openai-chat"
+        and ours >= 1_000
+        and theirs >= _SMALLEST_WINDOW
+        and _LESS * theirs < ours
+    )
 
 
 def _short(error: Exception) -> str:

@@ -97,7 +97,7 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
         return None
     for key in ("prompt_tokens", "promptTokenCount"):
         if type(usage.get(key)) is int:
-            return int(usage[key])
+            return int(usage[key]) + _left_out(usage, int(usage[key]))
     names = ("input_tokens", "inputTokens")
     found = next((usage[name] for name in names if type(usage.get(name)) is int), None)
     if found is None:
@@ -107,10 +107,17 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
     return int(found + sum(usage[name] for name in more if type(usage.get(name)) is int))
 
 
+def _left_out(usage: Mapping[str, Any], said: int) -> int:
+    """Cached tokens that a gateway did not count in: more than all there are cannot be cached."""
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return cached if type(cached) is int and cached > said else 0
+
+
 def _parsed(body: Any) -> Any:
     if not isinstance(body, (bytes, bytearray, str)):
         return body
     try:
         return json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -76,7 +76,7 @@ class Opening:
         text = self._held.decode("utf-8", "ignore").lstrip().removeprefix("[").lstrip()
         try:
             self._say(json.JSONDecoder().raw_decode(text)[0])
-        except ValueError:
+        except (ValueError, RecursionError):
             return
 
     def _frame(self) -> None:
@@ -99,7 +99,14 @@ class Opening:
 def _loads(text: bytes) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
+        return None
+
+
+def _chunk(text: Any) -> Any:
+    try:
+        return _loads(base64.b64decode(text or ""))
+    except (ValueError, TypeError):
         return None
 
 
@@ -128,5 +135,5 @@ def _aws_event(headers: dict[str, str], payload: bytes) -> Any:
         said = body if isinstance(body, dict) else {"message": payload.decode("utf-8", "replace")}
         return {"error": {"code": name, **said}}
     if headers.get(":event-type") == "chunk" and isinstance(body, dict):
-        return _loads(base64.b64decode(body.get("bytes") or ""))
+        return _chunk(body.get("bytes"))
     return {**(body if isinstance(body, dict) else {}), "type": headers.get(":event-type")}

@@ -160,6 +160,8 @@ def scan_counts(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """too_many_calls and too_many_tools."""
     last = len(transcript.messages)
     for number, message in enumerate(transcript.messages):
+        if len(message.calls) <= MOST_CALLS:
+            continue
         calls = [part for part in message.calls if part.path[0] == "tool_calls"]
         if len(calls) > MOST_CALLS and not (open_tail and _answered_to(transcript, number) == last):
             path = (*transcript.base, number, "tool_calls")

@@ -113,7 +113,7 @@ def _sound(messages: Sequence[Message], run: Runs) -> bool:
 
 
 def _differ(ids: Sequence[str]) -> bool:
-    return all(ids) and len(set(ids)) == len(ids)
+    return bool(ids[0]) if len(ids) == 1 else all(ids) and len(set(ids)) == len(ids)
 
 
 def absolute(transcript: Transcript, spot: Spot) -> Path:

@@ -55,7 +55,11 @@ def anthropic_middleware(*, guard: Guard | None = None, **keywords: Any) -> Any:
             while True:
                 response = await call_next(_carrying(request, effect.request))
                 body = await response.http_response.aread() if _whole(response, request) else None
-                effect = await step(run.send, _reply(response, body))
+                try:
+                    effect = await step(run.send, _reply(response, body))
+                except BaseException:  # cancelled: nobody else would give the connection back
+                    await response.http_response.aclose()
+                    raise
                 if isinstance(effect, Done):
                     return _marked(response, effect)
                 await response.http_response.aclose()

@@ -9,7 +9,6 @@ as its stream, held back until the first content event, never sent again after t
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 from trimtab.flow import Accepted, Done, Refused
 from trimtab.refusals.answers import of_body, prompt_tokens
 from trimtab.refusals.openings import Opening
-from trimtab.transports.decoding import decoded, decoder
+from trimtab.transports.decoding import Undecodable, decoded, decoder
 from trimtab.transports.guard import HEADER, Guard
 from trimtab.transports.spots import Spot
 
@@ -65,7 +64,7 @@ class Look:
             return b""
         try:
             return self.undo(chunk)
-        except zlib.error:
+        except Undecodable:
             self.undo = None
             return b""
 
@@ -133,6 +132,9 @@ def _sync(module: Any) -> Any:
                     effect = run.send(reply)
                 except StopIteration as stop:
                     return finished(self.guard, look, response, stop.value)
+                except BaseException:
+                    response.close()
+                    raise
                 response.close()
 
         def _look(self, response: Any, where: Spot) -> Any:
@@ -198,7 +200,11 @@ def _async(module: Any) -> Any:
                 sent = carrying(module, request, effect.request)
                 response = await self.inner.handle_async_request(sent)
                 look, reply, response = await self._look(response, where)
-                effect = await step(run.send, reply, size=len(data))
+                try:
+                    effect = await step(run.send, reply, size=len(data))
+                except BaseException:  # cancelled: nobody else would give the connection back
+                    await response.aclose()
+                    raise
                 if isinstance(effect, Done):
                     return finished(self.guard, look, response, effect)
                 await response.aclose()
