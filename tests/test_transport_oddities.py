@@ -17,6 +17,7 @@ import brotli
 import httpx2
 import openai
 import pytest
+import zstandard
 
 import trimtab
 from trimtab.refusals.answers import prompt_tokens
@@ -158,3 +159,11 @@ def test_a_body_that_is_not_what_its_encoding_says_is_taken_as_it_is(encoding):
     with pytest.raises(Undecodable):
         undo(b"\xff" * 99)
     assert decoder("something-else") is None
+
+
+def test_zstandard_is_undone_piece_by_piece():
+    packed = zstandard.ZstdCompressor().compress(b"a refusal " * 1_000)
+    undo = decoder("zstd")
+    assert undo(packed[:9]) + undo(packed[9:]) == b"a refusal " * 1_000
+    with pytest.raises(Undecodable):
+        undo(b"\xff" * 99)
