@@ -1,18 +1,21 @@
 """A proxy that could make nothing fit says so before it listens.
 
-Knows settings and extras that are wrong or missing.  Does not send a request.
+Knows settings and extras that are wrong or missing, and the extra that is only missed when a
+request has to be signed.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from proxies import ask, proxied
 
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
-from trimtab.proxy import Proxy, ProxySettings
+from trimtab.proxy import Proxy, ProxySettings, Upstream, aws
 
 
 @pytest.mark.parametrize(
@@ -74,3 +77,17 @@ def test_a_key_that_is_unknown_is_reported_before_the_agent_starts(
     assert first.startswith("trimtab: ")
     assert first.endswith("unknown key prset; did you mean preset?")
     assert last == "trimtab: no request was fitted"
+
+
+def test_a_request_to_bedrock_without_the_extra_is_answered_with_its_name(monkeypatch):
+    aws.forget()
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
+    bedrock = Upstream("bedrock", "http://127.0.0.1:9", paths=("/model/",), sign="aws")
+    body = json.dumps({"messages": [{"role": "user", "content": [{"text": "Hi."}]}]})
+    with proxied("", upstreams=(bedrock,)) as server:
+        head = {"content-type": "application/json"}
+        status, _, answer = ask(server.url, "POST", "/model/some/converse", body, head)
+    assert status == 502
+    assert (
+        "needs botocore: pip install 'trimtab[bedrock]'" in json.loads(answer)["error"]["message"]
+    )

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from trimtab.errors import MissingExtra
 from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.access import HEADER, Access
@@ -147,8 +148,8 @@ class Proxy:
         except UpstreamFailed as failed:
             error = str(failed)
             await _failed(reply, failed.status, error)
-        except NoCredentials as failed:
-            error = "no credentials"
+        except (NoCredentials, MissingExtra) as failed:
+            error = str(failed)
             await _failed(reply, 502, str(failed))
         except Exception as fault:
             logs.fault("proxy", fault)
