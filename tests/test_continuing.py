@@ -154,3 +154,25 @@ def test_a_forked_conversation_goes_on_by_itself() -> None:
     two = {**body, "messages": body["messages"] + step(41, "the other way\n")}
     for turn in (one, two, one):
         assert_as_anew(session, turn)
+
+
+def test_a_client_that_goes_on_from_what_was_sent_gets_the_words_of_a_repair_once() -> None:
+    words = " ".join(f"w{number}" for number in range(1_500))
+    body: dict[str, Any] = {"model": "claude-opus-4-6", "max_tokens": 10, "messages": []}
+    body["messages"].append({"role": "user", "content": words})
+    window = int(trimtab.measure(body, counter="o200k").total * 1.05)
+    session = trimtab.Session(**{**KEYWORDS, "window": window})
+    assert "above the trigger" in session.fit(copy.deepcopy(body)).report.reason
+    body["messages"].append({"role": "assistant", "content": "I see."})
+    sent = session.fit(body)
+    assert [repair.rule for repair in sent.report.repairs] == ["last_not_user"]
+    session.observe({"usage": {"input_tokens": window // 2, "output_tokens": 1}})
+    # A client that goes on from what was sent, now that there is room.
+    body = copy.deepcopy(sent.request)
+    body["messages"] += [
+        {"role": "assistant", "content": "Well."},
+        {"role": "user", "content": "?"},
+    ]
+    done = session.fit(body)
+    assert done.request is body
+    assert done.report.tokens_after == trimtab.measure(body, counter="o200k").total

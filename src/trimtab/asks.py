@@ -27,6 +27,10 @@ CALL_SYNTAX = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Text that looks so is imitated by models instead of making real calls."""
+LABELS = re.compile(
+    r"^\s{0,8}\[(?:lines:|a model's summary:|[\d,]{1,9} earlier steps?\b)", re.MULTILINE
+)
+"""What we write over lines kept word for word, and over summaries: no answer passes for them."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -116,9 +120,10 @@ def answer(plan: Planner, answerer: Answerer, *, steps: bool = True) -> Answers:
 
 def usable(text: str, ask: Ask, count: Count) -> str:
     """The answer as it can be shown, "" if it cannot: empty, longer than what it stands for, or
-    with what looks like a call or its result.  Of one that is too long, the first sentences."""
+    with what looks like a call, its result or a label of ours.  Of one that is too long, the first
+    sentences."""
     text = text.strip()
-    if not text or CALL_SYNTAX.search(text) or _SURROGATE.search(text):
+    if not text or any(bad.search(text) for bad in (CALL_SYNTAX, LABELS, _SURROGATE)):
         return ""
     if count(text) <= ask.tokens:
         return text

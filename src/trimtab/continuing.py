@@ -28,7 +28,7 @@ def remember(outcome: Outcome, journal: Journal) -> None:
     """Keep what the next turn may go on from; nothing where it could come out otherwise."""
     work = outcome.work
     before: Last | None = work.known.last
-    if before is not None and before.outcome.applied is outcome.applied:
+    if before is not None and outcome.applied and before.outcome.applied is outcome.applied:
         stands = True
     else:
         stands = (

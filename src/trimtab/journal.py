@@ -36,7 +36,7 @@ class Journal:
             if not stands(edit, refs):
                 continue
             if edit.op == "insert":
-                if _ended(transcript, refs[edit.targets[0]]):
+                if _ended(transcript, refs[edit.targets[0]], edit.text):
                     found.append(edit)
                 continue
             if claimed.intersection(edit.targets):
@@ -99,14 +99,16 @@ class Journal:
         return Tally(ref for edit in self.entries if edit.op == "restore" for ref in edit.targets)
 
 
-def _ended(transcript: Transcript, place: Place) -> bool:
+def _ended(transcript: Transcript, place: Place, text: str) -> bool:
     """Whether the model's words end here, and the conversation goes on behind them: what repair
-    put there then has a place only so, as the client may have sent half of a turn before."""
+    put there then has a place only so, as the client may have sent half of a turn before; or
+    may go on from what was sent, in which the text stands."""
     message = transcript.messages[place.message] if place.message >= 0 else None
     if message is None or message.role != "assistant" or message.calls:
         return False
-    last = place.index + 1 == len(message.blocks)
-    return last and place.message + 1 < len(transcript.messages)
+    following = transcript.messages[place.message + 1 : place.message + 2]
+    there = any(m.role == "user" and m.blocks and m.blocks[0].text == text for m in following)
+    return place.index + 1 == len(message.blocks) and bool(following) and not there
 
 
 def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
