@@ -22,7 +22,7 @@ import store_urls
 from long_sessions import KEYWORDS, WINDOW, grown, request, step
 
 import trimtab
-from trimtab import stores
+from trimtab import passages, stores
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
 from trimtab.stores.base import Batch, Store
 from trimtab.stores.memory import MemoryStore
@@ -461,6 +461,19 @@ def test_an_original_comes_back_whole_in_part_and_by_search(url: str) -> None:
     assert found.search("no such words in any original") == []
     assert len(found.search("src", most=7)) == 7
     assert found.search("src", handle, most=1)[0].handle == handle
+
+
+ODD_HANDLES = ["", "\ud800", "a\x00b", "%", "../x", "x" * 5_000]
+
+
+@pytest.mark.parametrize("handle", ODD_HANDLES, ids=ascii)
+def test_whatever_a_model_may_write_as_a_handle_is_unknown_and_no_fault_of_the_store(
+    url: str, handle: str
+) -> None:
+    mine = session(url)
+    with pytest.raises(UnknownHandle, match="check the handle, or run the tool again"):
+        mine.recall(handle)
+    assert passages.answer(mine, {"handle": handle}).failed
 
 
 def test_an_unknown_handle_and_a_purged_one_say_what_to_do(file: str) -> None:

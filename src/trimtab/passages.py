@@ -45,6 +45,11 @@ class Said(NamedTuple):
     failed: bool = False
 
 
+def is_handle(name: str) -> bool:
+    """Whether this can be a handle at all: neither a NUL nor half a character."""
+    return len(name) <= HANDLE_CHARS and name.isprintable()
+
+
 def part(text: str, start: int | None = None, end: int | None = None) -> str:
     """``text[start:end]``; positions beyond its ends are its ends.
 

@@ -21,6 +21,7 @@ from trimtab.conversation import Conversation
 from trimtab.errors import CannotFit, StoreError, UnknownHandle
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
+from trimtab.passages import HANDLE_CHARS, is_handle
 from trimtab.settings import Settings
 from trimtab.stores.tenant import Original, TenantStore
 from trimtab.stores.writer import Lost, Writer
@@ -201,18 +202,19 @@ class Shelf:
 
     def original(self, handle: str) -> Original:
         """What an edit took away.  Raises UnknownHandle, StoreError."""
-        found = self._waiting.get(handle) or self.store.original(handle)
+        known = is_handle(handle)  # a model may write anything; stores do not take it all
+        found = self._waiting.get(handle) or (self.store.original(handle) if known else None)
         if found is not None:
             return found
-        gone = self.store.gone(handle)
+        gone = self.store.gone(handle) if known else None
         if gone is not None:
             raise UnknownHandle(
                 f"the original of {handle!r} was purged from the store on {gone['purged']} and is "
                 "gone for good: run the tool again"
             )
         raise UnknownHandle(
-            f"no original is kept under {handle!r} for tenant {self.store.tenant!r}: "
-            "check the handle, or run the tool again"
+            f"no original is kept under {handle[:HANDLE_CHARS]!r} for tenant "
+            f"{self.store.tenant!r}: check the handle, or run the tool again"
         )
 
     def handles(self, root: str) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from trimtab.errors import UnknownHandle
 from trimtab.journal import Journal
 from trimtab.journal_format import replayed, rows
-from trimtab.passages import HANDLE_CHARS, MOST_HITS, Hit, hits
+from trimtab.passages import HANDLE_CHARS, MOST_HITS, Hit, hits, is_handle
 from trimtab.stores.base import Kept
 from trimtab.stores.tenant import Original, TenantStore
 
@@ -39,7 +39,7 @@ class Stored:
         return self._original(handle).text
 
     def _original(self, handle: str) -> Original:
-        known = len(handle) <= HANDLE_CHARS and handle.isprintable()
+        known = is_handle(handle)
         found = self._store.original(handle) if known else None
         if found is not None:
             return found
