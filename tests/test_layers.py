@@ -28,7 +28,7 @@ LAYERS = [
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
-    {"hard_limits", "journal", "journal_format", "known", "report", "billed", "observed"},
+    {"hard_limits", "journal", "journal_format", "sound", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},
     {"embedded", "work", "continuing", "binding", "floor", "fitting", "fitted", "sizes", "pruning"},

@@ -14,6 +14,7 @@ from trimtab.exchanges import Reader
 from trimtab.formats import Format, Memo
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block, Message, Transcript
+from trimtab.sound import Sound
 from trimtab.source import Source
 from trimtab.tokens import counter_for
 from trimtab.usage import Usage
@@ -56,8 +57,8 @@ class Known:
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
         self._read: Reading | None = None
-        self.sound: tuple[Transcript | None, bool] = None, False
-        """The transcript in which no rule was broken last, and whether its end was open."""
+        self.sound, self.sound_sent = Sound(), Sound()
+        """In which no rule was broken last, of what arrived and of what was sent."""
         self.last: Any = None
         """What ``continuing`` remembers of the last turn."""
 

@@ -111,6 +111,8 @@ class Message:
     result_ids: tuple[str, ...] = field(init=False)
     results_first: bool = field(init=False)
     """Whether no result stands behind another part."""
+    marked: tuple[Part, ...] = field(init=False)
+    """The parts that carry a cache breakpoint."""
 
     def __post_init__(self) -> None:
         results = tuple([part for part in self.parts if part.kind == "result"])
@@ -120,6 +122,7 @@ class Message:
         object.__setattr__(self, "call_ids", tuple([part.id for part in calls]))
         object.__setattr__(self, "result_ids", tuple([part.id for part in results]))
         object.__setattr__(self, "results_first", self.parts[: len(results)] == results)
+        object.__setattr__(self, "marked", tuple([part for part in self.parts if part.marked]))
 
     @property
     def width(self) -> int:

@@ -28,6 +28,7 @@ from trimtab.report import ReportEdit
 from trimtab.rules import Mend, Repaired, Violation
 from trimtab.scope import Choice
 from trimtab.settings import InForce, Settings, calibrated, in_force
+from trimtab.sound import Sound
 from trimtab.source import Source
 from trimtab.strategies import DEEP, Config, Offer, levels
 from trimtab.usage import Usage
@@ -115,7 +116,7 @@ class Work:
 
     def check(self, transcript: Transcript) -> tuple[Violation, ...]:
         """Violations that edits brought; a rule that raises is a warning unless ``strict``."""
-        found = checked(transcript, self.settings, self.warnings)
+        found = checked(transcript, self.settings, self.warnings, self.known.sound_sent)
         return tuple(violation for violation in found if violation.rule not in self.stuck)
 
     def may_exceed(self, limit: int) -> bool:
@@ -259,11 +260,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
     transcript = given
     warnings: list[str] = []
     repaired, mends, stuck = source, None, frozenset[str]()
-    if known.sound == (transcript, settings.open_tail):
-        found: tuple[Violation, ...] = ()
-    elif not (found := checked(transcript, settings, warnings)) and not warnings:
-        known.sound = transcript, settings.open_tail
-    if found:
+    if found := checked(transcript, settings, warnings, known.sound):
         if settings.strict:
             raise NotAccepted(
                 f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
@@ -274,7 +271,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
             source.tree, format, transcript, open_tail=settings.open_tail, failures=warnings
         )
         repaired, transcript = source.after(mends.passes), mends.transcript
-        stuck = frozenset(v.rule for v in checked(transcript, settings, warnings))
+        stuck = frozenset(v.rule for v in checked(transcript, settings, warnings, Sound()))
         mends = mends if mends.passes else None
     if settings.quote_embedded and (quotes := embedded.mends(transcript, repaired.tree)):
         blank = Repaired(repaired.tree, transcript, [], [], [], [])
@@ -298,8 +295,8 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
 
 
 def checked(
-    transcript: Transcript, settings: Settings, warnings: list[str]
+    transcript: Transcript, settings: Settings, warnings: list[str], sound: Sound
 ) -> tuple[Violation, ...]:
     """Violations; a rule that raises is a warning (raised again with ``strict``)."""
     failures = None if settings.strict else warnings
-    return rules.check(transcript, open_tail=settings.open_tail, failures=failures)
+    return sound.check(transcript, open_tail=settings.open_tail, failures=failures)

@@ -31,13 +31,19 @@ _DROP_BLOCK = {"anthropic": anthropic.drop_block_ops, "bedrock": bedrock.drop_bl
 
 
 def check(
-    transcript: Transcript, *, open_tail: bool = False, failures: list[str] | None = None
+    transcript: Transcript,
+    *,
+    open_tail: bool = False,
+    failures: list[str] | None = None,
+    known: int = 0,
 ) -> tuple[Violation, ...]:
     """What the provider would refuse; ``()`` means acceptable.
 
-    With ``failures`` a rule that raises is left out and named there.
+    With ``failures`` a rule that raises is left out and named there.  ``known``: how many messages
+    at the beginning are those of a transcript that was acceptable; what is said then may leave
+    violations out, unless it is that there are none.
     """
-    return _violations(TABLES[transcript.format.name], transcript, open_tail, failures)
+    return _violations(TABLES[transcript.format.name], transcript, open_tail, failures, known)
 
 
 def repair(

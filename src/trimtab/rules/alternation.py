@@ -12,17 +12,18 @@ from typing import Any
 from trimtab import paths
 from trimtab.model import Facts, Message, Part, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, MendAll, Scan
+from trimtab.rules.base import Finding, Mend, MendAll, Scan, new_alone, resumes
 from trimtab.rules.content import BEGIN, GO_ON
 
 _FILLER = {"user": ("assistant", BEGIN), "assistant": ("user", GO_ON)}
 """What may stand between two messages of this role: the other role and its words."""
 
 
-def neighbours(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def neighbours(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings roles_alternate: the second of two messages of one role."""
     messages = transcript.messages
-    for number in range(1, len(messages)):
+    for number in range(max(1, first), len(messages)):
         role = messages[number].role
         if role in _FILLER and role == messages[number - 1].role:
             detail = f"two messages of the {role} in a row"
@@ -77,8 +78,9 @@ def _all(parts: Sequence[Part], kind: str) -> bool:
 def mixed(rule: str, apart: Callable[[Part], bool]) -> Scan:
     """A scan for messages in which tool parts stand beside parts that ``apart`` names."""
 
-    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages):
+    @resumes(new_alone)
+    def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages[first:], first):
             tools = message.calls if message.role == "assistant" else message.results
             rest = [part for part in message.parts if part not in tools and apart(part)]
             if tools and rest and message.role in _FILLER:
@@ -86,7 +88,8 @@ def mixed(rule: str, apart: Callable[[Part], bool]) -> Scan:
                 kind = "calls" if message.role == "assistant" else "results"
                 yield Finding(rule, path, f"{rest[0].kind} beside tool {kind}", number)
 
-    return scan
+    found: Scan = scan
+    return found
 
 
 def split(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from trimtab.model import Facts, Part, Path, Transcript
 from trimtab.paths import Delete, PathOp, Set
-from trimtab.rules.base import Finding, Mend, Rule, Table
+from trimtab.rules.base import Finding, Mend, Rule, Table, new_alone, resumes
 from trimtab.rules.content import (
     begin_with_user,
     clean_ids,
@@ -94,14 +94,22 @@ def old_turn(transcript: Transcript, number: int) -> bool:
     return any(message.role == "assistant" for message in later[run:])
 
 
-def _marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+def _unless_marked(transcript: Transcript, known: int) -> int:
+    """Where nothing new carries a breakpoint there are no more of them than before."""
+    new = transcript.messages[known:]
+    marked = any(message.marked or message.inner_marks for message in new)
+    return 0 if marked else len(transcript.messages)
+
+
+@resumes(_unless_marked)
+def _marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     base = transcript.base
     found: list[Path] = []
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
+        if not (message.marked or message.inner_marks):
+            continue
         found += [
-            (*base, number, *part.path)
-            for part in message.parts
-            if part.marked and part.flaw != "empty-marked"
+            (*base, number, *part.path) for part in message.marked if part.flaw != "empty-marked"
         ]
         found += [(*base, number, *path) for path in message.inner_marks]
     # The oldest of the messages go first; those of tools and system, where they are too many.
@@ -146,8 +154,9 @@ def _switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
     yield Mend(("thinking",), "thinking switched off: the open turn has none", (off,))
 
 
-def _server_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    for number, message in enumerate(transcript.messages):
+@resumes(new_alone)
+def _server_pairs(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+    for number, message in enumerate(transcript.messages[first:], first):
         calls: set[str] = set()
         for part in message.parts:
             if part.kind == "server-call":

@@ -140,12 +140,41 @@ def gives(*rules: str) -> Callable[[Scan], Scan]:
     return marked
 
 
+def resumes(at: Callable[[Transcript, int], int]) -> Callable[[Callable[..., Any]], Any]:
+    """Says that a scan, which takes the message to begin at as a third argument, need not read
+    messages again of which a sound transcript consisted.
+
+    ``at(transcript, known)``: where to begin, when the first ``known`` messages, with the same
+    facts, are those that a transcript in which this scan found nothing began with.
+    """
+
+    def marked(scan: Callable[..., Any]) -> Any:
+        def behind(transcript: Transcript, open_tail: bool, known: int) -> Iterable[Finding]:
+            found: Iterable[Finding] = scan(transcript, open_tail, at(transcript, known))
+            return found
+
+        scan.behind = behind  # type: ignore[attr-defined]
+        return scan
+
+    return marked
+
+
+def new_alone(transcript: Transcript, known: int) -> int:
+    """For scans that look at one message at a time."""
+    return known
+
+
 def find(
-    table: Table, transcript: Transcript, open_tail: bool, failures: list[str] | None = None
+    table: Table,
+    transcript: Transcript,
+    open_tail: bool,
+    failures: list[str] | None = None,
+    known: int = 0,
 ) -> list[Finding]:
     """Every finding, whether it is a violation or a warning.
 
     A scan that raises is left out and named in ``failures`` (law 10); without it, it raises.
+    ``known``: see ``resumes``.
     """
     found: list[Finding] = []
     wanted = {row.name for row in table.rows if row.concerns(transcript.facts.dialect)}
@@ -153,7 +182,8 @@ def find(
         if not wanted & getattr(scan, "gives", wanted):
             continue
         try:
-            found += scan(transcript, open_tail)
+            behind = getattr(scan, "behind", None) if known else None
+            found += behind(transcript, open_tail, known) if behind else scan(transcript, open_tail)
         except Exception as error:
             _failed(failures, getattr(scan, "__name__", "scan"), error)
     return found
@@ -178,13 +208,17 @@ def warnings(table: Table, transcript: Transcript, open_tail: bool) -> tuple[Vio
 
 
 def violations(
-    table: Table, transcript: Transcript, open_tail: bool, failures: list[str] | None = None
+    table: Table,
+    transcript: Transcript,
+    open_tail: bool,
+    failures: list[str] | None = None,
+    known: int = 0,
 ) -> tuple[Violation, ...]:
     """The findings of rows that are sure to be refused."""
     rows = {row.name: row for row in table.rows if row.holds(transcript.facts.dialect)}
     return tuple(
         Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].says}")
-        for found in find(table, transcript, open_tail, failures)
+        for found in find(table, transcript, open_tail, failures, known)
         if found.rule in rows
     )
 

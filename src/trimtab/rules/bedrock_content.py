@@ -15,7 +15,7 @@ from trimtab import paths
 from trimtab.formats.bedrock import TOOL_NAME
 from trimtab.model import Part, Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend
+from trimtab.rules.base import Finding, Mend, new_alone, resumes
 from trimtab.rules.content import PLACEHOLDER
 
 CLAUDE = frozenset({"bedrock-anthropic"})
@@ -45,9 +45,10 @@ def marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         yield Finding("too_many_marks", path, f"{len(beside) + len(sound)} cache points")
 
 
-def server_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def server_pairs(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """A result in a message of the model belongs to a server tool called before it there."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         calls: set[str] = set()
         for part in message.parts:
             if part.kind == "server-call":
@@ -58,9 +59,10 @@ def server_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                 yield Finding("server_orphan", path, detail, (number, part))
 
 
-def documents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def documents(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings document_without_text."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         if any(p.tool == "document" and p.kind == "media" for p in message.parts) and not any(
             p.kind == "text" for p in message.parts
         ):

@@ -15,9 +15,10 @@ from trimtab.formats.chat_parts import LONGEST_STRING
 from trimtab.model import Message, Transcript
 from trimtab.notes import without_notes
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, gives
+from trimtab.rules.base import Finding, Mend, gives, new_alone, resumes
 from trimtab.rules.content import BEGIN, PLACEHOLDER
 from trimtab.rules.pairing import rename_all, turns
+from trimtab.rules.runs import last_run
 
 OPENAI = frozenset({"openai", "azure"})
 MISTRAL = frozenset({"mistral", "mistral-v3"})
@@ -43,10 +44,11 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @gives("id_too_long", "id_format")
-def scan_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def scan_ids(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """id_too_long, and id_format where exactly nine letters and digits are asked for."""
     nine = transcript.facts.dialect in MISTRAL
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         for part in message.calls or (message.results if nine else ()):
             if not part.id_path:
                 continue
@@ -156,10 +158,11 @@ def _pieces(transcript: Transcript, part: Any) -> Iterator[Any]:
 
 
 @gives("too_many_calls", "too_many_tools")
-def scan_counts(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(last_run)
+def scan_counts(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """too_many_calls and too_many_tools."""
     last = len(transcript.messages)
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         if len(message.calls) <= MOST_CALLS:
             continue
         calls = [part for part in message.calls if part.path[0] == "tool_calls"]
@@ -300,9 +303,10 @@ def _noted(message: Message) -> bool:
 
 
 @gives("empty_parts", "empty_answer", "content_and_calls")
-def scan_contents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def scan_contents(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """empty_parts, empty_answer, content_and_calls: of the model's messages."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         if message.role != "assistant":
             continue
         path = (*transcript.base, number, "content")

@@ -15,7 +15,7 @@ from typing import Any
 from trimtab import paths
 from trimtab.model import Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, Scan
+from trimtab.rules.base import Finding, Mend, Scan, new_alone, resumes
 from trimtab.rules.pairing import rename_all
 
 PLACEHOLDER = "(no content)"
@@ -26,14 +26,16 @@ BEGIN = "(The conversation goes on.)"
 def flaws(names: Mapping[str, str]) -> Scan:
     """A scan that turns each part's flaw into a finding of the row ``names[flaw]``."""
 
-    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages):
+    @resumes(new_alone)
+    def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages[first:], first):
             for part in message.parts:
                 if part.flaw and part.flaw in names:
                     path = (*transcript.base, number, *part.path)
                     yield Finding(names[part.flaw], path, f"{part.kind} part", (number, part))
 
-    return scan
+    found: Scan = scan
+    return found
 
 
 def take_parts(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
@@ -149,12 +151,13 @@ def ends(first_user: bool, last_user: Any) -> Scan:
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         base = transcript.base
-        spoken = [i for i, m in enumerate(transcript.messages) if m.role in ("user", "assistant")]
+        speaks = ("user", "assistant")
+        spoken = next((i for i, m in enumerate(transcript.messages) if m.role in speaks), None)
         if not transcript.messages:
             yield Finding("no_messages", base, "there are no messages")
             return
-        if first_user and spoken and transcript.messages[spoken[0]].role == "assistant":
-            yield Finding("first_not_user", (*base, spoken[0]), "the first message is the model's")
+        if first_user and spoken is not None and transcript.messages[spoken].role == "assistant":
+            yield Finding("first_not_user", (*base, spoken), "the first message is the model's")
         if first_user and all(m.role == "system" for m in transcript.messages):
             end = len(transcript.messages)
             yield Finding("first_not_user", (*base, end), "nobody but the system speaks")

@@ -14,7 +14,7 @@ from trimtab import paths
 from trimtab.formats import gemini
 from trimtab.model import Facts, Message, Transcript
 from trimtab.paths import Insert, Set
-from trimtab.rules.base import Finding, Mend, Rule, Table
+from trimtab.rules.base import Finding, Mend, Rule, Table, new_alone, resumes
 from trimtab.rules.content import (
     BEGIN,
     PLACEHOLDER,
@@ -26,7 +26,8 @@ from trimtab.rules.content import (
     take_parts,
 )
 from trimtab.rules.gemini_turns import answer, pairing, spots_of, take_out
-from trimtab.rules.pairing import absolute, runs
+from trimtab.rules.pairing import absolute
+from trimtab.rules.runs import last_run, runs
 
 SIGNED = frozenset({"gemini-3"})
 """Dialects that demand thought signatures."""
@@ -38,10 +39,11 @@ SENTINEL = "skip_thought_signature_validator"
 # --- order, roles, shapes --------------------------------------------------------------------
 
 
-def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(last_run)
+def _order(transcript: Transcript, open_tail: bool, start: int = 0) -> Iterator[Finding]:
     """Findings call_order and calls_apart."""
     messages = transcript.messages
-    for run in runs(transcript):
+    for run in runs(transcript, start):
         bearing = [i for i in range(run.first, run.end) if messages[i].calls]
         if not bearing:
             continue
@@ -60,8 +62,9 @@ def _begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Itera
         yield Mend(finding.path, "a first user content was added", (Insert(finding.path, message),))
 
 
-def _roles(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    for number, message in enumerate(transcript.messages):
+@resumes(new_alone)
+def _roles(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+    for number, message in enumerate(transcript.messages[first:], first):
         if message.role == "other":
             yield Finding("invalid_role", (*transcript.base, number), "no such role")
 
@@ -112,7 +115,7 @@ def _unsigned(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     start = len(messages) - 1
     while start > 0 and not _begins_turn(messages[start]):
         start -= 1
-    for run in runs(transcript):
+    for run in runs(transcript, last_run(transcript, start + 1)):
         calls = spots_of(messages, run.first, run.end, "call") if run.end > start else ()
         if calls and calls[0].part.flaw == "unsigned":
             detail = f"function call {calls[0].part.tool} has no signature"

@@ -14,8 +14,9 @@ from trimtab import paths
 from trimtab.formats import gemini
 from trimtab.model import Message, Part, Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend
-from trimtab.rules.pairing import INTERRUPTED, Runs, Spot, absolute, runs
+from trimtab.rules.base import Finding, Mend, resumes
+from trimtab.rules.pairing import INTERRUPTED, Spot, absolute
+from trimtab.rules.runs import Runs, last_run, runs
 
 
 class Turn(NamedTuple):
@@ -86,10 +87,11 @@ def _sound(messages: Sequence[Message], run: Runs) -> bool:
     return calls == [part.id for part in answer]
 
 
-def pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(last_run)
+def pairing(transcript: Transcript, open_tail: bool, start: int = 0) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, extra_result, mixed_response."""
     messages = transcript.messages
-    for run in runs(transcript):
+    for run in runs(transcript, start):
         for number in range(run.end, run.stop):
             if messages[number].results and messages[number].other_parts:
                 path = (*transcript.base, number)

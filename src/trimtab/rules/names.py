@@ -11,16 +11,17 @@ from typing import Any
 from trimtab import paths
 from trimtab.model import Path, Transcript
 from trimtab.paths import Set
-from trimtab.rules.base import Finding, Mend, gives
+from trimtab.rules.base import Finding, Mend, gives, new_alone, resumes
 
 STAND_IN = "unnamed_tool"
 _INSIDE = ("function", "custom", "function_call")
 
 
 @gives("blank_tool_name")
-def blank_names(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def blank_names(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings blank_tool_name."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         for part in message.calls:
             if not part.tool.strip() and part.flaw != "arguments":
                 path = (*transcript.base, number, *part.path)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from trimtab import paths
-from trimtab.formats.base import may_answer
 from trimtab.model import Message, Part, Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend
+from trimtab.rules.base import Finding, Mend, resumes
+from trimtab.rules.runs import Runs, last_run, runs
 
 INTERRUPTED = "[No result: this call was interrupted. It may have run in part.]"
 """The synthetic result of a call that has none; what ran is never thrown away."""
@@ -40,34 +40,6 @@ class Turn(NamedTuple):
     late: tuple[Spot, ...]
     end: int
     stop: int
-
-
-class Runs(NamedTuple):
-    """Indices of a model turn: messages[first:end] are the model's, [end:stop] may hold results."""
-
-    first: int
-    end: int
-    stop: int
-
-
-def runs(transcript: Transcript) -> Iterator[Runs]:
-    """Every model turn, and every run of results that no model turn precedes."""
-    messages, merges = transcript.messages, transcript.format.merges_roles
-    role = "user" if transcript.format.results_in_user else "tool"
-    index, count = 0, len(messages)
-    while index < count:
-        first = index
-        while index < count and messages[index].role == "assistant":
-            index += 1
-            if not merges:
-                break
-        end = index
-        while index < count and may_answer(messages[index], role):
-            index += 1
-        if index == first:
-            index += 1
-        else:
-            yield Runs(first, end, index)
 
 
 def turns(transcript: Transcript) -> Iterator[Turn]:
@@ -121,9 +93,10 @@ def absolute(transcript: Transcript, spot: Spot) -> Path:
     return (*transcript.base, spot.message, *spot.part.path)
 
 
-def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(last_run)
+def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, duplicate_result, duplicate_call."""
-    for run in runs(transcript):
+    for run in runs(transcript, first):
         if _sound(transcript.messages, run):
             continue
         turn = _turn(transcript.messages, run)

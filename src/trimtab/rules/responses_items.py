@@ -14,7 +14,7 @@ from trimtab.formats.openai_responses import output_item, pairs
 from trimtab.formats.responses_items import LONGEST_ID
 from trimtab.model import Message, Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend
+from trimtab.rules.base import Finding, Mend, new_alone, resumes
 from trimtab.rules.content import BEGIN
 from trimtab.rules.pairing import INTERRUPTED, Spot
 from trimtab.rules.responses_ids import unlinked
@@ -181,9 +181,10 @@ def rename(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Itera
         yield Mend(finding.path, "call ids told apart", tuple(ops))
 
 
-def scan_call_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def scan_call_ids(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """call_id_too_long."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         for part in message.calls or message.results:
             if len(part.id) > LONGEST_ID:
                 path = (*transcript.base, number, *part.id_path)
