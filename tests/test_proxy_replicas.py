@@ -6,11 +6,17 @@ Knows what reaches the provider.  Redis and PostgreSQL are those of store_urls.p
 from __future__ import annotations
 
 import json
+import signal
+import socket
+import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
-from proxies import ask, proxied
-from proxy_story import listing
+import world_needs
+from proxies import ask, proxied, settled
+from proxy_story import answers, listing, turn_by_turn
 from store_urls import store_url
 
 from trimtab.testing import StrictProvider
@@ -21,15 +27,14 @@ JSON = {"content-type": "application/json"}
 FAR = pytest.mark.parametrize("kind", ["redis", "postgresql"])
 
 
-def requests(turns, name="review"):
+def requests(turns, name="review", asked=None):
     """The bodies of one conversation, turn by turn; the model's words are known beforehand.
 
-    Streams of the chat format say no usage where none is asked for: what one replica learns from
-    usage the others take up when they start, and until then they may choose another size.
+    ``asked``: whether the answer is a stream, and whether it tells what it cost.
     """
     messages = [{"role": "user", "content": f"Go through {name}."}]
     for step in range(turns):
-        yield json.dumps({"model": "gpt-5.1", "stream": True, "messages": messages})
+        yield json.dumps({"model": "gpt-5.1", **(asked or {"stream": True}), "messages": messages})
         function = {"name": "bash", "arguments": json.dumps({"command": f"ls part_{step}"})}
         call = {"id": f"call_{step}", "type": "function", "function": function}
         messages = [*messages, {"role": "assistant", "content": None, "tool_calls": [call]},
@@ -41,19 +46,32 @@ def sent(provider):
     return [json.dumps(record.body["messages"]) for record in provider.requests]
 
 
+ASKED = {
+    "a stream without usage": {"stream": True},
+    "a stream with usage": {"stream": True, "stream_options": {"include_usage": True}},
+    "a whole answer": {"stream": False},
+}
+
+
+def dear(text):
+    """How a provider counts that bills more than we think: there is something to learn."""
+    return len(text) // 2
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
 @FAR
 def test_requests_one_after_the_other_are_the_same_bytes_with_two_replicas_as_with_one(
-    kind, tmp_path
+    kind, asked, tmp_path
 ):
     with (
         store_url(kind, tmp_path) as store,
-        StrictProvider(window=WINDOW) as alone,
-        StrictProvider(window=WINDOW) as shared,
+        StrictProvider(window=2 * WINDOW, counter=dear) as alone,
+        StrictProvider(window=2 * WINDOW, counter=dear) as shared,
         proxied(alone.url, window=WINDOW) as single,
         proxied(shared.url, window=WINDOW, store=store) as first,
         proxied(shared.url, window=WINDOW, store=store) as second,
     ):
-        for number, body in enumerate(requests(24)):
+        for number, body in enumerate(requests(24, asked=asked)):
             replica = (first, second)[number % 2]
             for server in (single, replica):
                 assert ask(server.url, "POST", "/v1/chat/completions", body, JSON)[0] == 200
@@ -85,3 +103,112 @@ def test_requests_at_the_same_time_are_all_legal_and_cost_one_cache_break_at_mos
         apart = sum(one != other for one, other in pairs)
         batches = sum("earlier steps" in text for text in {first for first, _ in pairs})
         assert apart <= max(1, batches // 2)
+
+
+class OwnRedis:
+    """A server of the test's own, which it may kill; ``folder``: where it keeps each write."""
+
+    def __init__(self, program, port, folder):
+        self.command = [program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"]
+        if folder:
+            self.command += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "always"]
+        self.url = f"redis://127.0.0.1:{port}/0"
+        self.process = None
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        for _ in range(500):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", int(self.command[2]))) == 0:
+                    return
+            time.sleep(0.01)
+        raise RuntimeError("redis-server did not start")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def own_redis(folder=None):
+    world_needs.module("redis", "redis")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = OwnRedis(world_needs.program("redis-server"), port, folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def recalled(server, named=""):
+    """How many of the edits known to the proxy can be brought back, and how many there are."""
+    books, tenants = settled(server).proxy.books, server.proxy.tenants
+    sessions = [one for one in books.ledger.sessions.values() if one.hint.startswith(named)]
+    pairs = [(one, edit) for one in sessions for edit in one.edits.values()]
+    return sum(tenants.texts(one, edit.handle)[0] is not None for one, edit in pairs), len(pairs)
+
+
+def await_requests(provider, more):
+    """Until the provider got so many more."""
+    wanted = len(provider.requests) + more
+    for _ in range(3_000):
+        if len(provider.requests) >= wanted:
+            return
+        time.sleep(0.01)
+    raise RuntimeError("no requests arrive any more")
+
+
+@pytest.mark.parametrize("recall", [False, True])
+def test_a_store_that_hangs_holds_up_only_who_waits_for_it(recall):
+    body = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}],
+                       "tools": [{"type": "function", "function": {"name": "ls"}}]})  # fmt: skip
+    with (
+        own_redis() as redis,
+        StrictProvider() as provider,
+        proxied(provider.url, store=redis.url, recall=recall) as server,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        assert ask(server.url, "POST", "/v1/chat/completions", body, JSON)[0] == 200
+        redis.process.send_signal(signal.SIGSTOP)
+        try:
+            other = body.replace("Hi.", "Another conversation.")
+            waiting = pool.submit(ask, server.url, "POST", "/v1/chat/completions", other, JSON)
+            time.sleep(0.2)
+            for _ in range(5):
+                assert ask(server.url, "GET", "/_trimtab/health")[0] == 200
+            assert not waiting.done()
+            assert waiting.result(timeout=60)[0] == 200
+        finally:
+            redis.process.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["comes back full", "comes back empty"])
+def test_a_store_that_is_killed_and_restarted_costs_no_request_and_recall_comes_back(
+    keeps, tmp_path
+):
+    with (
+        own_redis(tmp_path if keeps else None) as redis,
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW, store=redis.url) as server,
+        ThreadPoolExecutor(4) as pool,
+    ):
+        running = [
+            pool.submit(turn_by_turn, server.url, 60, name=f"review {number}", lines=90)
+            for number in range(4)
+        ]
+        for _ in range(2):
+            await_requests(provider, 20)
+            redis.kill()
+            await_requests(provider, 20)
+            redis.start()
+        for each in running:
+            each.result(timeout=120)
+        assert {record.status for record in provider.requests} == {200}
+        assert all(record.violations == () for record in provider.requests)
+        turn_by_turn(server.url, 30, name="afterwards", lines=90)
+        found, known = recalled(server, "" if keeps else "afterwards")
+        assert known > 0
+        assert found == known

@@ -239,3 +239,19 @@ def test_a_damaged_original_is_found_and_named(tmp_path: Path) -> None:
     (fault,) = stores.faults(mine.store, lambda tenant: mine)
     assert "rnew" in fault
     assert "damaged" in fault
+
+
+@pytest.mark.world
+def test_facts_that_an_earlier_release_kept_in_redis_are_found_before_and_after_a_write(
+    tmp_path: Path,
+) -> None:
+    from trimtab.stores.redis_store import RedisStore
+
+    with store_urls.store_url("redis", tmp_path) as url:
+        store = RedisStore(url)
+        store._redis.hset(store._key("t", "f"), mapping={"a/1": b"1", "a/2": b"2", "b/1": b"3"})
+        assert store.facts("t", "a/") == {"a/1": b"1", "a/2": b"2"}
+        store.write("t", Batch(facts=(("a/3", b"4"), ("c", b"5"))))
+        assert store.facts("t", "a/") == {"a/1": b"1", "a/2": b"2", "a/3": b"4"}
+        assert store.facts("t", "b/") == {"b/1": b"3"}
+        assert set(store.facts("t", "")) == {"a/1", "a/2", "a/3", "b/1", "c"}

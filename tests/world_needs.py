@@ -31,6 +31,11 @@ def browser() -> str:
     return found[0]
 
 
+def program(name: str) -> str:
+    """The path of a program."""
+    return shutil.which(name) or absent(f"{name} is not installed: apt-get install {name}")
+
+
 def module(name: str, extra: str) -> None:
     """An optional dependency in this environment."""
     if importlib.util.find_spec(name) is None:

@@ -146,14 +146,13 @@ class Session:
         with self._lock:
             fact = self._observed.answer(answer, fitted.counted if fitted else None)
         if fact is not None and self._shelf is not None:
-            self._shelf.state(fact[0], json.loads(fact[1]))
+            self._shelf.teach(fact[0], json.loads(fact[1]))
 
     def _learned(self, shelf: Shelf) -> None:
-        """What other sessions learned, once."""
+        """Take up what other sessions learned."""
+        lessons = shelf.lessons(CALIBRATIONS)
         with self._lock:
-            if not shelf.learned:
-                shelf.learned = True
-                self._observed.take(shelf.facts(CALIBRATIONS).items())
+            self._observed.take(lessons.items())
 
     # --- facts ---
 

@@ -49,6 +49,7 @@ class Shelf:
         self.trouble: StoreError | None = None
         self.learned = False
         """Whether what other sessions learned was taken up."""
+        self._told: dict[str, Any] = {}
 
     # --- finding ---
 
@@ -225,6 +226,19 @@ class Shelf:
 
     # --- facts ---
 
+    def lessons(self, prefix: str) -> dict[str, bytes]:
+        """Facts that other sessions stated since this was asked last; stores of one machine are
+        asked once only."""
+        if self.learned and self.store.store.near:
+            return {}
+        found = self._asked(lambda: self.store.facts(prefix))
+        if found is None:
+            return {}
+        self.learned = True
+        news = {name: value for name, value in found.items() if self._told.get(name) != value}
+        self._told = found
+        return {name: json.dumps(value).encode() for name, value in news.items()}
+
     def facts(self, prefix: str) -> dict[str, bytes]:
         """Facts as JSON; none where the store does not answer."""
         found = self._asked(lambda: self.store.facts(prefix)) or {}
@@ -246,6 +260,14 @@ class Shelf:
     def state(self, name: str, value: Any) -> None:
         """Keep a fact some time soon."""
         self.writer.later(name, value)
+
+    def teach(self, name: str, value: Any) -> None:
+        """Keep a fact that other machines need for their next request: now, where there are any
+        and the store answers."""
+        self._told[name] = value
+        self.writer.later(name, value)
+        if not self.store.store.near and self.writer.failing is None:
+            self.writer.write(self.store.batch(""))  # takes along what may be kept later
 
 
 class Originals(Mapping[str, str]):

@@ -227,10 +227,12 @@ class Proxy:
                 session, account, self.learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query), format=call.route.format,
                 model=call.route.model, recall=recaller is not None and recaller.ready,
-                parse=parse if recaller is None else None,
+                parse=parse if recaller is None else None, far=self.tenants.far,
             )  # fmt: skip
 
-        exchange = Exchange(call, self._client, plan, reply, recaller)
+        exchange = Exchange(
+            call, self._client, plan, reply, recaller, far=self.tenants.far
+        )  # fmt: skip
         try:
             if not await while_there(body.receive, exchange.run(given, text)):
                 raise ClientGone

@@ -67,8 +67,8 @@ class Plan(Protocol):
         """The body to send instead; None: pass this answer on."""
         ...
 
-    def finished(self, usage: Usage) -> None:
-        """The answer was passed on, or as much of it as the client wanted."""
+    async def finished(self, usage: Usage) -> None:
+        """What the answer cost is known; told once."""
         ...
 
     def told(self) -> list[Header]:
@@ -85,11 +85,12 @@ class Exchange:
 
     def __init__(
         self, call: Call, client: Client, plan: Callable[[], Plan], reply: Reply,
-        recaller: Recaller | None = None,
+        recaller: Recaller | None = None, *, far: bool = False,
     ) -> None:  # fmt: skip
-        self._call, self._client, self._reply = call, client, reply
+        self._call, self._client, self._reply, self._far = call, client, reply, far
         self._plan, self._recaller = plan, recaller
         self._planned: Plan | None = None
+        self._learned: Plan | None = None
         self._last: Attempt | None = None
         self.usage = Usage()
         """What it cost, as far as the answer was read."""
@@ -104,7 +105,7 @@ class Exchange:
         ready = None
         if self._recaller is not None and text is not None:
             recaller = self._recaller
-            ready = await _safely(text, lambda: recaller.prepared(text))
+            ready = await self._safely(text, lambda: recaller.prepared(text))
         self._planned = self._plan()
         try:
             if ready is None:
@@ -117,14 +118,15 @@ class Exchange:
                 self.usage = sent.usage
                 await (self._deliver(sent) if _unread(sent) else self._rounds(sent))
         finally:
-            self._finished()
             if self._last is not None:
                 await self._last.close()
 
-    def _finished(self) -> None:
-        # Clients hang up as soon as they have read what they wait for: that counts, too.
-        if self.usage.prompt and self._planned is not None:
-            self._planned.finished(self.usage)
+    async def _learn(self) -> None:
+        """Learn what a round cost as soon as that is known: before the client can send its next
+        request, perhaps through another replica, and hang up on this one."""
+        if self.usage.prompt and self._planned is not None and self._learned is not self._planned:
+            self._learned = self._planned
+            await self._planned.finished(self.usage)
 
     async def _obtained(self, original: bytes, text: bytes | None) -> Sent:
         """An answer, or the refusal that stands."""
@@ -157,11 +159,13 @@ class Exchange:
     async def _deliver(self, sent: Sent) -> None:
         """Pass the answer on as it comes."""
         self._recaller = None
+        await self._learn()
         await self._begin(sent)
         watch = Watch(self._call.route.format, sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
+                await self._learn()
             await self._reply.part(part)
         await self._reply.end()
 
@@ -175,13 +179,13 @@ class Exchange:
         while True:
             voice.begin()
             await (self._spoken(sent, voice) if sent.streamed else self._said(sent, voice))
-            text = await _safely(b"", recaller.follow)
+            text = await self._safely(b"", recaller.follow)
             following = None if text is None else await self._followed(text)
             if following is None:
                 break
             voice.follow()
             sent = following
-        await _safely(b"", recaller.remember)
+        await self._safely(b"", recaller.remember)
         if sent.streamed:
             await self._reply.part(voice.end())
             await self._reply.end()
@@ -197,15 +201,16 @@ class Exchange:
             for event in frames.feed(part):
                 if b"sage" in event.data:
                     sent.usage.take(parsed(event))
+                    await self._learn()
                 await self._reply.part(voice.event(event))
         await self._reply.part(frames.rest())
 
     async def _said(self, sent: Sent, voice: Voice) -> None:
+        await self._learn()
         voice.whole(json.loads(b"".join(sent.held)))
 
     async def _followed(self, text: bytes) -> Sent | None:
         """The answer to the next round; None where it is refused: then what was said is all."""
-        self._finished()
         self._planned = self._plan()
         try:
             sent = await self._obtained(text, text)
@@ -217,14 +222,13 @@ class Exchange:
         self.usage.output += before.output
         return sent
 
-
-async def _safely(body: bytes, work: Callable[[], T]) -> T | None:
-    """Do it aside; a fault of ours is told, and nothing comes of it."""
-    try:
-        return await aside(body, work)
-    except Exception as error:
-        logs.fault("recall", error)
-        return None
+    async def _safely(self, body: bytes, work: Callable[[], T]) -> T | None:
+        """Do it aside; a fault of ours is told, and nothing comes of it."""
+        try:
+            return await aside(body, work, far=self._far)
+        except Exception as error:
+            logs.fault("recall", error)
+            return None
 
 
 def _unread(sent: Sent) -> bool:

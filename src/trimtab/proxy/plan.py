@@ -39,12 +39,12 @@ class Fitting:
     def __init__(
         self, session: Session, account: Account, learned: LearnedLimits, *, host: str,
         credential: str, format: str, model: str | None, recall: bool = False,
-        parse: Callable[[bytes], Source | None] | None = None,
+        parse: Callable[[bytes], Source | None] | None = None, far: bool = False,
     ) -> None:  # fmt: skip
         self._session, self._account, self._learned = session, account, learned
         self._host, self._credential = host, credential
         self._format, self._model, self._recall = format, model, recall
-        self._parse = parse
+        self._parse, self._far = parse, far
         self._source: Source | None = None
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
@@ -108,22 +108,25 @@ class Fitting:
             self._account.refitted(effect.fitted)
         return bytes(effect.request)
 
-    def finished(self, usage: Usage) -> None:
-        """The answer was passed on; what it cost is learned from."""
+    async def finished(self, usage: Usage) -> None:
+        """What the answer cost is known, and is learned from."""
         try:
-            if self._run is not None:
-                _stepped(self._run, Accepted(usage.prompt or None))
-            if usage.bill is not None and self._fitted is not None:
-                self._session.observe(usage.bill, self._fitted)
+            await aside(b"", lambda: self._learned_from(usage), far=self._far)
         except Exception as error:
             logs.fault("observe", error)
+
+    def _learned_from(self, usage: Usage) -> None:
+        if self._run is not None:
+            _stepped(self._run, Accepted(usage.prompt or None))
+        if usage.bill is not None and self._fitted is not None:
+            self._session.observe(usage.bill, self._fitted)
 
     async def _step(self, reply: Refused | Accepted | None) -> Send | Done | None:
         """The flow's next effect; None where it has ended before, or failed."""
         if self._run is None:
             return None
         try:
-            effect = await aside(self._body, lambda: _stepped(self._run, reply))
+            effect = await aside(self._body, lambda: _stepped(self._run, reply), far=self._far)
         except Exception as error:
             logs.fault("fit", error)
             self._account.note = "fault"
@@ -150,9 +153,12 @@ def _stepped(run: Flow | None, reply: Refused | Accepted | None) -> Send | Done:
         return done
 
 
-async def aside(body: bytes, work: Callable[[], T]) -> T:
-    """Run what takes a processor for a while so that other answers keep flowing."""
-    if len(body) <= INLINE_BYTES:
+async def aside(body: bytes, work: Callable[[], T], *, far: bool = False) -> T:
+    """Run what takes a processor for a while so that other answers keep flowing.
+
+    ``far``: it may wait for another machine, however short the body is.
+    """
+    if len(body) <= INLINE_BYTES and not far:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
 

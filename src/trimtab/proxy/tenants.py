@@ -18,7 +18,7 @@ from trimtab.proxy import logs
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
-from trimtab.proxy.recall import StoredExchanges
+from trimtab.proxy.recall import Quiet, StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
@@ -44,7 +44,7 @@ class Tenants:
         self._store = stores.open_store(settings.store or "memory:")
         Session(store=self._store, **settings.fit)  # reads and writes nothing yet
         self._growing: OrderedDict[tuple[str, bytes], Grown] = OrderedDict()
-        self._lock = Lock()
+        self._lock, self._quiet = Lock(), Quiet()
         self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
@@ -52,6 +52,11 @@ class Tenants:
         if self.settings.one_tenant:
             return ONE
         return fingerprint(headers, query) or "nobody"
+
+    @property
+    def far(self) -> bool:
+        """Whether the store is on another machine, which may take its time."""
+        return not self._store.near
 
     def session(self, upstream: Upstream, tenant: str) -> Session:
         """The session that fits this tenant's requests to this upstream."""
@@ -96,7 +101,8 @@ class Tenants:
         """Where exchanges that a client never saw outlast the process; None in memory."""
         if not self.settings.store or self.settings.store.startswith("memory:"):
             return None
-        return StoredExchanges(stores.open(self._store, f"{upstream.name}/{tenant}"))
+        kept = stores.open(self._store, f"{upstream.name}/{tenant}")
+        return StoredExchanges(kept, self._quiet)
 
     # --- what the pages ask for ---------------------------------------------------------------
 

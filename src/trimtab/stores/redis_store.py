@@ -19,9 +19,9 @@ from trimtab.stores.base import Batch, Kept, without_password
 SECONDS = 2.0
 """How long to wait for an answer."""
 
-# KEYS: entries (a stream), ids, handles, facts, used.  ARGV: member of used, time, then four
-# counted lists of pairs: entries, originals (key, data; the handle is after the last colon of the
-# key), facts, stated facts.
+# KEYS: entries (a stream), ids, handles, facts, used, names of facts.  ARGV: member of used, time,
+# then four counted lists of pairs: entries, originals (key, data; the handle is after the last
+# colon of the key), facts, stated facts.  What an earlier release kept has no names yet.
 _WRITE = """
 local at = 3
 local function pairs_of(each)
@@ -37,8 +37,29 @@ end)
 pairs_of(function(key, data)
   if redis.call('SETNX', key, data) == 1 then redis.call('RPUSH', KEYS[3], key) end
 end)
-pairs_of(function(name, data) redis.call('HSETNX', KEYS[4], name, data) end)
-pairs_of(function(name, data) redis.call('HSET', KEYS[4], name, data) end)
+if redis.call('EXISTS', KEYS[6]) == 0 then
+  for _, name in ipairs(redis.call('HKEYS', KEYS[4])) do redis.call('ZADD', KEYS[6], 0, name) end
+end
+local function fact(how)
+  return function(name, data)
+    redis.call('ZADD', KEYS[6], 0, name)
+    redis.call(how, KEYS[4], name, data)
+  end
+end
+pairs_of(fact('HSETNX'))
+pairs_of(fact('HSET'))
+"""
+
+# KEYS: facts, names of facts.  ARGV: prefix.  Returns names and data in turn.
+_FACTS = """
+if redis.call('EXISTS', KEYS[2]) == 0 then return redis.call('HGETALL', KEYS[1]) end
+local found = {}
+local last = ARGV[1] .. string.char(255)
+for _, name in ipairs(redis.call('ZRANGEBYLEX', KEYS[2], '[' .. ARGV[1], '(' .. last)) do
+  found[#found + 1] = name
+  found[#found + 1] = redis.call('HGET', KEYS[1], name)
+end
+return found
 """
 
 # KEYS: entries, ids, handles, used.  ARGV: member of used, time.
@@ -81,13 +102,14 @@ class RedisStore:
         except ValueError as error:
             raise self._error(error) from error
         self._write = self._redis.register_script(_WRITE)
+        self._facts = self._redis.register_script(_FACTS)
         self._forget = self._redis.register_script(_FORGET)
 
     def write(self, tenant: str, batch: Batch) -> None:
         """See ``Store``."""
         name = batch.conversation
         keys = [self._key(tenant, kind, name) for kind in "eih"]
-        keys += [self._key(tenant, "f"), self._used]
+        keys += [self._key(tenant, "f"), self._used, self._key(tenant, "n")]
         values: list[Any] = [_member(tenant, name) if name else "", time.time()]
         originals = [(self._key(tenant, "o", handle), data) for handle, data in batch.originals]
         for rows in (batch.entries, originals, batch.facts, batch.stated):
@@ -125,8 +147,11 @@ class RedisStore:
     def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
         """See ``Store``."""
         with self._said():
-            rows = self._redis.hgetall(self._key(tenant, "f"))
-        named = sorted((name.decode(), data) for name, data in rows.items())
+            keys = [self._key(tenant, kind) for kind in "fn"]
+            rows: list[bytes] = self._facts(keys=keys, args=[prefix])
+        named = sorted(
+            (name.decode(), data) for name, data in zip(rows[::2], rows[1::2], strict=True)
+        )
         return {name: data for name, data in named if name.startswith(prefix)}
 
     def kept(self) -> Sequence[Kept]:

@@ -7,7 +7,9 @@ in the files beside this one.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from trimtab import paths
@@ -38,41 +40,50 @@ VOICES: Mapping[str, Callable[[], Voice]] = {
     "openai-chat": ChatVoice, "openai-responses": ItemsVoice, "anthropic": ClaudeVoice,
     "bedrock": ConverseVoice, "gemini": GeminiVoice,
 }  # fmt: skip
+AGAIN_SECONDS = 5.0
+"""After so long a store that did not answer is asked again."""
 MOST_ROUNDS = 6
 """Model calls for one answer: then recalls are no longer answered."""
 
 
-class StoredExchanges:
-    """Exchanges as facts of a tenant's store.  A store that does not answer is told, not raised."""
+@dataclass
+class Quiet:
+    """Until when (monotonic) a store that did not answer is left alone."""
 
-    def __init__(self, store: TenantStore) -> None:
-        self._store = store
+    until: float = 0.0
+
+
+class StoredExchanges:
+    """Exchanges as facts of a tenant's store.  A store that does not answer is told, not raised,
+    and not asked again for a while."""
+
+    def __init__(self, store: TenantStore, quiet: Quiet) -> None:
+        self._store, self._quiet = store, quiet
 
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All of a conversation, by key."""
         prefix = f"hidden/{conversation}/"
-        try:
-            found = self._store.facts(prefix)
-        except StoreError as error:
-            logs.fault("store", error)
-            return {}
+        found: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
         return {name.removeprefix(prefix): value for name, value in found.items()}
 
     def one(self, conversation: str, key: str) -> Any:
         """One of them; None where there is none."""
-        try:
-            return self._store.fact(f"hidden/{conversation}/{key}")
-        except StoreError as error:
-            logs.fault("store", error)
-            return None
+        return self._asked(lambda: self._store.fact(f"hidden/{conversation}/{key}"))
 
     def keep(self, conversation: str, key: str, value: Any) -> None:
         """One more."""
+        fact = {f"hidden/{conversation}/{key}": value}
+        self._asked(lambda: self._store.write(self._store.batch("", facts=fact)))
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        if time.monotonic() < self._quiet.until:
+            return None
         try:
-            fact = {f"hidden/{conversation}/{key}": value}
-            self._store.write(self._store.batch("", facts=fact))
+            return ask()
         except StoreError as error:
+            self._quiet.until = time.monotonic() + AGAIN_SECONDS
             logs.fault("store", error)
+            return None
 
 
 class Recaller:
@@ -191,4 +202,4 @@ def _texts(content: Any) -> list[str]:
     return [str(p["text"]) for p in parts if isinstance(p, dict) and isinstance(p.get("text"), str)]
 
 
-__all__ = ["VOICES", "Memory", "Recaller", "StoredExchanges", "eligible"]
+__all__ = ["VOICES", "Memory", "Quiet", "Recaller", "StoredExchanges", "eligible"]
