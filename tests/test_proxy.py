@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from proxies import ask, proxied, settled
+from proxy_story import answers, turn_by_turn
 from sdk_clients import CLIENTS, PROMPT
 
 from trimtab.testing import Answer, Call, StrictProvider
@@ -259,3 +260,17 @@ def test_readiness_ends_when_the_proxy_is_told_to_stop_and_health_does_not():
         server.proxy.draining = True
         assert ask(server.url, "GET", "/_trimtab/ready")[0] == 503
         assert ask(server.url, "GET", "/_trimtab/health")[0] == 200
+
+
+@pytest.mark.parametrize("prices", [None, "claude-5m"])
+def test_money_is_told_where_a_price_table_is_named_and_never_else(prices):
+    with (
+        StrictProvider(answers, window=60_000) as provider,
+        proxied(provider.url, window=40_000, fit={"prices": prices} if prices else {}) as server,
+    ):
+        turn_by_turn(server.url, 24)
+        ledger = settled(server).proxy.books.ledger
+        page = ask(server.url, "GET", "/_trimtab/")[2]
+        assert (ledger.dollars != 0) is (prices is not None)
+        assert (" US dollars saved (claude-5m)" in ledger.line()) is (prices is not None)
+        assert (b"Money saved" in page) is (prices is not None)

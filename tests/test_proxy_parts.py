@@ -14,6 +14,7 @@ import zstandard
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import ProxySettings, Upstream, standard
 from trimtab.proxy.access import Access
+from trimtab.proxy.bill import Bill, Sizes
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.frames import AwsFrames, ServerSent, aws_frame
 from trimtab.proxy.headers import downwards, fingerprint, upwards
@@ -216,3 +217,22 @@ def test_a_host_that_only_looks_like_this_machine_is_refused(host):
     access = Access(ProxySettings())
     assert not access.host_allowed({"host": host})
     assert access.host_allowed({"host": "127.0.0.1:4141"})
+
+
+def test_what_is_saved_in_money_is_the_price_of_what_came_less_that_of_what_was_sent():
+    bill = Bill.of("claude-5m")  # read 0.1, write 1.25; this model: 4 US dollars a million
+    assert bill is not None
+    first = Sizes(0, 100_000, 100_000)
+    cut = Sizes(10, 110_000, 60_000, rewritten=40_000)
+    after = Sizes(20, 120_000, 70_000)
+    late = Sizes(1_000, 120_000, 70_000)
+
+    def saved(before, now, model="claude-opus-5-5"):
+        return round(bill.saved(model, before, now), 6)
+
+    assert saved(None, first) == 0
+    assert saved(first, cut) == round((22_500 - 52_000) * 4 / 1e6, 6), "a batch costs"
+    assert saved(cut, after) == round((23_500 - 18_500) * 4 / 1e6, 6)
+    assert saved(cut, late) == round(50_000 * 1.25 * 4 / 1e6, 6), "nothing was in the cache"
+    assert saved(cut, after, "a model of nobody") == 0
+    assert Bill.of(None) is None

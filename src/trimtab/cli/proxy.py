@@ -26,6 +26,9 @@ def _shared(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
     )
+    parser.add_argument(
+        "--prices", metavar="TABLE", help="tell what is saved in money (trimtab replay --list)"
+    )
     parser.add_argument("--recall", action="store_true", help="let the model get originals back")
     parser.add_argument("--prune", action="store_true", help="and take out what it needs no more")
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
@@ -70,6 +73,8 @@ def _settings(args: Namespace) -> Any:
         fit["limits"] = replace(fit.get("limits") or Limits(), window=args.window)
     if args.preset:
         fit["preset"] = args.preset
+    if args.prices:
+        fit["prices"] = args.prices
     return replace(
         found, fit=fit, store=args.store or found.store or _own_store(),
         recall=args.recall or found.recall, prune=args.prune or found.prune,

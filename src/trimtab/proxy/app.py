@@ -18,6 +18,7 @@ from trimtab.proxy.access import HEADER, Access
 from trimtab.proxy.account import HUNG_UP, Account, Books
 from trimtab.proxy.asgi import Body, ClientGone, Receive, Reply, Scope, Send, while_there
 from trimtab.proxy.aws import NoCredentials
+from trimtab.proxy.bill import Bill
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.exchange import Call, Exchange
 from trimtab.proxy.headers import downwards, fingerprint, plain, session_hint, upwards
@@ -39,6 +40,7 @@ class Proxy:
     def __init__(self, settings: ProxySettings, *, books: Books | None = None) -> None:
         self.settings = settings.checked()
         self.books = books or Books()
+        self.books.ledger.bill = Bill.of(self.settings.fit.get("prices"))
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
         self.learned = LearnedLimits()
@@ -54,6 +56,7 @@ class Proxy:
         fresh = settings.checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
+        self.books.ledger.bill = Bill.of(fresh.fit.get("prices"))
         self.tenants.settings = fresh
         self.access.settings = fresh
         self.settings = fresh

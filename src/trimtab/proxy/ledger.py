@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from trimtab.fitted import Fitted
+from trimtab.proxy.bill import Bill, Sizes
 
 SESSIONS = 300
 TURNS = 1_000
@@ -64,6 +65,8 @@ class Turn:
     """Of what is sent: what stands as it came."""
     edits: int = 0
     new: int = 0
+    rewritten: int = 0
+    """Of what is sent: what stands behind the first new edit; 0 without a price table."""
     repairs: int = 0
     status: int = 0
     sends: int = 1
@@ -81,7 +84,7 @@ class Turn:
         if not (self.prompt and self.sent) or self.status >= 400:
             return 0.0
         ratio = self.prompt / self.sent
-        for name in ("arrived", "sent", "window", "trigger", "kept"):
+        for name in ("arrived", "sent", "window", "trigger", "kept", "rewritten"):
             setattr(self, name, round(getattr(self, name) * ratio))
         return ratio
 
@@ -105,6 +108,8 @@ class Session:
     count: int = 0
     ratio: float = 1.0
     """The provider's tokens per one of ours, as its last answer had it."""
+    paid: Sizes | None = None
+    """Its last request that was answered."""
     saved: int = 0
     """Tokens that were not sent, over all turns: what stays cut is not sent again each turn."""
 
@@ -136,6 +141,7 @@ class Session:
         turn.kept = max(turn.sent - sum(edit.tokens_after for edit in report.edits), 0)
         turn.edits, turn.repairs = len(report.edits), len(report.repairs)
         turn.new += sum(edit.new for edit in report.edits)
+        turn.rewritten = report.money.get("rewritten", 0)
         number = turn.number
         for edit in report.edits:
             if edit.handle and edit.handle not in self.edits:
@@ -154,6 +160,9 @@ class Ledger:
         self.sessions: OrderedDict[str, Session] = OrderedDict()
         self.totals: Counter[str] = Counter()
         self.edit_kinds: Counter[str] = Counter()
+        self.bill: Bill | None = None
+        self.dollars = 0.0
+        """Saved, as far as the prices of models are known; 0 without a price table."""
 
     def session(
         self, id: str, *, tenant: str, upstream: str, format: str, client: str, hint: str,
@@ -177,6 +186,10 @@ class Ledger:
         session.ratio = turn.in_their_tokens() or session.ratio
         saved = max(turn.arrived - turn.sent, 0)
         session.saved += saved
+        if self.bill is not None and 0 < turn.status < 400:
+            now = Sizes(turn.when, turn.arrived, turn.sent, turn.rewritten)
+            self.dollars += self.bill.saved(session.model, session.paid, now)
+            session.paid = now
         self.totals["turns"] += 1
         self.totals["tokens_arrived"] += turn.arrived
         self.totals["tokens_sent"] += turn.sent
@@ -208,7 +221,16 @@ class Ledger:
         if t["repairs"]:
             parts.append(_many(t["repairs"], "repair"))
         parts.append(f"{_many(t['refusals_survived'], 'refusal')} survived")
+        if self.bill is not None and self.dollars:
+            parts.append(f"about {self.money} saved ({self.bill.prices.name})")
         return ", ".join(parts)
+
+    @property
+    def money(self) -> str:
+        """``1.25 US dollars``; "" where none was counted."""
+        if self.bill is None or not self.dollars:
+            return ""
+        return f"{self.dollars:,.{2 if abs(self.dollars) >= 1 else 4}f} US dollars"
 
 
 def _many(count: int, what: str) -> str:

@@ -33,6 +33,7 @@ def home(ledger: Ledger, now: float, url: str, wanted: str, *, live: bool) -> by
         ("Refusals survived", f"{totals['refusals_survived']:,}", "the client never saw them"),
         ("Read from cache", _share(totals["cached_tokens"], totals["prompt_tokens"]),
          "of the prompt tokens the providers counted"),
+        *([("Money saved", ledger.money, "about, at list prices")] if ledger.money else []),
     ])  # fmt: skip
     rows = [
         (
