@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import http.server
 import json
 import os
 import signal
@@ -334,3 +335,44 @@ def test_settings_are_read_again_on_sighup_and_wrong_ones_change_nothing(tmp_pat
                 assert len(provider.requests) == before + 1
         with pytest.raises(InvalidSetting):
             load(file)
+
+
+NESTED = b"[" * 200_000 + b"]" * 200_000
+ODD_ANSWERS = {
+    "an error of 3 MB": (400, "application/json", b'{"error":"' + b"x" * 3_000_000 + b'"}'),
+    "a deep error": (400, "application/json", NESTED),
+    "a deep answer": (200, "application/json", NESTED),
+    "a deep event": (200, "text/event-stream", b'data: {"usage":' + NESTED + b"}\n\n"),
+    "a usage of words": (
+        200,
+        "application/json",
+        b'{"choices":[{"message":5}],"usage":{"prompt_tokens":"x"}}',
+    ),
+    "a number": (200, "application/json", b"5"),
+}
+
+
+@pytest.mark.parametrize("recall", [False, True], ids=["plain", "recall"])
+@pytest.mark.parametrize("odd", ODD_ANSWERS.values(), ids=ODD_ANSWERS.keys())
+def test_an_answer_that_nobody_can_read_arrives_as_it_came(odd, recall):
+    status, kind, body = odd
+    asked = json.dumps({**CHAT, "tools": [{"type": "function", "function": {"name": "ls"}}]})
+
+    class Odd(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Odd) as provider:
+        threading.Thread(target=provider.serve_forever, daemon=True).start()
+        with proxied(f"http://127.0.0.1:{provider.server_port}", recall=recall) as server:
+            found = ask(server.url, "POST", "/v1/chat/completions", asked, JSON)
+        provider.shutdown()
+    assert (found[0], found[2]) == (status, body)

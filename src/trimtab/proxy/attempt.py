@@ -76,15 +76,17 @@ class Attempt:
         raw = await answer.whole(MOST_ERROR_BYTES)
         text = unpacked(raw, answer.encoding, MOST_ERROR_BYTES)
         error = raw if text is None else text
-        return Sent(answer.status, answer.headers, [raw], refused=True, error=error)
+        more = answer.parts() if len(raw) > MOST_ERROR_BYTES else None
+        return Sent(answer.status, answer.headers, [raw], more, refused=True, error=error)
 
     async def _whole(self, answer: Answer) -> Sent:
         """An answer in one piece."""
         raw = await answer.whole(MOST_ANSWER_BYTES)
         try:
             tree = json.loads(raw) if raw else raw
-        except ValueError:
-            return Sent(answer.status, answer.headers, [raw])
+        except (ValueError, RecursionError):
+            more = answer.parts() if len(raw) > MOST_ANSWER_BYTES else None
+            return Sent(answer.status, answer.headers, [raw], more)
         error = of_body(tree)
         sent = Sent(answer.status, answer.headers, [raw], refused=error is not None, error=error)
         sent.usage.take(tree)

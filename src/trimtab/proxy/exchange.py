@@ -178,7 +178,11 @@ class Exchange:
         voice = recaller.voice
         while True:
             voice.begin()
-            await (self._spoken(sent, voice) if sent.streamed else self._said(sent, voice))
+            if sent.streamed:
+                await self._spoken(sent, voice)
+            elif not await self._said(sent, voice) and recaller.rounds == 1:
+                await self._deliver(sent)
+                return
             text = await self._safely(b"", recaller.follow)
             following = None if text is None else await self._followed(text)
             if following is None:
@@ -205,9 +209,15 @@ class Exchange:
                 await self._reply.part(voice.event(event))
         await self._reply.part(frames.rest())
 
-    async def _said(self, sent: Sent, voice: Voice) -> None:
+    async def _said(self, sent: Sent, voice: Voice) -> bool:
+        """Take a whole answer in; False where it is none that can be read."""
         await self._learn()
-        voice.whole(json.loads(b"".join(sent.held)))
+        try:
+            voice.whole(json.loads(b"".join(sent.held)))
+        except Exception as error:
+            logs.fault("recall", error)
+            return False
+        return True
 
     async def _followed(self, text: bytes) -> Sent | None:
         """The answer to the next round; None where it is refused: then what was said is all."""

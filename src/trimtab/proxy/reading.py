@@ -69,5 +69,5 @@ def parsed(event: Event) -> Any:
     """The JSON in an event; None where there is none."""
     try:
         return json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

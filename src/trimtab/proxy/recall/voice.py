@@ -76,7 +76,7 @@ def loads(event: Event) -> Any:
     """The object in an event; None where there is none."""
     try:
         found = json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
