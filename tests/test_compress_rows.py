@@ -254,6 +254,18 @@ def test_what_a_user_demands_in_the_middle_of_a_long_text_stays_when_it_is_cut()
     assert len(least) < 300, "where there is no room at all, the ends alone stay"
 
 
+def test_no_cut_of_a_users_text_is_smaller_than_the_smallest() -> None:
+    text = f"Read src/{'x' * 88}/main.py first. {'And then go on with the rest. ' * 40}{'y' * 120}"
+
+    def count(of: str) -> int:  # as in real tokenizers, a word that is cut in two costs more
+        return sum(1 if len(word) % 7 else 5 for word in of.split())
+
+    cuts = [user_cut(text, Config(count=count), tokens) for tokens in range(1, 120)]
+    sizes = [count(cut) for cut in cuts if cut is not None]
+    assert min(sizes) == sizes[0]
+    assert sizes[80] > sizes[0], "where most of it may stay, most of it stays"
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_E4_what_was_a_result_never_comes_back_as_words_of_the_user(format: str) -> None:
     request = session(format, steps=40, lines=10)

@@ -10,7 +10,7 @@ from trimtab.binding import unbind, with_option
 from trimtab.edits import in_order
 from trimtab.errors import CannotFit
 from trimtab.hard_limits import meet_images, meet_result_chars
-from trimtab.plan import Bounds, Planner, choose_smallest
+from trimtab.plan import SHORTEST, Bounds, Planner
 from trimtab.tokens import MESSAGE_TOKENS
 from trimtab.work import Work
 
@@ -19,10 +19,19 @@ def smallest(work: Work) -> Planner:
     """Everything that may be reduced, reduced as far as it goes: its size is the floor."""
     plan = work.planner()
     meet_images(plan)
-    choose_smallest(plan)
+    _choose_smallest(plan)
     meet_result_chars(plan)
     unbind(work, plan)
     return plan
+
+
+def _choose_smallest(planner: Planner) -> None:
+    end, scope = len(planner.transcript.messages), planner.scope
+    planner.reduce(scope.reducible(0, end, prose=True, spared=True), lambda: False)
+    planner.drop_until(lambda: False, end, spared=True)
+    planner.bare_notes(lambda: False)
+    for place in scope.user_texts:
+        planner.cut_user(place, SHORTEST)
 
 
 def least(work: Work) -> int:

@@ -46,8 +46,9 @@ FILL_TOKENS = 128
 """Room that is worth a longer excerpt."""
 SMALL = 128
 """Blocks up to this many tokens are left alone as long as only the target asks for them."""
-USER_TOKENS = 60
-"""What the last rung leaves of a user's text, at the least its first and last 100 characters."""
+USER_TOKENS, SHORTEST = 60, 1
+"""What the last rung leaves of a user's text, beside what it demands, and where that is not enough:
+its first and last 100 characters."""
 
 Steps = Iterator[tuple[float, Offer, int]]
 """(value lost per token saved, offer, tokens) of each level of one block."""
@@ -298,9 +299,9 @@ class Planner:
             for place in texts:
                 if enough():
                     return
-                least = USER_TOKENS
+                least = SHORTEST
                 if not bare:
-                    least += demands_tokens(place.block.text, self.choice.config)
+                    least = USER_TOKENS + demands_tokens(place.block.text, self.choice.config)
                 over = self.board.tokens - self.bounds.capacity
                 room = least if self._bytes_over() else self.board.cost(place) - over
                 for tokens in dict.fromkeys((max(room, least), least)):
@@ -388,13 +389,3 @@ def witness(transcript: Transcript) -> str:
             if transcript.messages[place.message].role == "assistant":
                 return transcript.ref(place)
     return ""
-
-
-def choose_smallest(planner: Planner) -> None:
-    """Everything that may be reduced, reduced as far as it goes."""
-    end, scope = len(planner.transcript.messages), planner.scope
-    planner.reduce(scope.reducible(0, end, prose=True, spared=True), lambda: False)
-    planner.drop_until(lambda: False, end, spared=True)
-    planner.bare_notes(lambda: False)
-    for place in scope.user_texts:
-        planner.cut_user(place, USER_TOKENS)

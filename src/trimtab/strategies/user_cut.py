@@ -48,11 +48,13 @@ def user_cut(text: str, config: Config, tokens: int) -> str | None:
         start = max(least, head_end(text, chars_within(text, share * 6 // 10, count)))
         end = min(most, tail_start(text, chars_within(text, share * 4 // 10, count, last=True)))
         demands = _demands(text[start:end], count, share) if start < end else ""
+    shortest = spliced(text, least, most, note)
     for said in dict.fromkeys((demands, "")):
         if new := _ends_and(said, text, least, most, note, tokens, count):
+            # More text can be fewer tokens, but nothing may be below what the floor is made of.
+            new = shortest if count(new) < count(shortest) else new
             return new if smaller(new, text, count) else None
-    new = spliced(text, least, most, note)
-    return new if smaller(new, text, count) else None
+    return shortest if smaller(shortest, text, count) else None
 
 
 def demands_tokens(text: str, config: Config) -> int:
@@ -84,8 +86,8 @@ def _ends_and(
         head = max(least, head_end(text, chars_within(text, room * 6 // 10, count)))
         tail = chars_within(text, room - room * 6 // 10, count, last=True)
         tail = min(most, tail_start(text, tail))
-        if tail - head < 2 * USER_CHARS:  # too little for a note to pay
-            return None
+        head = min(head, most - 2 * USER_CHARS)  # less is too little for a note to pay
+        tail = max(tail, head + 2 * USER_CHARS)
         new = spliced(text, head, tail, note, said)
         over = count(new) - tokens
         if over <= 0:
