@@ -413,3 +413,22 @@ def test_no_note_is_put_beside_results_where_the_model_refuses_that(between: boo
     assert fitted.report.edits
     assert fitted.report.warnings == ()
     assert trimtab.check(fitted.request) == ()
+
+
+def test_a_step_behind_a_dropped_one_is_dropped_at_once_and_not_only_the_second_time() -> None:
+    def call(number: int, name: str, made: dict[str, Any]) -> dict[str, Any]:
+        use = {"toolUseId": f"call_{number}", "name": name, "input": made}
+        return {"role": "assistant", "content": [{"toolUse": use}]}
+
+    body = {"modelId": "mistral.mistral-large-2402-v1:0", "messages": [
+        call(19, "patch", {"path": "n.txt", "content": "32 👩‍👩‍👧‍👦🚀 "}),
+        {"role": "system", "content": []},
+        call(21, "bash", {"n": 1e300, "deep": {"list": []}, "old": "", "Ω": "é"}),
+        {"role": "user", "content": []},
+        call(23, "edit", {"path": "n.txt", "content": "40 same line"}),
+    ]}  # fmt: skip
+    with pytest.raises(CannotFit) as refusal:
+        fit(body, 1)
+    fitted = fit(body, refusal.value.floor)
+    assert trimtab.check(fitted.request) == ()
+    assert fit(fitted.request, refusal.value.floor).request is fitted.request

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -229,7 +229,10 @@ def has_place(transcript: Transcript, groups: Sequence[Group], gone: Collection[
     """Whether a note can stand for a dropped run at all: not where it would meet a user's message
     of results, which may hold no words."""
     host = note_host(transcript, groups, gone) if transcript.facts.apart else None
-    return host is None or not transcript.messages[host].results
+    if host is None or not transcript.messages[host].results:
+        return True
+    number = bisect_right(transcript.groups, host, key=lambda group: group.first) - 1
+    return number in gone and host <= transcript.groups[number].last  # these results go as well
 
 
 def _user_before(
