@@ -22,42 +22,20 @@ CASES = (
 Turn = tuple[str, list[tuple[str, str, dict[str, Any], str | None]]]
 """(words of the model, [(id, tool, arguments, result or None)])"""
 
-_WORDS = [
-    "request",
-    "cache",
-    "window",
-    "token",
-    "parser",
-    "result",
-    "session",
-    "error",
-    "index",
-    "value",
-    "return",
-    "import",
-    "class",
-    "journal",
-    "module",
-    "branch",
-    "commit",
-    "header",
-    "stream",
-    "buffer",
-    "socket",
-    "worker",
-    "thread",
-    "client",
-    "server",
-]
+WORDS = [
+    "request", "cache", "window", "token", "parser", "result", "session", "error", "index",
+    "value", "return", "import", "class", "journal", "module", "branch", "commit", "header",
+    "stream", "buffer", "socket", "worker", "thread", "client", "server",
+]  # fmt: skip
 
 
 def _prose(random_: random.Random, words: int) -> str:
-    return " ".join(random_.choice(_WORDS) for _ in range(words))
+    return " ".join(random_.choice(WORDS) for _ in range(words))
 
 
 def _listing(random_: random.Random, lines: int) -> str:
     return "\n".join(
-        f"src/{random_.choice(_WORDS)}_{n}.py:{random_.randrange(999)}: {_prose(random_, 8)}"
+        f"src/{random_.choice(WORDS)}_{n}.py:{random_.randrange(999)}: {_prose(random_, 8)}"
         for n in range(lines)
     )
 
@@ -69,7 +47,7 @@ def steps(random_: random.Random, count: int, lines: int = 40) -> list[Turn]:
         calls = []
         for index in range(1 + (number % 4 == 0) * 2):
             tool = random_.choice(["Read", "Bash", "Grep", "Edit"])
-            arguments = {"path": f"src/{random_.choice(_WORDS)}.py", "line": number}
+            arguments = {"path": f"src/{random_.choice(WORDS)}.py", "line": number}
             calls.append((f"call_{number}_{index}", tool, arguments, _listing(random_, lines)))
         turns.append((_prose(random_, 12) if number % 3 else "", calls))
     return turns

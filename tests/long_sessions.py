@@ -10,33 +10,8 @@ import copy
 import random
 from typing import Any
 
-WORDS = (
-    "request",
-    "cache",
-    "window",
-    "token",
-    "parser",
-    "result",
-    "session",
-    "error",
-    "index",
-    "value",
-    "return",
-    "import",
-    "class",
-    "journal",
-    "module",
-    "branch",
-    "commit",
-    "header",
-    "stream",
-    "buffer",
-    "socket",
-    "worker",
-    "thread",
-    "client",
-    "server",
-)
+from hard_cases import WORDS
+
 WINDOW = 6_000
 """Which thirty turns do not fit into."""
 

@@ -156,22 +156,30 @@ def test_A9_without_that_switch_a_small_request_is_not_touched_a_large_one_once(
     assert large.done.attempts == 2
 
 
-def test_A2_A10_detection_is_logged_at_debug_and_the_retry_as_a_warning(caplog):
+def told(caplog, *, stream: bool) -> list[tuple[str, str]]:
+    """(level, line) of what is logged where "ERROR" is answered by one smaller request."""
     caplog.set_level(logging.DEBUG, "trimtab")
-    for stream in (False, True):
-        caplog.clear()
-        body = big("openai-chat", 3, lines=100)
-        drive(
-            StrictProvider([opaque(1)]), "openai-chat", body, reactive().fit,
-            retry_result_chars=512, stream=stream,
-        )  # fmt: skip
-        lines = [(r.levelname, r.getMessage()) for r in caplog.records]
-        assert [level for level, text in lines if "400 with raw metadata" in text] == ["DEBUG"]
-        told = [text for level, text in lines if level == "WARNING" and "retrying" in text]
-        assert len(told) == 1
-        assert ("streaming request" in told[0]) is stream
-        assert "compressing tool responses" in told[0]
-        assert "token 7919" not in caplog.text  # nothing of what a message says
+    body = big("openai-chat", 3, lines=100)
+    drive(
+        StrictProvider([opaque(1)]), "openai-chat", body, reactive().fit,
+        retry_result_chars=512, stream=stream,
+    )  # fmt: skip
+    assert "token 7919" not in caplog.text, "nothing of what a message says"
+    return [(record.levelname, record.getMessage()) for record in caplog.records]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_A2_detection_is_logged_at_debug(caplog, stream):
+    lines = told(caplog, stream=stream)
+    assert [level for level, text in lines if "400 with raw metadata" in text] == ["DEBUG"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_A10_the_retry_is_logged_as_a_warning_and_a_stream_by_its_own_words(caplog, stream):
+    lines = told(caplog, stream=stream)
+    (line,) = [text for level, text in lines if level == "WARNING" and "retrying" in text]
+    request = "streaming request" if stream else "request"
+    assert line.startswith(f"retrying {request} after compressing tool responses due to a provider")
 
 
 def test_A14_totals_events_and_the_summary_say_what_was_done():

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import mcp
 import pytest
 from five_formats import session
 
@@ -22,8 +23,6 @@ import trimtab
 from trimtab import stores
 from trimtab.mcp import TOOLS, said, server
 from trimtab.stored import Stored
-
-mcp = pytest.importorskip("mcp", reason="pip install 'trimtab[mcp]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "trimtab", "mcp"]
