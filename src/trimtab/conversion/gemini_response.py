@@ -2,7 +2,8 @@
 
 ``{"output": text}`` and ``{"error": text}`` are the documented keys; several items are written as
 tool servers write theirs: ``{"content": [{"type": "text", …}], "isError": …}``.  Any other object
-is the output itself, as JSON.  Reading what was written gives the same items.
+is the output itself, as JSON.  Reading what was written gives the same items.  Knows this one
+object; no calls, ids or messages.
 """
 
 from __future__ import annotations
