@@ -16,7 +16,16 @@ from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.access import HEADER, Access
 from trimtab.proxy.account import HUNG_UP, Account, Books
-from trimtab.proxy.asgi import Body, ClientGone, Receive, Reply, Scope, Send, while_there
+from trimtab.proxy.asgi import (
+    Body,
+    ClientGone,
+    Declined,
+    Receive,
+    Reply,
+    Scope,
+    Send,
+    while_there,
+)
 from trimtab.proxy.aws import NoCredentials
 from trimtab.proxy.bill import Bill
 from trimtab.proxy.bodies import unpacked
@@ -137,7 +146,7 @@ class Proxy:
             scope["method"], path, query, list(scope["headers"]), upstream,
             route(scope["method"], path, query),
         )  # fmt: skip
-        body = Body(receive, self.settings.most_bytes)
+        body = Body(receive, self.settings.most_bytes, self.settings.read_seconds)
         account = Account(self.books, upstream.name, call.route.operation)
         error = ""
         try:
@@ -148,9 +157,14 @@ class Proxy:
         except asyncio.CancelledError:
             error = "cut: the proxy was stopped"
             raise
+        except Declined as declined:
+            error = str(declined)
+            await _failed(reply, declined.status, error, declined.kind)
         except UpstreamFailed as failed:
-            error = str(failed)
-            await _failed(reply, failed.status, error)
+            # Sending up what comes, the HTTP client says only that it broke off.
+            stalled = body.stalled
+            error = str(stalled or failed)
+            await _failed(reply, (stalled or failed).status, error, stalled.kind if stalled else "")
         except (NoCredentials, MissingExtra) as failed:
             error = str(failed)
             await _failed(reply, 502, str(failed))
@@ -174,8 +188,10 @@ class Proxy:
         fields = upwards(call.raw_headers)
         if call.upstream.sign or length == 0:
             content = await body.whole()
+            if content is None:
+                raise await self._too_long(body, call)
             if call.upstream.sign:
-                fields = call.headers(content or b"", repacked=False)
+                fields = call.headers(content, repacked=False)
         elif length is not None or "transfer-encoding" in headers:
             content = body.rest()
             if length is not None:
@@ -185,6 +201,18 @@ class Proxy:
             async for part in answer.parts():
                 await reply.part(part)
             await reply.end()
+
+    async def _too_long(self, body: Body, call: Call) -> Declined:
+        """Why a body is not signed: that takes all of it.  It is read to its end, since many
+        clients read no answer before they have sent everything."""
+        async for _ in body.rest():
+            pass
+        most = self.settings.most_bytes
+        return Declined(
+            413, "request_too_large",
+            f"the body is longer than {most:,} bytes, the most that is held to be signed for "
+            f"{call.upstream.name}: send less, or set most_bytes in the proxy's settings",
+        )  # fmt: skip
 
     async def _fitted(
         self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
@@ -243,12 +271,15 @@ class Proxy:
             account.usage = exchange.usage
 
 
-def _error(message: str) -> dict[str, Any]:
-    """An error of ours: in a shape that all SDKs show."""
-    return {"type": "error", "error": {"type": "trimtab_proxy", "message": f"trimtab: {message}"}}
+def _error(message: str, kind: str = "") -> dict[str, Any]:
+    """An error of ours: in a shape that all SDKs show; boto3 reads what stands at the top."""
+    kind, message = kind or "trimtab_proxy", f"trimtab: {message}"
+    error = {"type": kind, "message": message}
+    return {"type": "error", "error": error, "code": kind, "message": message}
 
 
-async def _failed(reply: Reply, status: int, message: str) -> None:
+async def _failed(reply: Reply, status: int, message: str, kind: str = "") -> None:
     """Say so where nothing was said yet; else leave the answer without its end."""
     if not reply.begun:
-        await reply.json(status, _error(message))
+        closing = [(b"connection", b"close")] if status == 408 else []  # its rest may still come
+        await reply.json(status, _error(message, kind), closing)

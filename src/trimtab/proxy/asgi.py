@@ -23,21 +23,40 @@ class ClientGone(Exception):
     """The client hung up before its request was whole."""
 
 
+class Declined(Exception):
+    """A request that the proxy itself answers with an error: its status, type and words."""
+
+    def __init__(self, status: int, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.kind = status, kind
+
+
 @dataclass
 class Body:
     """A request's body as it comes in.
 
     ``whole`` reads it all unless it is longer than allowed; ``rest`` yields what was read and then
-    what is still to come.
+    what is still to come.  Both raise ClientGone, and Declined where nothing more has come for
+    ``patience`` seconds.
     """
 
     receive: Receive
     most_bytes: int
+    patience: float = 600.0
+    stalled: Declined | None = None
     parts: list[bytes] = field(default_factory=list)
     ended: bool = False
 
     async def _next(self) -> bytes:
-        message = await self.receive()
+        try:
+            async with asyncio.timeout(self.patience):
+                message = await self.receive()
+        except TimeoutError:
+            self.stalled = Declined(
+                408, "request_timeout",
+                f"the request's body stopped for {self.patience:g} seconds: send it again",
+            )  # fmt: skip
+            raise self.stalled from None
         if message["type"] == "http.disconnect":
             raise ClientGone
         self.ended = not message.get("more_body", False)
@@ -45,22 +64,18 @@ class Body:
         return data
 
     async def whole(self) -> bytes | None:
-        """All of it; None where it is longer than ``most_bytes``: then use ``rest``.
-
-        Raises ClientGone.
-        """
-        total = 0
-        while not self.ended:
-            part = await self._next()
-            if part:
+        """All of it; None where it is longer than ``most_bytes``: then use ``rest``."""
+        total = sum(map(len, self.parts))
+        while not self.ended and total <= self.most_bytes:
+            if part := await self._next():
                 self.parts.append(part)
                 total += len(part)
-            if total > self.most_bytes:
-                return None
+        if total > self.most_bytes:
+            return None
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     async def rest(self) -> Any:
-        """Each piece in order, without keeping it.  Raises ClientGone."""
+        """Each piece in order, without keeping it."""
         for part in self.parts:
             yield part
         self.parts = []

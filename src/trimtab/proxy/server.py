@@ -17,6 +17,7 @@ from typing import Any, Self
 from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.proxy import logs
 from trimtab.proxy.app import Proxy
+from trimtab.proxy.connections import protocol
 from trimtab.proxy.settings import ProxySettings
 
 START_SECONDS = 30.0
@@ -122,7 +123,8 @@ def _server(proxy: Proxy) -> Any:
         raise MissingExtra("the proxy needs a server: pip install 'trimtab[proxy]'") from None
     config = uvicorn.Config(
         proxy, log_level="critical", access_log=False, lifespan="on", ws="none",
-        interface="asgi3", server_header=False, date_header=False,
+        http=protocol(proxy.settings.head_seconds), interface="asgi3",
+        server_header=False, date_header=False,
         timeout_graceful_shutdown=int(proxy.settings.drain_seconds) or None,
         timeout_keep_alive=75, h11_max_incomplete_event_size=262_144,
     )  # fmt: skip

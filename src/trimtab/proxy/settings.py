@@ -37,7 +37,10 @@ class ProxySettings:
       can never be recalled by another.  "" is "one" on loopback, else "key".
     - ``token``: asked for by the dashboard, and by requests that the proxy signs.
     - ``hosts``: further values of the header ``Host`` that are answered.
-    - ``most_bytes``: longer bodies are passed through as they come, unread.
+    - ``most_bytes``: longer bodies are passed through as they come, unread; where the proxy signs
+      they are declined.
+    - ``head_seconds``: how long a client may take over the head of a request.
+    - ``read_seconds``: the longest wait between two pieces, of an answer or of a request's body.
     - ``recall``: offer the model a tool that brings originals back.
     - ``prune``: with ``recall``, also one that takes out results it no longer needs.
     - ``drain_seconds``: how long running answers may take when the proxy is told to stop.
@@ -54,6 +57,7 @@ class ProxySettings:
     most_bytes: int = 64_000_000
     recall: bool = False
     prune: bool = False
+    head_seconds: float = 60.0
     connect_seconds: float = 20.0
     read_seconds: float = 600.0
     drain_seconds: float = 30.0
@@ -89,7 +93,8 @@ class ProxySettings:
 
 _PLAIN: dict[str, type | tuple[type, ...]] = {
     "store": str, "tenants": str, "token": str, "recall": bool, "prune": bool, "system_proxy": bool,
-    "connect_seconds": (int, float), "read_seconds": (int, float), "drain_seconds": (int, float),
+    "head_seconds": (int, float), "connect_seconds": (int, float), "read_seconds": (int, float),
+    "drain_seconds": (int, float),
 }  # fmt: skip
 _UPSTREAM = {f.name for f in fields(Upstream)}
 
