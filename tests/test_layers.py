@@ -24,7 +24,7 @@ LAYERS = [
     {"errors", "model", "amounts", "models", "calibration", "prices"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "demands", "notes"},
     {"refusals"},
-    {"formats", "rules", "tokens", "usage", "source", "grown"},
+    {"formats", "rules", "tokens", "usage", "rows", "source", "grown"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
     {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
@@ -153,6 +153,7 @@ NEUTRAL |= {
     "hard_limits",
     "usage",
     "source",
+    "rows",
     "known",
     "strategies",
 }

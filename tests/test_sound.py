@@ -21,6 +21,7 @@ from trimtab import rules
 from trimtab.known import Known
 from trimtab.model import Transcript
 from trimtab.sound import Sound
+from trimtab.source import Source
 
 CHAT_MODELS = (
     "gpt-5.1", "mistral-large-latest", "open-mixtral-8x7b", "deepseek-chat", "kimi-k2-thinking",
@@ -105,7 +106,7 @@ def test_what_is_said_behind_known_messages_is_what_the_whole_check_says(
     for end, wound, place, open_tail in turns:
         messages = hurt(whole[: end % (len(whole) + 1)], wound, place)
         request = {**body, key_of(format): messages}
-        transcript = known.read(request, format, model).transcript
+        transcript = known.read(Source.of(request), format, model).transcript
         expected = rules.check(transcript, open_tail=open_tail)
         before = sound._known(transcript, open_tail)
         assert sound.check(transcript, open_tail=open_tail, failures=None) == expected
@@ -131,9 +132,9 @@ def test_what_a_known_beginning_and_a_new_end_break_together_is_found(
     content = [MARKED] if format == "anthropic" else [{"text": "And?"}]
     end = {"role": "user", "content": content if format != "openai-chat" else "And?"}
     longer = {**short, **then, "messages": [*short["messages"], *[end] * ends]}
-    first = known.read({**short, **before}, format, None).transcript
+    first = known.read(Source.of({**short, **before}), format, None).transcript
     assert sound.check(first, open_tail=False, failures=None) == ()
-    second = known.read(longer, format, None).transcript
+    second = known.read(Source.of(longer), format, None).transcript
     found = sound.check(second, open_tail=False, failures=None)
     assert found == rules.check(second)
     assert rule in {violation.rule for violation in found}
@@ -148,7 +149,7 @@ def read(format: str, model: str, steps: int) -> tuple[dict[str, Any], Transcrip
     if format == "bedrock":  # the last results, without the words behind them
         body[key].append({**last, "content": last["content"][:-1]})
     short = {**body, key: body[key][:-step]}
-    transcripts = [known.read(one, format, None).transcript for one in (short, body)]
+    transcripts = [known.read(Source.of(one), format, None).transcript for one in (short, body)]
     return body, transcripts[0], transcripts[1]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trimtab import formats
 from trimtab.edits import in_order
 from trimtab.journal import Journal, stands
 from trimtab.model import Edit, Transcript
@@ -57,10 +56,9 @@ def continued(work: Work) -> Outcome | None:
     tokens = before.tokens_after + arrived - before.tokens_before
     if work.needs(tokens):
         return None
-    sent = work.repaired.after([in_order(before.applied)])
-    after = formats.read(
-        sent.tree, transcript.format, model=work.settings.model, memo=work.known.sent
-    )
+    ops = in_order(before.applied)
+    sent = work.source.after_as(before.work.source, before.sent, ops) or work.source.after([ops])
+    after = work.known.as_sent(sent, transcript.format, work.settings.model)
     if work.check(after):
         return None
     return replace(

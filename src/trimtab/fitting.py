@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab import economics, formats, models, paths, prices
+from trimtab import economics, models, paths, prices
 from trimtab import edits as edit_ops
 from trimtab.arrival import arrive
 from trimtab.asks import Answers, answer
@@ -155,8 +155,7 @@ def _outcome(
     applied = with_option(work, edits)
     ops = edit_ops.in_order(applied)
     sent = source.after([ops]) if ops else source
-    memo = work.known.sent
-    after = formats.read(sent.tree, transcript.format, model=work.settings.model, memo=memo)
+    after = work.known.as_sent(sent, transcript.format, work.settings.model)
     if edits and (found := work.check(after)):
         where = paths.escape(found[0].path)
         raise TrimtabError(f"edits broke a rule at {where}: {found[0].message}")

@@ -6,6 +6,7 @@ A memo: it changes no result, only time.  Knows nothing of what was decided.
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from trimtab import formats
@@ -62,12 +63,13 @@ class Known:
         self.last: Any = None
         """What ``continuing`` remembers of the last turn."""
 
-    def read(self, tree: Any, wanted: str | None, model: str | None) -> Reading:
+    def read(self, source: Source, wanted: str | None, model: str | None) -> Reading:
         """A request as messages; where nothing is new, the very transcript of before.
 
         Raises what ``formats.find`` and ``formats.read`` raise.
         """
-        before, memo = self._read, self.arrived
+        before, memo, tree = self._read, self.arrived, source.tree
+        memo.own = source.private
         rest = _rest(tree, before.format) if before else None
         views = self._views(before, tree, wanted, rest) if before else None
         if before is None or views is None:
@@ -106,6 +108,16 @@ class Known:
             return None
         return views if found is before.format else None
 
+    def transcript(self, source: Source, format: Format, model: str | None) -> Transcript:
+        """What arrived, once more, after something was mended in it."""
+        self.arrived.own = source.private
+        return formats.read(source.tree, format, model=model, memo=self.arrived)
+
+    def as_sent(self, source: Source, format: Format, model: str | None) -> Transcript:
+        """What is sent as messages; those that arrived so are the very same."""
+        self.sent.own, self.sent.other = source.private, self.arrived
+        return formats.read(source.tree, format, model=model, memo=self.sent)
+
     def usage(self, counter: Any, model: str | None, format: str) -> Usage:
         """Sizes with this counter; counted anew where another is asked for."""
         asked = (counter, model, format)
@@ -131,18 +143,18 @@ class Known:
             return Source.of(request)
         last = self._parsed
         if last is not None and type(last.given) is type(request) and last.given == request:
-            return Source(request, last.tree, last.text)
+            return replace(last, given=request)
         self._parsed = Source.of(request)
         return self._parsed
 
     def _again(self, parsed: Source) -> Source:
         """What was parsed already; the tree of the same text before, which is known by now."""
-        if parsed.text is None:
+        if parsed.written is None:
             return parsed
         last, self._parsed = self._parsed, parsed
-        if last is None or last.text != parsed.text:
+        if last is None or last.written != parsed.written:
             return parsed
-        self._parsed = Source(parsed.given, last.tree, parsed.text)
+        self._parsed = replace(parsed, tree=last.tree)
         return self._parsed
 
 

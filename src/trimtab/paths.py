@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -32,6 +32,7 @@ __all__ = [
     "PathOp",
     "Set",
     "apply",
+    "cuts",
     "decode",
     "dump",
     "escape",
@@ -270,16 +271,39 @@ def splice(text: str, ops: Iterable[PathOp]) -> str:
     Without ops the very same object.  Linear in the text, about the cost of ``json.loads``.
     """
     root = _plan(ops)
-    if root.op is None and not root.opens:
-        return text
+    return _spliced(text, root, ()) if root.op or root.opens else text
+
+
+def _spliced(text: str, node: _Node, path: Path) -> str:
     pieces: list[str] = []
     done = 0
     cuts: list[_Cut] = []
-    _cut(text, layout(text, root), root, (), cuts)
+    _cut(text, layout(text, node), node, path, cuts)
     for start, end, new in sorted(cuts):
         pieces += (text[done:start], new)
         done = end
     return "".join((*pieces, text[done:]))
+
+
+def cuts(
+    starts: Sequence[int], ends: Sequence[int], data: bytes, ops: Iterable[PathOp], key: str
+) -> list[_Cut]:
+    """What ``ops`` change in the list at ``key``, in order, as (start, end, new text).
+
+    ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
+    """
+    node, count, found = _plan(ops).at((key,)), len(starts), list[_Cut]()
+    for index, child in node.below.items():
+        if not isinstance(index, int) or not 0 <= index < count:
+            _lost((key, index))
+        start, end = starts[index], ends[index]
+        if not isinstance(child.op, Delete):
+            text = data[start:end].decode()
+            found.append((start, end, _spliced(text, child, (key, index))))
+    _marks(node, count, (key,))
+    new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
+    deleted = {index for index in node.deleted if isinstance(index, int)}
+    return sorted([*found, *_gap_cuts(Spot(0, 0, (), starts, ends, {}), deleted, new)])
 
 
 def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import arrival, economics, embedded, formats, paths, prices, rules
+from trimtab import arrival, economics, embedded, paths, prices, rules
 from trimtab.asked import Asked
 from trimtab.asks import Answers
 from trimtab.economics import Money
@@ -121,8 +121,8 @@ class Work:
 
     def may_exceed(self, limit: int) -> bool:
         """Whether the body can have more bytes than this at all; cheap."""
-        if self.source.text is not None:
-            return 4 * len(self.source.text) > limit
+        if self.source.written is not None:
+            return 4 * len(self.source.written) > limit
         return self.usage.bytes_bound(self.transcript) > limit
 
     def needs(self, tokens: int) -> bool:
@@ -256,7 +256,7 @@ def mend_key(rule: str, path: Path) -> str:
 def prepare(request: Any, settings: Settings, known: Known, journal: Journal) -> Work:
     """Read and repair.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
     source = known.source(request)
-    _, format, reason, _, given = known.read(source.tree, settings.format, settings.model)
+    _, format, reason, _, given = known.read(source, settings.format, settings.model)
     transcript = given
     warnings: list[str] = []
     repaired, mends, stuck = source, None, frozenset[str]()
@@ -277,7 +277,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         blank = Repaired(repaired.tree, transcript, [], [], [], [])
         mends = embedded.after(mends or blank, quotes)
         repaired = source.after(mends.passes)
-        transcript = formats.read(repaired.tree, format, model=settings.model, memo=known.arrived)
+        transcript = known.transcript(repaired, format, settings.model)
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
     force = in_force(settings, transcript)
     if settings.calibrations:

@@ -90,6 +90,10 @@ class Memo:
     """
 
     def __init__(self) -> None:
+        self.own = False
+        """Whether nobody but us has what is read next, so that it needs no copy."""
+        self.other: Memo | None = None
+        """Where else a message may have been read, before this is asked."""
         self._format: Format | None = None
         self._objects: list[Tree] = []
         self._copies: list[Tree] = []
@@ -114,16 +118,31 @@ class Memo:
             return views
         start = shared if known else self._unchanged(messages, shared)  # appended, or rewound
         fresh, copied = list(views[:start]), copies[:start]
+        elsewhere = self._elsewhere(format, len(messages) - start)
         for index in range(start, len(messages)):
             message = messages[index]
-            if index < shared and _same(copies[index], message):
+            if index < shared and self._is(index, message):
                 fresh.append(views[index])
-                copied.append(copies[index])
+                copied.append(message if self.own else copies[index])
             else:
-                fresh.append(format.read_message(message))
-                copied.append(_copy(message))
+                fresh.append(elsewhere.get(id(message)) or format.read_message(message))
+                copied.append(message if self.own else _copy(message))
         self._objects, self._copies, self._views = list(messages), copied, tuple(fresh)
         return self._views
+
+    def _is(self, index: int, message: Tree) -> bool:
+        """Whether this is the message that was read at this place."""
+        copy = self._copies[index]
+        if self._objects[index] is message:
+            return bool(copy is message or copy == message)
+        return _same(copy, message)
+
+    def _elsewhere(self, format: Format, count: int) -> dict[int, Message]:
+        """Object → how another memo has read it just now: the last ones, as these are."""
+        other, last = self.other, 4 * count + 64
+        if other is None or not (self.own and other.own) or other._format is not format:
+            return {}
+        return dict(zip(map(id, other._objects[-last:]), other._views[-last:], strict=True))
 
     def _unchanged(self, messages: list[Tree], shared: int) -> int:
         """How many of the first messages are the very objects that were read, and as they were."""

@@ -35,6 +35,7 @@ _URL = re.compile(r"[a-zA-Z][\w+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)")
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
 _CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_OBJECT = re.compile(rb"\s*\{")
 _SIGNED = "aws4-hmac-sha256"
 _END_BYTES = 4_096
 
@@ -64,7 +65,7 @@ def spot(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Spot
     if headers.get("authorization", "").lower().startswith(_SIGNED):
         return None
     found = place(url)
-    if found is None or body.lstrip()[:1] != b"{":
+    if found is None or not _OBJECT.match(body):
         return None
     format, model, streams = found
     host = _split(url)[0]

@@ -1,0 +1,65 @@
+"""Where the messages of a request stand in its bytes, and edits written there alone.
+
+Knows one list in a JSON text.  What is written is what ``paths.splice`` gives, which walks the
+whole text; here the rest is not looked at.  Does not know formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trimtab import paths
+from trimtab.paths import Delete, PathOp
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The items of the list under ``key``: where each begins and ends, in bytes.  There is one at
+    least, and the key stands once at the top of the text."""
+
+    key: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def spliced(self, data: bytes, ops: Iterable[PathOp]) -> bytes:
+        """The bytes after ``ops``.  Raises LookupError for a place that does not exist."""
+        within, beside = list[PathOp](), list[PathOp]()
+        for op in ops:
+            (within if len(op.path) > 1 and op.path[0] == self.key else beside).append(op)
+        if any(op.path[:1] in ((), (self.key,)) for op in beside):  # the list as a whole
+            return paths.splice(data.decode(), [*within, *beside]).encode()
+        view, first, last = memoryview(data), self.starts[0], self.ends[-1]
+        head, tail = view[:first], view[last:]
+        if beside:
+            head, tail = self._beside(bytes(head), bytes(tail), beside)
+        pieces: list[bytes | memoryview] = [head]
+        done = first
+        for start, end, new in paths.cuts(self.starts, self.ends, data, within, self.key):
+            pieces += (view[done:start], new.encode())
+            done = end
+        return b"".join((*pieces, view[done:last], tail))
+
+    def _beside(
+        self, head: bytes, tail: bytes, ops: Sequence[PathOp]
+    ) -> tuple[memoryview, memoryview]:
+        """What stands before the first message and behind the last one, after ``ops``."""
+        bare, here = (head + tail).decode(), (self.key,)
+        inner = len(head.decode()) - paths.spans(bare, [here])[here][0]
+        text = paths.splice(bare, ops)
+        at = paths.spans(text, [here])[here][0] + inner
+        return memoryview(text[:at].encode()), memoryview(text[at:].encode())
+
+    def only_within(self, ops: Iterable[PathOp]) -> bool:
+        """Whether ``ops`` change nothing but messages and leave the first one: then nothing of
+        what they write depends on what stands behind the last."""
+        return all(
+            len(op.path) > 1
+            and op.path[0] == self.key
+            and not (isinstance(op, Delete) and op.path == (self.key, 0))
+            for op in ops
+        )
+
+    def go_on(self, before: Rows) -> bool:
+        """Whether there are as many messages as there were, or more."""
+        return self.key == before.key and len(self.ends) >= len(before.ends)
