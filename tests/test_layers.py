@@ -43,6 +43,7 @@ LAYERS = [
     {"shelf", "flow"},
     {"stored", "mcp"},
     {"session"},
+    {"stored_limits"},
     {"transports"},
     {"api"},
     {"__init__"},

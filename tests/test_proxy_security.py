@@ -42,7 +42,8 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(tmp_path, caplog):
         turn_by_turn(server.url, 24)
         _, _, metrics = ask(server.url, "GET", "/metrics", headers={"x-trimtab-token": "x"})
         settled(server)
-        learned = json.dumps(server.proxy.learned._facts)
+        served = server.proxy.tenants._served.values()
+        learned = repr([dict(one.learned._facts) for one in served])
         sessions = repr(server.proxy.books.ledger.sessions)
     assert "provider generate" in caplog.text
     for told in (caplog.text, metrics.decode(), learned, sessions):
@@ -169,8 +170,8 @@ def test_another_tenant_s_handle_is_refused(tmp_path):
         session = next(iter(ledger.sessions.values()))
         tenants, upstream = server.proxy.tenants, server.proxy.settings.upstreams[0]
         handle = next(iter(session.edits))
-        assert tenants.session(upstream, session.tenant).recall(handle)
+        assert tenants.served(upstream, session.tenant).session.recall(handle)
         other = tenants.tenant({"x-api-key": KEY}, "")
         assert other != session.tenant
         with pytest.raises(KeyError):
-            tenants.session(upstream, other).recall(handle)
+            tenants.served(upstream, other).session.recall(handle)

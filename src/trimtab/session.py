@@ -162,10 +162,15 @@ class Session:
             return {}
         return {name: json.loads(value) for name, value in self._shelf.facts(prefix).items()}
 
+    def fact(self, name: str) -> Any:
+        """One of these facts; None where there is none, no store, or no answer of it."""
+        return None if self._shelf is None else self._shelf.fact(name)
+
     def keep(self, name: str, value: Any) -> None:
-        """Keep a JSON-able fact in the store, if there is one, some time soon."""
+        """Keep a JSON-able fact in the store, if there is one: where it is on another machine
+        before this returns, else some time soon."""
         if self._shelf is not None:
-            self._shelf.state(name, value)
+            self._shelf.teach(name, value)
 
     # --- what the model gives up ---
 

@@ -239,6 +239,11 @@ class Shelf:
         self._told = found
         return {name: json.dumps(value).encode() for name, value in news.items()}
 
+    def fact(self, name: str) -> Any:
+        """One fact; None where there is none, or the store does not answer."""
+        waiting = self.writer.waiting(name)
+        return self._asked(lambda: self.store.fact(name)) if waiting is None else waiting
+
     def facts(self, prefix: str) -> dict[str, bytes]:
         """Facts as JSON; none where the store does not answer."""
         found = self._asked(lambda: self.store.facts(prefix)) or {}

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 from trimtab.errors import MissingExtra
-from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.access import HEADER, Access
 from trimtab.proxy.account import HUNG_UP, Account, Books
@@ -52,7 +51,6 @@ class Proxy:
         self.books.ledger.bill = Bill.of(self.settings.fit.get("prices"))
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
-        self.learned = LearnedLimits()
         self.hidden = Memory()
         self.draining = False
         self._client: Client | None = None
@@ -237,7 +235,7 @@ class Proxy:
             name(), tenant=tenant, upstream=call.upstream.name, format=call.route.format,
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
         )  # fmt: skip
-        session = self.tenants.session(call.upstream, tenant)
+        session, learned = self.tenants.served(call.upstream, tenant)
         recaller = None
         if (
             (self.settings.recall or self.settings.prune)
@@ -255,7 +253,7 @@ class Proxy:
         def plan() -> Fitting:
             account.usage = exchange.usage
             return Fitting(
-                session, account, self.learned, host=call.upstream.host,
+                session, account, learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query), format=call.route.format,
                 model=call.route.model, recall=recaller is not None and recaller.ready,
                 parse=parse if recaller is None else None, far=self.tenants.far,

@@ -69,12 +69,13 @@ class Fitting:
             self._account.note = "sent as it came"
             return None
         took = (time.perf_counter() - began) * 1_000
-        self._account.fitted(effect.fitted, took, self._room(effect.fitted))
+        self._account.fitted(effect.fitted, took, await self._room(effect.fitted))
         return None if effect.request is body else effect.request
 
-    def _room(self, fitted: Fitted) -> int | None:
+    async def _room(self, fitted: Fitted) -> int | None:
         """Tokens, in our count, that refusals have taught are the most; None: none has."""
-        return self._learned.get(self._key).prompt_tokens(fitted.output_asked)
+        known = await aside(b"", lambda: self._learned.get(self._key), far=self._far)
+        return known.prompt_tokens(fitted.output_asked)
 
     def _fit(self, body: bytes, **keywords: Any) -> Fitted:
         given = {"format": self._format, **keywords}

@@ -9,11 +9,12 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
 from trimtab.grown import Grown
+from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
@@ -23,6 +24,7 @@ from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.session import Session
 from trimtab.source import Source
+from trimtab.stored_limits import StoredLimits
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""
@@ -30,6 +32,13 @@ ONE = "local"
 MOST_PARSED = 64
 _BEGINNING = 600
 """Bytes by which the last body of a conversation is found: it is a memo only."""
+
+
+class Served(NamedTuple):
+    """One tenant at one upstream: the session, and what refusals taught; both in the store."""
+
+    session: Session
+    learned: LearnedLimits
 
 
 class Tenants:
@@ -45,7 +54,7 @@ class Tenants:
         Session(store=self._store, **settings.fit)  # reads and writes nothing yet
         self._growing: OrderedDict[tuple[str, bytes], Grown] = OrderedDict()
         self._lock, self._quiet = Lock(), Quiet()
-        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
+        self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
         """Who sends this: the one user, or a digest of the credential."""
@@ -58,19 +67,20 @@ class Tenants:
         """Whether the store is on another machine, which may take its time."""
         return not self._store.near
 
-    def session(self, upstream: Upstream, tenant: str) -> Session:
-        """The session that fits this tenant's requests to this upstream."""
+    def served(self, upstream: Upstream, tenant: str) -> Served:
+        """What fits this tenant's requests to this upstream."""
         key = (upstream.name, tenant)
-        found = self._sessions.pop(key, None)
+        found = self._served.pop(key, None)
         if found is None:
             keywords = dict(self.settings.fit)
             if upstream.window is not None:
                 keywords["window"] = upstream.window
             name = f"{upstream.name}/{tenant}"
-            found = Session(store=self._store, tenant=name, **keywords)
-        self._sessions[key] = found
-        while len(self._sessions) > MOST:
-            self._sessions.popitem(last=False)
+            session = Session(store=self._store, tenant=name, **keywords)
+            found = Served(session, LearnedLimits(StoredLimits(session)))
+        self._served[key] = found
+        while len(self._served) > MOST:
+            self._served.popitem(last=False)
         return found
 
     def source(self, tenant: str, body: bytes) -> Source | None:
@@ -91,9 +101,9 @@ class Tenants:
 
     def close(self) -> None:
         """Keep what is not kept yet, as long as the store answers."""
-        for session in self._sessions.values():
+        for served in self._served.values():
             try:
-                session.close()
+                served.session.close()
             except TrimtabError as error:
                 logs.fault("store", error)
 
@@ -107,7 +117,8 @@ class Tenants:
     # --- what the pages ask for ---------------------------------------------------------------
 
     def _of(self, known: Known) -> Session | None:
-        return self._sessions.get((known.upstream, known.tenant))
+        served = self._served.get((known.upstream, known.tenant))
+        return None if served is None else served.session
 
     def texts(self, known: Known, handle: str) -> tuple[str | None, str]:
         """The original behind a handle (None where it is no longer kept), and what is sent."""

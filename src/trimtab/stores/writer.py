@@ -107,6 +107,10 @@ class Writer:
             state.later[name] = value
             self._awake(state)
 
+    def waiting(self, name: str) -> Any:
+        """The value of a fact that is to be kept later; None where none is."""
+        return self._state.later.get(name)
+
     def soon(self, act: Callable[[], None]) -> None:
         """Do something when there is nothing else to do; a failure is passed over."""
         state = self._state

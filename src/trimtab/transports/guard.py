@@ -5,8 +5,7 @@ Knows which requests are ours.  Does not know any HTTP library; nothing here wai
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -16,16 +15,11 @@ from trimtab.flow import Done, Flow, Totals, flow
 from trimtab.learned import LearnedLimits
 from trimtab.log import logger
 from trimtab.session import Session
+from trimtab.stored_limits import StoredLimits
 from trimtab.transports.spots import Spot, place, spot
 
 HEADER = "x-trimtab"
 """On every response of ours: one line about what was done."""
-
-
-_PREFIX = "limits/"
-"""Of the names of learned limits among a store's facts."""
-_STALE = 60.0
-"""Seconds after which what other processes learned is looked at."""
 
 
 class Guard:
@@ -55,7 +49,7 @@ class Guard:
         if "journal" not in keywords:  # a client serves any number of conversations
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
-        self.learned = LearnedLimits(StoredFacts(self.session)) if learned is None else learned
+        self.learned = LearnedLimits(StoredLimits(self.session)) if learned is None else learned
         self.totals = Totals()
         self._chars, self._strict = retry_result_chars, strict
         self._on_event = keywords.get("on_event")
@@ -119,39 +113,6 @@ class Guard:
 
     def _fit(self, words: dict[str, Any], request: Any, **more: Any) -> Fitted:
         return self.session.fit(request, **{**words, **more})
-
-
-class StoredFacts(MutableMapping[str, Mapping[str, Any]]):
-    """What was learned, in the session's store: read again after a minute, written at once."""
-
-    def __init__(self, session: Session, clock: Callable[[], float] = time.monotonic) -> None:
-        self._session, self._clock = session, clock
-        self._known: dict[str, Mapping[str, Any]] = {}
-        self._read = -_STALE
-
-    def _fresh(self) -> dict[str, Mapping[str, Any]]:
-        now = self._clock()
-        if now - self._read >= _STALE:
-            self._read = now
-            kept = self._session.facts(_PREFIX)
-            self._known |= {name.removeprefix(_PREFIX): value for name, value in kept.items()}
-        return self._known
-
-    def __getitem__(self, key: str) -> Mapping[str, Any]:
-        return self._fresh()[key]
-
-    def __setitem__(self, key: str, value: Mapping[str, Any]) -> None:
-        self._known[key] = value
-        self._session.keep(f"{_PREFIX}{key}", value)
-
-    def __delitem__(self, key: str) -> None:
-        del self._known[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fresh())
-
-    def __len__(self) -> int:
-        return len(self._fresh())
 
 
 def guard_of(guard: Guard | None, keywords: dict[str, Any]) -> Guard:

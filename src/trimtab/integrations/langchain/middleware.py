@@ -34,8 +34,8 @@ from trimtab.integrations.langchain.views import View
 from trimtab.learned import LearnedLimits
 from trimtab.log import logger
 from trimtab.model import Limits
+from trimtab.stored_limits import StoredLimits
 from trimtab.strategies.retrieval.article import ArticleRule
-from trimtab.transports.guard import StoredFacts
 
 Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -68,7 +68,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         super().__init__()
         self._window, self._persist = window, persist
         self._sessions = Sessions({"preset": "in-place" if persist else "balanced", **keywords})
-        facts = None if self._sessions.shared is None else StoredFacts(self._sessions.shared)
+        facts = None if self._sessions.shared is None else StoredLimits(self._sessions.shared)
         self.totals = Totals()
         """What became of all model calls so far."""
         self._flow = {
