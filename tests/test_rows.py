@@ -69,6 +69,8 @@ def test_edits_are_written_as_a_walk_of_the_whole_text_writes_them(
     got = source.after([ops])
     assert got.written == paths.splice(texts[0].decode(), ops).encode()
     assert repr(got.tree) == repr(paths.apply(source.tree, ops))
+    if not isinstance(got.tree, dict):
+        return
     again = data.draw(ops_on(got.tree))
     assert source.after([ops, again]).written == (
         paths.splice(paths.splice(texts[0].decode(), ops), again).encode()
