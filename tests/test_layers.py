@@ -27,7 +27,7 @@ LAYERS = [
     {"formats", "rules", "tokens", "usage", "rows", "source", "grown"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
-    {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold"},
+    {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold", "offered"},
     {"hard_limits", "journal", "journal_format", "sound", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},

@@ -27,7 +27,7 @@ def smallest(work: Work) -> Planner:
 
 def _choose_smallest(planner: Planner) -> None:
     end, scope = len(planner.transcript.messages), planner.scope
-    planner.reduce(scope.reducible(0, end, prose=True, spared=True), lambda: False)
+    planner.exhaust(scope.reducible(0, end, prose=True, spared=True))
     planner.drop_until(lambda: False, end, spared=True)
     planner.bare_notes(lambda: False)
     for place in scope.user_texts:

@@ -5,9 +5,10 @@ A memo: it changes no result, only time.  Knows nothing of what was decided.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from trimtab import formats
 from trimtab.errors import InvalidRequest
@@ -15,11 +16,13 @@ from trimtab.exchanges import Reader
 from trimtab.formats import Format, Memo
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block, Message, Transcript
+from trimtab.offered import Offered
 from trimtab.sound import Sound
 from trimtab.source import Source
 from trimtab.tokens import counter_for
 from trimtab.usage import Usage
 
+T = TypeVar("T")
 KNOWN_BLOCKS = 20_000
 """Blocks whose lines are remembered at once."""
 
@@ -60,6 +63,8 @@ class Known:
         self._read: Reading | None = None
         self.sound, self.sound_sent = Sound(), Sound()
         """In which no rule was broken last, of what arrived and of what was sent."""
+        self._offered: tuple[tuple[Any, ...], Offered] | None = None
+        self._mended: tuple[Any, Transcript, Any, Any] | None = None
         self.last: Any = None
         """What ``continuing`` remembers of the last turn."""
 
@@ -134,6 +139,25 @@ class Known:
                 self._lines.clear()
             found = self._lines[block] = lines_of(block)
         return found
+
+    def offered(self, *about: Any) -> Offered:
+        """What strategies offered for the blocks of this very transcript, the first of ``about``,
+        while all else they can know is the same."""
+        last = self._offered
+        if last is None or last[0][0] is not about[0] or last[0][1:] != about[1:]:
+            last = self._offered = about, Offered()
+        return last[1]
+
+    def forget_offered(self) -> None:
+        """Let go of it: the next turn asks about another transcript."""
+        self._offered = None
+
+    def mended(self, tree: Any, given: Transcript, asked: Any, mend: Callable[[], T]) -> T:
+        """What ``mend`` made of this very request before, with equal options."""
+        last = self._mended
+        if last is None or last[0] is not tree or last[1] is not given or last[2] != asked:
+            last = self._mended = tree, given, asked, mend()
+        return last[3]
 
     def source(self, request: Any) -> Source:
         """The parsed request; text that came before is not parsed again."""

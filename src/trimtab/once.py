@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from trimtab import fitting, formats, log
+from trimtab.errors import CannotFit
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
 from trimtab.known import Known
@@ -36,7 +37,15 @@ def known_for(request: Any, wanted: Settings) -> Iterator[Known]:
     key = _beginning(request, wanted)
     with _lock:
         known = _recent.pop(key, None) or Known()
-    yield known
+    try:
+        yield known
+    except CannotFit:  # what was read is as good as before
+        _keep(key, known)
+        raise
+    _keep(key, known)
+
+
+def _keep(key: tuple[str, ...], known: Known) -> None:
     with _lock:
         _recent[key] = known
         while len(_recent) > _RECENT:

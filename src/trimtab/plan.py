@@ -170,17 +170,18 @@ class Planner:
 
     def offers(self, place: Place, *, deep: bool = True) -> Iterator[Offer]:
         """Levels of one block, rising loss, handles filled in; ``deep``: those that lose too."""
-        block, choice = self._named(place), self.choice
-        if block.kind == "text":
-            levels = text_levels(block, choice.config)
-        else:
-            levels = levels_of(
-                block,
-                choice.config_for(place),
-                strategies=choice.strategies if deep else self._light,
-                failures=choice.failures,
-            )
-        for offer in levels:
+        choice = self.choice
+
+        def begin(failures: list[str]) -> Iterator[Offer]:
+            block = self._named(place)
+            if block.kind == "text":
+                return text_levels(block, choice.config)
+            strategies = choice.strategies if deep else self._light
+            config = choice.config_for(place)
+            return levels_of(block, config, strategies=strategies, failures=failures)
+
+        key = (place.message, place.index, deep)
+        for offer in choice.offered.levels(key, begin, choice.failures):
             yield self._with_handle(place, offer)
 
     @cached_property
@@ -251,7 +252,15 @@ class Planner:
             self.show(place, offer, tokens)
             push(place, steps)
 
-    # --- rungs ---
+    def exhaust(self, places: Iterable[Place]) -> None:
+        """Show the last useful level of each block, which is where all steps together lead."""
+        for place in places:
+            if self.board.cost(place) <= LEAST_GAIN or self.board.gone(place):
+                continue
+            if steps := list(self._steps(place)):
+                for _, offer, _ in steps:
+                    self.used(offer.kind)
+                self.show(place, *steps[-1][1:])
 
     def _drop(self, first: int, last: int) -> None:
         self.board.drop(first, last)

@@ -13,6 +13,7 @@ from trimtab import rules
 from trimtab.lines import Lines, lines_of
 from trimtab.model import Block, Place, Transcript
 from trimtab.notes import without_notes
+from trimtab.offered import Offered
 from trimtab.strategies import Config, Strategy
 from trimtab.strategies.base import BlockFacts
 from trimtab.usage import Usage
@@ -51,6 +52,8 @@ class Choice:
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
     """What strategies may know of one block's surroundings."""
+    offered: Offered = field(default_factory=Offered)
+    """What they offered for this transcript before."""
 
     def config_for(self, place: Place) -> Config:
         """The configuration for strategies on this block."""

@@ -49,6 +49,7 @@ def decide(request: Any, wanted: Settings, known: Known, journal: Journal) -> Tu
         raise
     after = _journalled(outcome, journal)
     remember(outcome, after)
+    known.forget_offered()
     return Turn(outcome, after, started)
 
 

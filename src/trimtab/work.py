@@ -196,6 +196,14 @@ class Work:
             config=config,
             about=Asked(transcript, config, edited).about,
             strategies=settings.all_strategies,
+            offered=self.known.offered(
+                transcript,
+                config,
+                settings.all_strategies,
+                frozenset(edited),
+                settings.duplicates,
+                settings.failed_inputs,
+            ),
             pinned=pinned(transcript, settings.pins),
             spared=spared(
                 transcript,
@@ -267,11 +275,12 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
                 f"{found[0].message}; repair() mends them",
                 found,
             )
-        mends = rules.repair(
-            source.tree, format, transcript, open_tail=settings.open_tail, failures=warnings
+        mends, left, failed = known.mended(
+            source.tree, given, settings.open_tail, lambda: _mended(source, given, settings)
         )
+        warnings += failed
         repaired, transcript = source.after(mends.passes), mends.transcript
-        stuck = frozenset(v.rule for v in checked(transcript, settings, warnings, Sound()))
+        stuck = frozenset(violation.rule for violation in left)
         mends = mends if mends.passes else None
     if settings.quote_embedded and (quotes := embedded.mends(transcript, repaired.tree)):
         blank = Repaired(repaired.tree, transcript, [], [], [], [])
@@ -292,6 +301,17 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         source, given, reason, repaired, transcript, mends, usage,
         force, settings, journal, known, warnings, stuck,
     )  # fmt: skip
+
+
+def _mended(
+    source: Source, given: Transcript, settings: Settings
+) -> tuple[Repaired, tuple[Violation, ...], list[str]]:
+    """The request after repair, what is still wrong with it, and the rules that failed."""
+    failed: list[str] = []
+    made = rules.repair(
+        source.tree, given.format, given, open_tail=settings.open_tail, failures=failed
+    )
+    return made, checked(made.transcript, settings, failed, Sound()), failed
 
 
 def checked(

@@ -29,6 +29,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
 
 from soak.mutations import NAMES  # noqa: E402
+from soak.remembered import remember  # noqa: E402
 from soak.shrink import shrunk  # noqa: E402
 from soak.story import FORMATS  # noqa: E402
 from soak.trial import Case, Verdict, case_of, verdict_of  # noqa: E402
@@ -37,6 +38,8 @@ RANGE = 500
 """Seeds a worker takes at once."""
 THOROUGH = 8
 """One in so many is fitted twice, and its signed thoughts are judged."""
+PLAIN = 16
+"""One in so many is tried without anything remembered of other histories."""
 KEPT = 5
 """Faults of one sort that are written down."""
 
@@ -119,6 +122,7 @@ def tried(first: int) -> tuple[int, Tally, list[tuple[Case, str]]]:
     tally, faults = Tally(), list[tuple[Case, str]]()
     for seed in range(first, first + RANGE):
         thorough = seed % THOROUGH == 0
+        remember(seed % PLAIN != 0)
         started = time.perf_counter()
         case = case_of(seed)
         verdict = verdict_of(case, thorough)
