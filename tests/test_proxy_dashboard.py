@@ -73,6 +73,23 @@ def test_sessions_are_listed_searched_and_opened(busy, pictures):
         assert page.eval("document.querySelector('h1').textContent") == "job-3"
 
 
+def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
+    tall = "[...document.querySelectorAll('dd')].map(d => d.getBoundingClientRect().height)"
+    with (
+        StrictProvider(answers) as provider,
+        proxied(provider.url, window=WINDOW, fit={"prices": "claude-5m"}) as server,
+        tab() as page,
+    ):
+        turn_by_turn(server.url, 24)
+        page.open(f"{settled(server).url}/_trimtab/")
+        figure = "[...document.querySelectorAll('dt')].find(d => d.textContent == 'Money saved')"
+        dollars = server.proxy.books.ledger.dollars
+        assert dollars
+        said = page.eval(f"{figure}.nextSibling.textContent")
+        assert float(said.replace("$", "").replace("−", "-")) == pytest.approx(dollars, abs=0.006)
+        assert len(set(page.eval(tall))) == 1
+
+
 def test_a_session_shows_its_context_over_the_turns_its_edits_and_refusals(busy, pictures):
     with tab() as page:
         page.open(f"{busy.url}/_trimtab/")

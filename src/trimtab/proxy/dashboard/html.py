@@ -102,6 +102,7 @@ def page(
     crumbs = joined(
         joined([tag("a", name, href=href), Html(" <span>/</span> ")]) for name, href in trail
     )
+    here = tag("span", title) if trail else ""
     head = joined([
         Html('<meta charset="utf-8">'),
         tag("meta", name="viewport", content="width=device-width,initial-scale=1"),
@@ -110,7 +111,7 @@ def page(
         tag("title", f"{title} · trimtab"),
         Html(f"<style>{STYLE}</style>"),
     ])  # fmt: skip
-    top = tag("nav", tag("a", "trimtab", href="/_trimtab/", class_="brand"), crumbs)
+    top = tag("nav", tag("a", "trimtab", href="/_trimtab/", class_="brand"), crumbs, here)
     body = tag("body", tag("header", top), tag("main", joined(inside)))
     return f'<!doctype html><html lang="en"><head>{head}</head>{body}</html>'.encode(
         "utf-8", "replace"

@@ -33,7 +33,8 @@ def home(ledger: Ledger, now: float, url: str, wanted: str, *, live: bool) -> by
         ("Refusals survived", f"{totals['refusals_survived']:,}", "the client never saw them"),
         ("Read from cache", _share(totals["cached_tokens"], totals["prompt_tokens"]),
          "of the prompt tokens the providers counted"),
-        *([("Money saved", ledger.money, "about, at list prices")] if ledger.money else []),
+        *([("Money saved", _dollars(ledger.dollars), "US dollars, about, at list prices")]
+          if ledger.money else []),
     ])  # fmt: skip
     rows = [
         (
@@ -131,7 +132,7 @@ def _refusals(one: Session, now: float) -> Html:
         return tag("p", "None.", class_="soft")
     rows = [
         (
-            ago(now - r.when), r.turn, r.status, r.kind,
+            ago(now - r.when), r.turn, r.status, r.kind.replace("_", " "),
             tag("span", r.action, class_="good" if r.action == "recovered" else "bad"),
         )
         for r in reversed(one.refusals)
@@ -210,6 +211,11 @@ def _search(action: str, wanted: str, hint: str) -> Html:
 
 def _more(found: int, shown: int) -> Html:
     return tag("p", f"{found - shown:,} more", class_="soft") if found > shown else text("")
+
+
+def _dollars(amount: float) -> str:
+    """``-1.5`` → ``−$1.50``."""
+    return f"{'−' if amount < 0 else ''}${abs(amount):,.{2 if abs(amount) >= 1 else 4}f}"
 
 
 def _share(part: int, whole: int) -> str:
