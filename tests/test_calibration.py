@@ -17,6 +17,7 @@ import trimtab
 from trimtab.billed import Billed, billed
 from trimtab.calibration import KEPT, Calibration, Sample
 from trimtab.observed import Counted, Observed
+from trimtab.sizes import measure
 
 CHAT = openai.types.CompletionUsage.model_validate(
     {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930,
@@ -190,6 +191,44 @@ def test_what_must_fit_fits_by_the_providers_count() -> None:
         sent = session.fit(request(steps)).report.tokens_after
         assert steps == 2 or 1.2 * sent <= 29_000
         session.observe(bill(round(1.2 * sent)))
+
+
+@pytest.mark.parametrize("factor", [0.8, 1.37])
+def test_what_cannot_fit_is_told_in_the_tokens_that_the_window_is_given_in(factor: float) -> None:
+    session = trimtab.Session(window=30_000)
+    sent = session.fit(request(15)).report.tokens_after
+    session.observe(bill(round(factor * sent)))
+    stubborn = {**request(4), "system": "word " * 9_000}
+    with pytest.raises(trimtab.CannotFit) as raised:
+        session.fit(stubborn, window=3_000, reserve=500)
+    said = raised.value
+    ours = trimtab.fit(stubborn, window=100_000).report
+    worst = session.fit(request(15)).report.calibration["worst"]
+    assert said.allowed == 3_000
+    assert "allows 3,000 tokens" in str(said)
+    assert said.projected == pytest.approx(worst * ours.tokens_before + 500, abs=3)
+    assert said.needed == said.floor - 3_000 > 0
+    system = max(row.tokens for row in measure(stubborn).rows)
+    assert said.largest[0][1] == pytest.approx(worst * system, abs=1)
+    assert f"{worst:.3g} for one of our count" in str(said)
+    # what it names as the smallest window is one
+    assert session.fit(stubborn, window=said.floor, reserve=500)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.0, 1.37, 2.113])
+def test_the_floor_of_a_report_is_a_window_that_works_and_one_less_is_none(factor: float) -> None:
+    session = trimtab.Session(window=30_000, reserve=0)
+    session.observe(bill(round(factor * session.fit(request(15)).report.tokens_after)))
+    floor = session.fit(request(15)).report.floor
+    assert session.fit(request(15), window=floor).report.tokens_after
+    with pytest.raises(trimtab.CannotFit):
+        session.fit(request(15), window=floor - 2)
+
+
+def test_a_report_names_the_window_that_was_given() -> None:
+    session = trimtab.Session(window=30_000)
+    session.observe(bill(round(1.2 * session.fit(request(15)).report.tokens_after)))
+    assert "30,000 less 1,000 for output" in str(session.fit(request(30)).report)
 
 
 def test_edits_of_earlier_turns_stay_where_the_calibration_moves() -> None:

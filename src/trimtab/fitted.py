@@ -193,6 +193,11 @@ def _reason(outcome: Outcome) -> str:
     capacity = f"{force.bounds.capacity:,}"
     if force.reserve:
         capacity = f"{force.bounds.capacity:,} ({force.window:,} less {force.reserve:,} for output)"
+    if force.given:
+        capacity = (
+            f"{force.bounds.capacity:,} (as the provider counts {force.given:,} less "
+            f"{force.reserve:,} for output)"
+        )
     if not outcome.applied:
         mended = f", {len(_repairs(work))} repair(s)" if work.mends else ""
         if outcome.step == "original":

@@ -49,7 +49,7 @@ def least(work: Work) -> int:
 
 def floor(work: Work) -> int:
     """The smallest window that works, output reserve included, in tokens."""
-    return smallest(work).board.tokens + work.force.reserve
+    return work.force.theirs(smallest(work).board.tokens) + work.force.reserve
 
 
 def smallest_or_refuse(work: Work, bounds: Bounds) -> Planner:
@@ -78,7 +78,8 @@ def cannot_fit(work: Work, plan: Planner, limit: str) -> CannotFit:
     """The error that names the limit, the floor, and what cannot shrink."""
     force, bounds = work.force, work.force.bounds
     arrived = work.usage.measure(work.given)
-    allowed, low, high = force.window, plan.board.tokens + force.reserve, arrived + force.reserve
+    allowed, reserve = force.given or force.window, force.reserve
+    low, high = force.theirs(plan.board.tokens) + reserve, force.theirs(arrived) + reserve
     if limit == "request_bytes":
         size = work.repaired.body_bytes
         allowed, low, high = bounds.body_bytes or 0, body_after(work, plan), size
@@ -93,8 +94,11 @@ def cannot_fit(work: Work, plan: Planner, limit: str) -> CannotFit:
     hint = "Enlarge the window, shorten these parts, or start a new conversation."
     if limit == "pin":
         hint = "Without its pins it would fit: unpin what can go."
-    elif force.reserve > 0.8 * force.window:
-        hint = f"The output reserve takes {force.reserve:,} of {force.window:,}: lower it first."
+    elif reserve > 0.8 * allowed:
+        hint = f"The output reserve takes {reserve:,} of {allowed:,}: lower it first."
+    if limit in ("window", "pin") and force.factors is not None:
+        learned = f"{force.factors.worst:.3g} for one of our count, learned from its answers"
+        hint += f" Tokens are the provider's: {learned}."
     return CannotFit(
         limit=limit, allowed=allowed, floor=low, projected=high, tried=tuple(plan.tried),
         largest=_largest(work, plan), hint=hint,
@@ -108,5 +112,6 @@ def _largest(work: Work, plan: Planner) -> tuple[tuple[str, int, str], ...]:
         if not plan.board.gone(place):
             pin = "pinned " if plan.scope.pinned(place) else ""
             path = paths.escape(work.before_repair(work.transcript.where(place)))
-            rows.append((path, plan.board.cost(place), f"{pin}{place.block.kind}"))
+            size = work.force.theirs(plan.board.cost(place))
+            rows.append((path, size, f"{pin}{place.block.kind}"))
     return tuple(sorted(rows, key=lambda row: (-row[1], row[0]))[:5])

@@ -101,8 +101,8 @@ class Report:
 
     @cached_property
     def floor(self) -> int:
-        """The smallest window, in tokens, output reserve included, this request can be made to
-        fit.  Worked out when first asked for."""
+        """The smallest window, output reserve included, this request can be made to fit: in tokens
+        as the provider counts where answers taught that.  Worked out when first asked for."""
         return self._floor()
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import ceil
 from typing import Any, Literal
 
 from trimtab import models, prices, rules, strategies
@@ -174,6 +175,16 @@ class InForce:
     """What the provider bills for one token of our count, where answers taught it."""
     cold: bool = False
     """Whether the cached prefix has expired, so that all is written again anyway."""
+    given: int = 0
+    """The window in the provider's tokens, where ``factors`` have made it one in ours."""
+
+    def theirs(self, tokens: int) -> int:
+        """So many tokens of our count as the provider bills them at the worst: the smallest
+        capacity of its count in which they fit."""
+        if self.factors is None:
+            return tokens
+        found = ceil(tokens * self.factors.worst)
+        return found if int(found / self.factors.worst) >= tokens else found + 1
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""
@@ -255,4 +266,6 @@ def calibrated(force: InForce, settings: Settings, transcript: Transcript, usage
     capacity = max(1, int(bounds.capacity / factors.worst))
     trigger = min(capacity, max(1, int(bounds.trigger / factors.mean)))
     bounds = replace(bounds, capacity=capacity, trigger=trigger)
-    return replace(force, window=capacity + force.reserve, bounds=bounds, factors=factors)
+    return replace(
+        force, window=capacity + force.reserve, bounds=bounds, factors=factors, given=force.window
+    )
