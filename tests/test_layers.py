@@ -39,7 +39,7 @@ LAYERS = [
     {"turn", "once", "totals"},
     {"conversation", "stores"},
     {"learned"},
-    {"tighter", "mending", "sends"},
+    {"tighter", "mending", "sends", "truncation"},
     {"shelf", "flow"},
     {"stored", "mcp"},
     {"session"},

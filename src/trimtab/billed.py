@@ -65,12 +65,19 @@ def _read_usage(usage: Mapping[str, Any], given: int) -> Billed:
     read, written = _number(details, _READ), _number(details, _WRITTEN)
     if read is not None or written is not None or "prompt_tokens" in usage:
         read = _number(usage, _READ) if read is None else read
-        return Billed(given, output, read or 0, written or 0)
+        return Billed(_whole(usage, given, read or 0), output, read or 0, written or 0)
     for names in _APART:
         if any(name in usage for name in names):
             apart = [_number(usage, (name,)) or 0 for name in names]
             return Billed(given + sum(apart), output, *apart)
     return Billed(given, output, _number(usage, _READ) or 0)
+
+
+def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:
+    """The whole prompt where a gateway counts only what was not in the cache: a part of it cannot
+    be more than all."""
+    apart = max([read, *(_number(usage, (name,)) or 0 for name, _ in _APART)])
+    return given + apart if apart > given else given
 
 
 def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:

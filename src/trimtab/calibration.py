@@ -18,6 +18,9 @@ LEAST_TOKENS = 1_000
 """Smaller requests say more about fixed costs than about texts."""
 SLOPES_APART = 0.02
 """From this share of independent movement on the two slopes are told apart."""
+LEAST_SHARE = 0.4
+"""Of our count: what is billed below is no count of the same text, but of what was not cached, or
+of what a server left.  (Our factors go up to 1.5, and tokenizers differ by less than that.)"""
 MARGIN = 0.05
 """Added to the worst of one sample; it shrinks with the root of their number."""
 
@@ -46,8 +49,10 @@ class Calibration:
     samples: tuple[Sample, ...] = ()
 
     def add(self, sample: Sample) -> Calibration:
-        """With one more answer; itself where that was too small to tell anything."""
+        """With one more answer; itself where that tells nothing, or is too low to be true."""
         if sample.visible + sample.signed < LEAST_TOKENS or sample.billed <= 0:
+            return self
+        if sample.billed < LEAST_SHARE * sample.visible:
             return self
         return Calibration((*self.samples, sample)[-KEPT:])
 

@@ -94,6 +94,14 @@ class Fitted:
         return self._outcome.work.usage.counter.factor
 
     @property
+    def longest_counted(self) -> int:
+        """Tokens of the longest prompt that the provider has counted of late; 0: not known."""
+        work = self._outcome.work
+        key = calibration_key(work.settings, work.transcript, work.usage.counter)
+        found = work.settings.calibrations.get(key)
+        return max((one.billed for one in found.samples), default=0) if found else 0
+
+    @property
     def scale(self) -> float:
         """Provider's tokens for one of ours at the worst, where answers have taught that: what a
         window given to ``fit`` is divided by."""

@@ -34,22 +34,19 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trimtab import mending, tighter
+from trimtab import mending, tighter, truncation
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
 from trimtab.events import OnEvent, RefusalEvent, RetryEvent, emit, listening
 from trimtab.fitted import Fitted
-from trimtab.learned import NOTHING, Learned, LearnedLimits
+from trimtab.learned import NOTHING, Learned, LearnedLimits, host_of
 from trimtab.log import logger
 from trimtab.refusals import Refusal, classify
 from trimtab.sends import Accepted, Done, Refused, Send, Totals
 from trimtab.settings import NO_WINDOW
 from trimtab.tighter import Sent
+from trimtab.truncation import Counts
 
 MOST_SENDS = 3
-_LESS = 1.5
-"""Tokenizers differ by less than this on the texts of agents."""
-_SMALLEST_WINDOW = 512
-"""Tokens: a usage below that says nothing; gateways that do not count put 0, 1 or so there."""
 Fit = Callable[..., Fitted]
 Flow = Generator[Send, Refused | Accepted, Done]
 
@@ -241,7 +238,7 @@ class _Run:
         if isinstance(reply, Refused):
             return classify(reply.status, reply.body, reply.headers)
         tokens, fitted = reply.prompt_tokens, self.fitted
-        if tokens is None or fitted is None or not _truncated(tokens, fitted):
+        if tokens is None or fitted is None or not self._truncated(tokens, fitted):
             return None
         cut = Refusal("too_long", tokens, None, "lower_bound", "silent_truncation", "tokens")
         if reply.final:
@@ -250,6 +247,20 @@ class _Run:
             self.cut_short = True
             return None
         return cut
+
+    def _truncated(self, theirs: int, fitted: Fitted) -> bool:
+        """Whether the provider left out a part of what was sent, as servers of the chat format
+        do; what is not certain is compared with its next count."""
+        counts = Counts(theirs, int(fitted.tokens_after / max(fitted.factor, 1.0)))
+        if fitted.format != "openai-chat" or not truncation.short(counts):
+            return False
+        known, host = self.learned.get(self.key), host_of(self.key)
+        before = Counts(*known.short) if known.short else None
+        if truncation.certain(counts, host, fitted.longest_counted, before):
+            return True
+        if (next_one := truncation.kept(counts, before)) != before:
+            self.learned.put(self.key, replace(known, short=next_one))
+        return False
 
     def _accepted(self) -> None:
         if lasting := tuple(rule for rule in self.mends if mending.lasts(rule)):
@@ -320,18 +331,6 @@ def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:
     if refusal.kind == "too_long":
         return now.tokens_after < before.tokens_after
     return now.body_bytes < before.body_bytes
-
-
-def _truncated(theirs: int, fitted: Fitted) -> bool:
-    """Whether the provider read so much less than was sent that it must have left some out: what
-    local servers of the chat format do in silence."""
-    ours = fitted.tokens_after / max(fitted.factor, 1.0)
-    return (
-        fitted.format == "openai-chat"
-        and ours >= 1_000
-        and theirs >= _SMALLEST_WINDOW
-        and _LESS * theirs < ours
-    )
 
 
 def _short(error: Exception) -> str:

@@ -28,7 +28,8 @@ class Learned:
     ``limit`` is in the provider's tokens, ``ratio`` how many of them one of ours is;
     ``output_counts`` whether the requested output shares it.  ``refused`` and ``accepted`` are
     the smallest prompt refused and the largest accepted, in our tokens.  ``mends`` are
-    the rules that it turned out to have and whose repair it accepted.
+    the rules that it turned out to have and whose repair it accepted.  ``short`` is a count of
+    its that was too small, and ours of the same request (``truncation``).
     """
 
     limit: int | None = None
@@ -41,6 +42,7 @@ class Learned:
     result_chars: int | None = None
     images: int | None = None
     mends: tuple[str, ...] = ()
+    short: tuple[int, int] | None = None
     at: float = 0.0
 
     def prompt_tokens(self, output: int) -> int | None:
@@ -83,7 +85,9 @@ class LearnedLimits:
         if row is None:
             return NOTHING
         try:
-            found = Learned(**{**row, "mends": tuple(row["mends"])})
+            short = row.get("short")
+            plain = {"mends": tuple(row["mends"]), "short": tuple(short) if short else None}
+            found = Learned(**{**row, **plain})
             fresh = self.clock() - found.at < BELIEVED[found.exactness]
         except (TypeError, KeyError):  # a row of another release
             return NOTHING
@@ -103,8 +107,14 @@ class LearnedLimits:
             beyond = known.refused is not None and tokens >= known.refused
             refused = None if beyond else known.refused
             self.put(key, replace(known, limit=None, refused=refused, accepted=tokens))
-        elif known.limit is None and tokens > known.accepted:
+        elif known.limit is None and known.refused is not None and tokens > known.accepted:
             self.put(key, replace(known, accepted=tokens))
+
+
+def host_of(key: str) -> str:
+    """The host in a key of ``key_for``; "" where there is none."""
+    host, bar, _ = key.partition("|")
+    return host if bar else ""
 
 
 def key_for(host: str, model: str, credential: str | bytes = "") -> str:
