@@ -57,6 +57,21 @@ def test_another_tenants_handle_is_unknown(
     assert "no original is kept under" in capsys.readouterr().err
 
 
+def test_a_tenant_of_whom_nothing_is_kept_names_those_there_are(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", url, "--tenant", "nobody")[0] == 7
+    said = capsys.readouterr().err
+    assert said.endswith("; nothing of tenant nobody; here are: --tenant default, --tenant other\n")
+
+
+def test_a_handle_that_its_own_tenant_does_not_have_names_no_others(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recall", "nobodyshandl", "--store", url]) == 7
+    assert "--tenant" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("given", ["5", "b:a", "-1:4", "1:2:3", "1.5:2"])
 def test_an_odd_range_is_wrong_usage(
     tmp_path: Path, url: str, given: str, capsys: pytest.CaptureFixture[str]

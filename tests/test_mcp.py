@@ -82,6 +82,13 @@ def asked(url: str, tenant: str, transport: str, ask: Callable[[Any], Awaitable[
     return asyncio.run(run(mcp.StdioServerParameters(command=command, args=arguments, env=env)))
 
 
+def test_a_server_for_a_tenant_of_whom_nothing_is_kept_names_those_there_are(url: str) -> None:
+    keep(url, "mine")
+    with over_http(url, "nobody") as said:
+        assert said.startswith("trimtab: nothing of tenant nobody; here are: --tenant ")
+        assert "--tenant mine" in said
+
+
 def text(result: Any) -> str:
     (content,) = result.content
     return str(content.text)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 
 from trimtab.cli import recall
 from trimtab.cli.exits import DONE
+from trimtab.errors import StoreError
 
 
 def add(parser: ArgumentParser) -> None:
@@ -31,6 +33,9 @@ def run(args: Namespace) -> int:
     from trimtab import mcp
 
     server = mcp.server(recall.stored(args), trimtab.__version__)
+    with suppress(StoreError):  # may come back: then its tools say so
+        if hint := recall.others(args):
+            print(f"trimtab: {hint}", file=sys.stderr, flush=True)
     if args.http:
         mcp.run_http(server, args.port, lambda url: print(url, file=sys.stderr, flush=True))
     else:

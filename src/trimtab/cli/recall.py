@@ -15,9 +15,12 @@ from urllib.parse import unquote, urlsplit
 from trimtab import passages
 from trimtab.cli import files, journal_file
 from trimtab.cli.exits import DONE, MISSING, NO_ORIGINAL, Stop
+from trimtab.cli.screen import clean
+from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
 from trimtab.stored import Stored
 
+MOST_NAMED = 50
 STORES = "sqlite:///file.db, redis://…, postgresql://…"
 
 
@@ -49,6 +52,17 @@ def stored(args: Namespace) -> Stored:
     return Stored(stores.open(args.store, args.tenant), time.time)
 
 
+def others(args: Namespace) -> str:
+    """Whom a store knows, where it knows nothing of the tenant that the options name; else ""."""
+    from trimtab import stores
+
+    known = {row.tenant for row in stores.open_store(args.store).kept()}
+    if args.tenant in known or not known:
+        return ""
+    names = ", ".join(f"--tenant {name}" for name in sorted(known)[:MOST_NAMED])
+    return clean(f"nothing of tenant {args.tenant}; here are: {names}")
+
+
 def run(args: Namespace) -> int:
     """Print the exact original or part of it, not a character more."""
     if args.journal is not None:
@@ -56,7 +70,11 @@ def run(args: Namespace) -> int:
         text = recall(originals, args.handle)
     else:
         _there(args.store)
-        text = stored(args).recall(args.handle)
+        try:
+            text = stored(args).recall(args.handle)
+        except UnknownHandle as error:
+            more = others(args)
+            raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
     if args.search is not None:
         found = passages.hits(text, args.search, most=len(text) + 1)
         if not found:

@@ -15,7 +15,7 @@ from functools import cache
 
 from trimtab.cli.amounts import amount
 from trimtab.cli.exits import DONE, MISSING, USAGE, VIOLATIONS, Stop
-from trimtab.cli.recall import STORES, add_tenant
+from trimtab.cli.recall import STORES, add_tenant, others
 from trimtab.cli.screen import clean
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import TenantStore
@@ -112,9 +112,8 @@ def run_stats(args: Namespace) -> int:
     """What all sessions of a tenant came to."""
     store, of = _opened(args.store)
     facts = of(args.tenant).facts(PREFIX)
-    if not facts and (others := {row.tenant for row in store.kept()}):
-        names = ", ".join(f"--tenant {name}" for name in sorted(others)[:_MOST_SHOWN])
-        print(clean(f"nothing of tenant {args.tenant}; here are: {names}"), file=sys.stderr)
+    if not facts and (hint := others(args)):
+        print(hint, file=sys.stderr)
     total, conversations = Totals(), {name.split("/")[1] for name in facts}
     for row in facts.values():
         total.join(Totals.from_dict(row))
