@@ -110,7 +110,7 @@ def add_stats(parser: ArgumentParser) -> None:
 
 def run_stats(args: Namespace) -> int:
     """What all sessions of a tenant came to."""
-    store, of = _opened(args.store)
+    _, of = _opened(args.store)
     facts = of(args.tenant).facts(PREFIX)
     if not facts and (hint := others(args)):
         print(hint, file=sys.stderr)
