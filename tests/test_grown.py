@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtab import grown
 from trimtab.errors import InvalidRequest
 from trimtab.grown import Grown
 from trimtab.source import Source
@@ -50,6 +51,19 @@ def test_whatever_is_appended_changed_or_taken_away_it_reads_as_if_it_came_alone
         same(grown.source(data), data)
 
 
+@pytest.mark.parametrize("char", ["x", "é", "€", "😀"])
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 1_000])
+def test_wherever_a_text_is_cut_for_reading_it_is_read_whole(monkeypatch, char, size):
+    monkeypatch.setattr(grown, "_WINDOW", size)
+    messages = [LONG, 12_345, -1.5e10, char * 3, {"role": char, "content": [char * 7, None]}, True]
+    data = body({"model": char}, "messages", messages, {"stream": True, "x": char}, indent=1)
+    found = grown.Grown().source(data)
+    same(found, data)
+    assert found.rows
+    spans = zip(found.rows.starts, found.rows.ends, strict=True)
+    assert [json.loads(data[start:end]) for start, end in spans] == messages
+
+
 def test_known_messages_are_the_very_same_objects():
     grown, messages = Grown(), [{"role": "user", "content": LONG}, {"role": "assistant"}]
     first = grown.source(body({"model": "m"}, "messages", messages, {}))
@@ -70,6 +84,8 @@ ODD = [
     '\ufeff{"messages": ["%s"]}',
     '[{"messages": ["%s"]}]',
     '{"messages": ["%s", NaN, 1e999, -0, 1.10]}',
+    '{"messages": ["%s"], "": 5, "a": {}}',
+    '{"messages": [1, 2]\t, "a": ["%s"]} ',
 ]
 
 
@@ -82,7 +98,7 @@ def test_odd_json_is_read_as_ever(text):
 
 
 @pytest.mark.parametrize(
-    "end", ["", "]", ",]}", "1 2]}", "]} x", '], "a"}', "[" * 300 + "]" * 300 + "]}", "\udcff]}"]
+    "end", ["", "]", ",]}", "1],}", "1],,}", '1] "a":1}', "1 2]}", "]} x", '], "a"}', "[" * 300 + "]" * 300 + "]}", "\udcff]}"]
 )
 def test_what_is_no_json_is_refused_as_ever(end):
     grown = Grown()

@@ -23,10 +23,10 @@ _RECENT = 8
 """Requests that are remembered."""
 _SMALL = 16_384
 """Bytes below which parsing anew costs nothing."""
-_OPENS = re.compile(r'"(messages|input|contents)"\s*:\s*\[\s*')
+_WINDOW = 30_000
+"""Bytes read at once: in any spelling below what is mapped anew each time."""
+_OPENS = re.compile(rb'"(messages|input|contents)"\s*:\s*\[\s*')
 _SCAN = json.JSONDecoder().raw_decode
-_ODD = re.compile(r"\\u00[67]")
-"""Letters spelled as escapes: a key may be spelled so, and be one that stands there already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,18 +81,17 @@ def _alike(known: _Text, data: bytes) -> int:
 
 def _whole(data: bytes) -> _Text | None:
     """A text read message by message; None for one that has to be read as ever."""
-    text = jsontext.decode(data)
-    opens = _OPENS.search(text)
+    opens = _OPENS.search(data)
     if opens is None:
         return None
+    key, at = opens[1].decode(), opens.end()
     try:
-        head = jsontext.parse(text[: opens.end()] + "]}")
+        head = jsontext.parse(jsontext.decode(data[:at]) + "]}")
     except InvalidRequest:  # these messages stand deeper in something else
         return None
-    if not isinstance(head, dict) or next(reversed(head)) != opens[1]:
+    if not isinstance(head, dict) or next(reversed(head)) != key:
         return None
-    at = opens.end()
-    return _read(data, text, at, len(text[:at].encode()), head, Rows(opens[1], [], []), [])
+    return _read(data, at, head, Rows(key, [], []), [])
 
 
 def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
@@ -101,50 +100,94 @@ def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
         head[key] = value
         if key == rows.key:
             break
-    size, kept = rows.ends[count - 1], known.tree[rows.key][:count]
     begun = Rows(rows.key, rows.starts[:count], rows.ends[:count])
-    return _read(data, jsontext.decode(data[size:]), 0, size, head, begun, kept)
+    return _read(data, rows.ends[count - 1], head, begun, known.tree[rows.key][:count])
 
 
 def _read(
-    data: bytes, text: str, at: int, place: int, head: dict[str, Any], begun: Rows,
-    kept: list[Any],
-) -> _Text | None:  # fmt: skip
-    """The messages of ``text`` from ``at`` on, which is ``place`` in the bytes, and what follows
-    them; behind those that are kept."""
-    start, key, messages, spans = at, begun.key, list(kept), list[int]()
+    data: bytes, place: int, head: dict[str, Any], begun: Rows, kept: list[Any]
+) -> _Text | None:
+    """The messages from a place on, behind those that are kept, and what follows them."""
+    new: list[Any] = []
+    starts, ends, size = [*begun.starts], [*begun.ends], _WINDOW
     try:
-        if kept:
-            at = _separated(text, at)
+        while True:
+            text = _window(data, place, size)
+            values, spans, closed = _scanned(text, behind=bool(ends))
+            if closed < 0 and not values:  # one message is longer
+                if place + size >= len(data):
+                    return None
+                size *= 2
+                continue
+            new += values
+            found = _in_bytes(text, place, [*spans, max(closed, 0)])
+            starts += found[:-1:2]
+            ends += found[1::2]
+            if closed >= 0:
+                break
+            place, size = ends[-1], _WINDOW
+        tail = _tail(jsontext.decode(data[found[-1] + 1 :]))
+        jsontext.check_depth(new)
+    except (ValueError, RecursionError):
+        return None
+    if not ends or not head.keys().isdisjoint(tail):
+        return None
+    tree = {**head, begun.key: [*kept, *new], **tail}
+    return _Text(data, tree, Rows(begun.key, starts, ends))
+
+
+def _window(data: bytes, place: int, size: int) -> str:
+    """The text of about so many bytes: small pieces are read in memory that is used again."""
+    end = min(place + size, len(data))
+    while end < len(data) and data[end] & 0xC0 == 0x80:  # within a character
+        end -= 1
+    return jsontext.decode(data[place:end])
+
+
+def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
+    """The messages that stand whole in a text, where each begins and ends, and where the bracket
+    is that ends them (−1: not in here).  ``behind``: whether a message stands before the text."""
+    values: list[Any] = []
+    spans: list[int] = []
+    try:
+        at = _separated(text, 0) if behind else 0
         while text[at] != "]":
             value, end = _SCAN(text, at)
-            messages.append(value)
+            then = _separated(text, end)
+            values.append(value)
             spans += (at, end)
-            at = _separated(text, end)
-        tail = jsontext.parse('{"":[' + text[at:])
-        jsontext.check_depth(messages[len(kept) :])
-    except (ValueError, IndexError, RecursionError):
-        return None
-    tail.pop("")
-    odd = _ODD.search(text, start) or text.find(f'"{key}"', start) >= 0
-    if odd or not messages or not head.keys().isdisjoint(tail):
-        return None
-    found = _in_bytes(text, start, place, spans)
-    rows = Rows(key, [*begun.starts, *found[::2]], [*begun.ends, *found[1::2]])
-    return _Text(data, {**head, key: messages, **tail}, rows)
+            at = then
+    except (ValueError, IndexError):  # no JSON, or cut off
+        return values, spans, -1
+    return values, spans, at
 
 
-def _in_bytes(text: str, start: int, place: int, spans: list[int]) -> list[int]:
-    """Places in a text, in order, as places in its bytes, where ``start`` is at ``place``."""
+def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
+    """Places in a text, in order, as places in its bytes, where it begins at ``place``."""
     if text.isascii():
-        return [place - start + at for at in spans]
-    found = []
+        return [place + at for at in spans]
+    found, start = [], 0
     for at in spans:
         piece = text[start:at]
         place += len(piece) if piece.isascii() else len(piece.encode())
         found.append(place)
         start = at
     return found
+
+
+def _tail(text: str) -> dict[str, Any]:
+    """The members of the object behind its messages.  Raises ValueError (InvalidRequest)."""
+    rest = text.lstrip(" \t\r\n")
+    if rest.startswith("}"):
+        return _members(rest)
+    if rest.startswith(",") and (tail := _members(rest[1:])):
+        return tail
+    raise ValueError("neither the end nor a comma and a member")
+
+
+def _members(text: str) -> dict[str, Any]:
+    members: dict[str, Any] = jsontext.parse("{" + text)
+    return members
 
 
 def _separated(text: str, at: int) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -50,16 +50,17 @@ def check_depth(tree: Any) -> None:
     for _ in range(MAX_DEPTH):
         if not level:
             return
-        level = [child for box in level for child in _children(box) if type(child) in _BOXES]
+        level = [
+            child
+            for box in level
+            for child in (box.values() if type(box) is dict else box)
+            if type(child) in _BOXES
+        ]
     if level:
         raise _unreadable(RecursionError())
 
 
 _BOXES = frozenset((dict, list))
-
-
-def _children(box: Any) -> Iterable[Any]:
-    return box.values() if type(box) is dict else box
 
 
 def dump(value: Any) -> str:

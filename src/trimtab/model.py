@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 Path = tuple[str | int, ...]
 """Where a value stands in the request: ``("messages", 3, "content", 0, "text")``."""
@@ -22,7 +22,17 @@ PartKind = Literal[
 Spelling = Literal["string", "json-string", "json", "part"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def _noun(cls: type[T]) -> type[T]:
+    """A dataclass that is its own identity and is frozen for the type checker.  Not while it runs:
+    a thousand messages are made at first sight, and each field would cost a call."""
+    return dataclass(slots=True, eq=False)(cls)
+
+
+@_noun
 class Block:
     """The smallest thing an edit can target: one leaf of the request.
 
@@ -81,7 +91,7 @@ class Part(NamedTuple):
     """Whether the client put a cache breakpoint on it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@_noun
 class Message:
     """One item of the history, read once and reused for as long as it does not change.
 
@@ -115,14 +125,21 @@ class Message:
     """The parts that carry a cache breakpoint."""
 
     def __post_init__(self) -> None:
-        results = tuple([part for part in self.parts if part.kind == "result"])
-        calls = tuple([part for part in self.parts if part.kind == "call"])
-        object.__setattr__(self, "results", results)
-        object.__setattr__(self, "calls", calls)
-        object.__setattr__(self, "call_ids", tuple([part.id for part in calls]))
-        object.__setattr__(self, "result_ids", tuple([part.id for part in results]))
-        object.__setattr__(self, "results_first", self.parts[: len(results)] == results)
-        object.__setattr__(self, "marked", tuple([part for part in self.parts if part.marked]))
+        this: Any = self
+        results: list[Part] = []
+        calls: list[Part] = []
+        marked: list[Part] = []
+        for part in self.parts:
+            if part.kind == "result":
+                results.append(part)
+            elif part.kind == "call":
+                calls.append(part)
+            if part.marked:
+                marked.append(part)
+        this.results, this.calls, this.marked = tuple(results), tuple(calls), tuple(marked)
+        this.call_ids = tuple([part.id for part in calls]) if calls else ()
+        this.result_ids = tuple([part.id for part in results]) if results else ()
+        this.results_first = self.parts[: len(results)] == this.results
 
     @property
     def width(self) -> int:

@@ -216,7 +216,8 @@ class Counter:
 
     def __call__(self, text: str) -> int:
         """Tokens of ``text``; 0 for ``""``."""
-        return self.scaled(self.source(text))
+        tokens = self.source(text)
+        return tokens if self.factor == 1.0 else ceil(tokens * self.factor)
 
     def scaled(self, raw_tokens: int) -> int:
         """An overhead or a fixed cost in o200k tokens, times the same factor, rounded up."""

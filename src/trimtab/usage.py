@@ -19,6 +19,10 @@ SUMS = 3
 """Requests whose totals are remembered: as it came, as it was repaired, as it was sent."""
 
 
+LABELS = 1_000
+"""Names of tools that are remembered at once."""
+
+
 class Sizes(NamedTuple):
     """One message: tokens of each block and of all, media it carries, bound of encoded bytes,
     tokens behind signatures."""
@@ -37,6 +41,7 @@ class Usage:
         self.counter = counter
         self._known: dict[Message, Sizes] = {}
         self._head: dict[Block, int] = {}
+        self._labels: dict[str, int] = {}
         self._sums: list[tuple[tuple[Message, ...], Sizes]] = []
         """Of the newest requests: as it came and as it was sent."""
 
@@ -111,15 +116,24 @@ class Usage:
         """Tokens of a block, its label included."""
         cost = self.counter(block.text) if block.text else 0
         if block.label:
-            cost += self.counter(block.label)
+            cost += self._label(block.label)
         if block.signature_chars:
             cost += self.counter.signature(block.signature_chars)
         return cost + (self.counter.scaled(block.fixed_tokens) if block.fixed_tokens else 0)
 
+    def _label(self, label: str) -> int:
+        """Tokens of a tool's name: there are few of them."""
+        tokens = self._labels.get(label)
+        if tokens is None:
+            if len(self._labels) >= LABELS:
+                self._labels.clear()
+            tokens = self._labels[label] = self.counter(label)
+        return tokens
+
     def overhead(self, message: Message) -> int:
         """Fixed tokens of a message: its frame, and the ids of calls and results."""
         frame = self.counter.scaled(MESSAGE_TOKENS) if message.framed else 0
-        return frame + self.pairs(message.parts)
+        return frame + self.pairs(message.parts) if message.parts else frame
 
     def pairs(self, parts: Iterable[object]) -> int:
         """Fixed tokens of the calls and results among these parts."""
@@ -127,17 +141,17 @@ class Usage:
         return count * self.counter.scaled(CALL_TOKENS)
 
     def _measured(self, message: Message) -> Sizes:
-        blocks = message.blocks
-        costs = tuple([self.block_cost(block) for block in blocks])
-        size = sum(
-            6 * (len(b.text) + b.signature_chars + b.payload_bytes)
-            + (0 if b.media else 30 * b.fixed_tokens)
-            for b in blocks
-        )
-        return Sizes(
-            costs,
-            sum(costs) + self.overhead(message),
-            sum(1 for block in blocks if block.media),
-            size + 300 * (1 + len(message.parts) + len(blocks)),
-            sum(self.counter.signature(b.signature_chars) for b in blocks if b.signature_chars),
-        )
+        costs: list[int] = []
+        signed = media = size = 0
+        for block in message.blocks:
+            costs.append(self.block_cost(block))
+            size += 6 * (len(block.text) + block.signature_chars + block.payload_bytes)
+            if block.media:
+                media += 1
+            else:
+                size += 30 * block.fixed_tokens
+            if block.signature_chars:
+                signed += self.counter.signature(block.signature_chars)
+        size += 300 * (1 + len(message.parts) + len(costs))
+        total = sum(costs) + self.overhead(message)
+        return Sizes(tuple(costs), total, media, size, signed)

@@ -177,10 +177,13 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
+_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
 def _json_flaw(text: str) -> str:
     """ "json" for arguments that a strict parser would not take."""
     try:
-        json.loads(text, parse_constant=_no_constant)
+        _STRICT(text)
     except (ValueError, RecursionError):
         return "json"
     return ""

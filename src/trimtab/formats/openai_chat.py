@@ -117,7 +117,8 @@ def read_message(message: Any) -> Message:
     role: Any = _ROLES.get(str(message.get("role")), "other")
     if role == "tool":
         return _result(message)
-    blocks, parts = list[Block](), list[Part]()
+    blocks: list[Block] = []
+    parts: list[Part] = []
     content = message.get("content")
     kind: Any = "system" if role == "system" else "text"
     if isinstance(content, str):
@@ -156,7 +157,8 @@ def _result(message: Any) -> Message:
     """A ``tool`` message, or a ``function`` message of old, which has a name for an id."""
     legacy, tool = message.get("role") == "function", message.get("name")
     call_id = f"function:{tool}" if legacy else text_of(message.get("tool_call_id"))
-    content, blocks, flaw = message.get("content"), list[Block](), ""
+    content, flaw = message.get("content"), ""
+    blocks: list[Block] = []
     if isinstance(content, str):
         path: Path = ("content",)
         failed = message.get("status") == "error"  # as LangChain keeps it

@@ -116,7 +116,8 @@ def _message(item: Any) -> Message:
     if not isinstance(content, list):
         parts = (Part("text", path, flaw="null"),)
         return _view(role, item, [], parts, "content", kind="message")
-    blocks, found = [], list[Part]()
+    blocks = []
+    found: list[Part] = []
     for index, part in enumerate(content):
         if role == "assistant" and not (_is(part, "output_text") or _is(part, "refusal")):
             # What users speak in may not stand here, so it cannot be put in its place either.

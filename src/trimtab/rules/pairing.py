@@ -52,7 +52,9 @@ def turns(transcript: Transcript) -> Iterator[Turn]:
 
 def _turn(messages: Sequence[Message], run: Runs) -> Turn:
     calls = [Spot(i, part) for i in range(run.first, run.end) for part in messages[i].calls]
-    leading, late, open_ = list[Spot](), list[Spot](), True
+    open_ = True
+    leading: list[Spot] = []
+    late: list[Spot] = []
     for i in range(run.end, run.stop):
         for part in messages[i].parts:
             if part.kind != "result":
@@ -150,7 +152,7 @@ def answer_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) ->
     strays, called = _strays(transcript), _called(transcript)
     for turn in _turns_of(found):
         have = [spot.part.id for spot in turn.results]
-        missing = list[Part]()
+        missing: list[Part] = []
         moved = list[tuple[Spot, Any]]()
         late = list(turn.late)
         for call in turn.calls:
