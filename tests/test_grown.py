@@ -98,7 +98,20 @@ def test_odd_json_is_read_as_ever(text):
 
 
 @pytest.mark.parametrize(
-    "end", ["", "]", ",]}", "1],}", "1],,}", '1] "a":1}', "1 2]}", "]} x", '], "a"}', "[" * 300 + "]" * 300 + "]}", "\udcff]}"]
+    "end",
+    [
+        "",
+        "]",
+        ",]}",
+        "1],}",
+        "1],,}",
+        '1] "a":1}',
+        "1 2]}",
+        "]} x",
+        '], "a"}',
+        "[" * 300 + "]" * 300 + "]}",
+        "\udcff]}",
+    ],
 )
 def test_what_is_no_json_is_refused_as_ever(end):
     grown = Grown()

@@ -48,6 +48,8 @@ class Conversation:
     """Of the originals that were given to the store."""
     sent_at: float | None = None
     """When this process fitted its last request, by the session's clock."""
+    room: int = 0
+    """Tokens that may come before a turn has to decide anything anew."""
     totals: Totals = field(default_factory=Totals)
     """What was counted over its turns, in this process."""
     _came: list[tuple[str, list[bytes], str]] = field(default_factory=list)

@@ -251,7 +251,7 @@ class _Run:
     def _truncated(self, theirs: int, fitted: Fitted) -> bool:
         """Whether the provider left out a part of what was sent, as servers of the chat format
         do; what is not certain is compared with its next count."""
-        counts = Counts(theirs, int(fitted.tokens_after / max(fitted.factor, 1.0)))
+        counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation.short(counts):
             return False
         known, host = self.learned.get(self.key), host_of(self.key)
@@ -333,8 +333,22 @@ def _strictly_smaller(now: Fitted, before: Fitted, refusal: Refusal) -> bool:
     return now.body_bytes < before.body_bytes
 
 
+def settles(reply: Refused | Accepted, fitted: Fitted | None) -> bool:
+    """Whether nothing is fitted after this reply: the flow's next step takes no time."""
+    if isinstance(reply, Refused):
+        return False
+    tokens = reply.prompt_tokens
+    if tokens is None or fitted is None or fitted.format != "openai-chat":
+        return True
+    return not truncation.short(_counts(tokens, fitted))
+
+
+def _counts(theirs: int, fitted: Fitted) -> Counts:
+    return Counts(theirs, int(fitted.tokens_after / max(fitted.factor, 1.0)))
+
+
 def _short(error: Exception) -> str:
     return str(error)[:300]
 
 
-__all__ = ["Accepted", "Done", "Fit", "Flow", "Refused", "Send", "Totals", "flow"]
+__all__ = ["Accepted", "Done", "Fit", "Flow", "Refused", "Send", "Totals", "flow", "settles"]

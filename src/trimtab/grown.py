@@ -11,6 +11,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ _OPENS = re.compile(rb'"(messages|input|contents)"\s*:\s*\[\s*')
 _SCAN = json.JSONDecoder().raw_decode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Text:
     """A parsed request."""
 
@@ -48,22 +49,34 @@ class Grown:
         """``Source.of(request)``, from what is known where that can be.  Raises InvalidRequest."""
         if not isinstance(request, bytes) or len(request) < _SMALL:
             return Source.of(request)
-        found = self._longer(request) or _whole(request)
+        known, count = self._closest(request)
+        found = (known and _on_top(known, request, count)) or _whole(request)
         if found is None:
             return Source.of(request)
-        self._recent.appendleft(found)
+        self._keep(found, known if known and count == len(known.rows.ends) else None)
         return Source(request, found.tree, request, found.rows)
 
-    def _longer(self, data: bytes) -> _Text | None:
-        """This text on top of the known one with which it has most in common; None where it
-        begins like none."""
-        most, best = 0, None
+    def news(self, data: bytes) -> int:
+        """How many bytes, at the end, have to be read; cheap."""
+        known, count = self._closest(data)
+        return len(data) if known is None else len(data) - known.rows.ends[count - 1]
+
+    def _closest(self, data: bytes) -> tuple[_Text | None, int]:
+        """The known text with which it has the most messages in common, and how many."""
+        best, most = None, 0
         for known in list(self._recent):
             if known.data[:256] == data[:256] and (count := _alike(known, data)) > most:
-                most, best = count, known
+                best, most = known, count
                 if count == len(known.rows.ends):
                     break
-        return None if best is None else _on_top(best, data, most)
+        return best, most
+
+    def _keep(self, text: _Text, instead: _Text | None) -> None:
+        """Remember a text, no longer one of which it holds every message."""
+        if instead is not None:
+            with suppress(ValueError):  # another thread was first
+                self._recent.remove(instead)
+        self._recent.appendleft(text)
 
 
 def _alike(known: _Text, data: bytes) -> int:

@@ -26,13 +26,18 @@ from trimtab.observed import Observed
 from trimtab.settings import Settings, joined_settings
 from trimtab.totals import PREFIX as STATS
 from trimtab.totals import Totals
-from trimtab.turn import asking, fitted
+from trimtab.turn import asking, fitted, room_left
 
 if TYPE_CHECKING:
     from trimtab.pruning import Prunable, Pruned
     from trimtab.shelf import Shelf
+    from trimtab.source import Source
     from trimtab.stores.base import Store
     from trimtab.work import Work
+
+
+_TOKENS_A_BYTE = 2
+"""No tokenizer has more than one, and no factor is above 2."""
 
 
 class Found(NamedTuple):
@@ -122,13 +127,27 @@ class Session:
             else:
                 turn, done = shelf.turn(one, request, wanted)
             if not turn.internal:
-                one.sent_at = now
+                one.sent_at, one.room = now, room_left(turn.outcome)
                 one.totals.add(turn.outcome, done)
                 if shelf is not None:
                     shelf.state(f"{STATS}{one.root}/{self._name}", one.totals.as_dict())
             self._observed.last = done.counted
             self._last = one
         return done
+
+    def goes_on(self, source: Source, news: int, format: str | None = None) -> bool:
+        """Whether ``fit`` is sure to be quick: of a conversation fitted before only the last
+        ``news`` bytes are new, and they are far from filling the room that was left."""
+        shelf, one = self._shelf, self._last
+        if shelf is not None:
+            found = shelf.at_hand(root_of(source, format))
+            if found is None:
+                return False
+            one = found
+        if _TOKENS_A_BYTE * news >= one.room or not one.lock.acquire(blocking=False):
+            return False
+        one.lock.release()
+        return True
 
     async def afit(self, request: Any, **keywords: Any) -> Fitted:
         """``fit`` in a thread, so that an event loop goes on."""

@@ -76,6 +76,11 @@ class Shelf:
                 self._aliases.clear()
         return found
 
+    def at_hand(self, root: str) -> Conversation | None:
+        """The conversation that begins so, where it is in memory."""
+        with self._lock:
+            return self._known.get(self._aliases.get(root, root))
+
     def known(self, root: str) -> Conversation:
         """A conversation by its root."""
         return self.conversation(root, None)

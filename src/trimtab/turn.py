@@ -38,6 +38,15 @@ class Turn:
         return self.outcome.work.force.internal
 
 
+def room_left(outcome: Outcome) -> int:
+    """Tokens that may come behind this request before anything has to be decided anew; 0 where
+    each turn decides."""
+    work = outcome.work
+    if work.mends is not None or (outcome.applied and work.known.last is None):
+        return 0
+    return max(work.force.bounds.trigger - outcome.tokens_after, 0)
+
+
 def decide(request: Any, wanted: Settings, known: Known, journal: Journal) -> Turn:
     """Fit one request.  Raises what ``trimtab.fit`` raises; nothing is remembered yet."""
     started = time.perf_counter()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from trimtab.model import Block, Message, Place, Transcript
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 
-_BY_ID = ("call", "result", "server-call", "server-result")
+_BY_ID = frozenset(("call", "result", "server-call", "server-result"))
 
 
 SUMS = 3
@@ -137,8 +137,11 @@ class Usage:
 
     def pairs(self, parts: Iterable[object]) -> int:
         """Fixed tokens of the calls and results among these parts."""
-        count = sum(1 for part in parts if getattr(part, "kind", "") in _BY_ID)
-        return count * self.counter.scaled(CALL_TOKENS)
+        count = 0
+        for part in parts:
+            if getattr(part, "kind", "") in _BY_ID:
+                count += 1
+        return count * self.counter.scaled(CALL_TOKENS) if count else 0
 
     def _measured(self, message: Message) -> Sizes:
         costs: list[int] = []

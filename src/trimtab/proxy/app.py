@@ -236,6 +236,7 @@ class Proxy:
             client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
         )  # fmt: skip
         session, learned = self.tenants.served(call.upstream, tenant)
+        quick = partial(self.tenants.quick, session, tenant, format=call.route.format)
         recaller = None
         if (
             (self.settings.recall or self.settings.prune)
@@ -256,7 +257,8 @@ class Proxy:
                 session, account, learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query), format=call.route.format,
                 model=call.route.model, recall=recaller is not None and recaller.ready,
-                parse=parse if recaller is None else None, far=self.tenants.far,
+                parse=parse if recaller is None else None,
+                quick=quick if recaller is None else None, far=self.tenants.far,
             )  # fmt: skip
 
         exchange = Exchange(

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from trimtab.fitted import Fitted
-from trimtab.flow import Accepted, Done, Flow, Refused, Send, flow
+from trimtab.flow import Accepted, Done, Flow, Refused, Send, flow, settles
 from trimtab.learned import LearnedLimits, key_for
 from trimtab.proxy import logs
 from trimtab.proxy.account import Account
@@ -39,12 +39,13 @@ class Fitting:
     def __init__(
         self, session: Session, account: Account, learned: LearnedLimits, *, host: str,
         credential: str, format: str, model: str | None, recall: bool = False,
-        parse: Callable[[bytes], Source | None] | None = None, far: bool = False,
+        parse: Callable[[bytes], Source | None] | None = None,
+        quick: Callable[[bytes], Source | None] | None = None, far: bool = False,
     ) -> None:  # fmt: skip
         self._session, self._account, self._learned = session, account, learned
         self._host, self._credential = host, credential
         self._format, self._model, self._recall = format, model, recall
-        self._parse, self._far = parse, far
+        self._parse, self._quick, self._far = parse, quick, far
         self._source: Source | None = None
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
@@ -59,7 +60,9 @@ class Fitting:
         self._key = key = key_for(self._host, model, self._credential)
         self._run = flow(body, self._fit, key=key, learned=self._learned, streaming=stream)
         began = time.perf_counter()
-        effect = await self._step(None)
+        if self._quick is not None and not self._far:
+            self._source = self._quick(body)
+        effect = await self._step(None, short=self._source is not None)
         if not isinstance(effect, Send):
             return None
         if self._source is not None:
@@ -99,7 +102,7 @@ class Fitting:
         return await self._again(Accepted(sent.usage.prompt or None, final=False), sent)
 
     async def _again(self, reply: Refused | Accepted, sent: Sent) -> bytes | None:
-        effect = await self._step(reply)
+        effect = await self._step(reply, short=settles(reply, self._fitted))
         if isinstance(reply, Refused):
             self._account.refused(sent.status, sent.error)
         if not isinstance(effect, Send):
@@ -122,12 +125,16 @@ class Fitting:
         if usage.bill is not None and self._fitted is not None:
             self._session.observe(usage.bill, self._fitted)
 
-    async def _step(self, reply: Refused | Accepted | None) -> Send | Done | None:
-        """The flow's next effect; None where it has ended before, or failed."""
+    async def _step(
+        self, reply: Refused | Accepted | None, *, short: bool = False
+    ) -> Send | Done | None:
+        """The flow's next effect; None where it has ended before, or failed.  ``short``: it takes
+        less time than a thread would."""
         if self._run is None:
             return None
         try:
-            effect = await aside(self._body, lambda: _stepped(self._run, reply), far=self._far)
+            body = b"" if short else self._body
+            effect = await aside(body, lambda: _stepped(self._run, reply), far=self._far)
         except Exception as error:
             logs.fault("fit", error)
             self._account.note = "fault"

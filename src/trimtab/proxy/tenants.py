@@ -19,6 +19,7 @@ from trimtab.proxy import logs
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
 from trimtab.proxy.ledger import Session as Known
+from trimtab.proxy.plan import INLINE_BYTES
 from trimtab.proxy.recall import Quiet, StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
@@ -82,6 +83,16 @@ class Tenants:
         while len(self._served) > MOST:
             self._served.popitem(last=False)
         return found
+
+    def quick(self, session: Session, tenant: str, body: bytes, format: str) -> Source | None:
+        """The parsed body, where it goes on from one seen before and next to nothing is new, so
+        that fitting it takes no longer than to hand it to a thread; else None."""
+        with self._lock:
+            growing = self._growing.get((tenant, body[:_BEGINNING]))
+        news = growing.news(body) if growing else len(body)
+        if news > INLINE_BYTES or (source := self.source(tenant, body)) is None:
+            return None
+        return source if session.goes_on(source, news, format) else None
 
     def source(self, tenant: str, body: bytes) -> Source | None:
         """The parsed body; None where it is no JSON.  Of one that extends the last one with the
