@@ -60,8 +60,7 @@ class Fitting:
         self._key = key = key_for(self._host, model, self._credential)
         self._run = flow(body, self._fit, key=key, learned=self._learned, streaming=stream)
         began = time.perf_counter()
-        if self._quick is not None and not self._far:
-            self._source = self._quick(body)
+        self._source = self._at_once(body)
         effect = await self._step(None, short=self._source is not None)
         if not isinstance(effect, Send):
             return None
@@ -74,6 +73,16 @@ class Fitting:
         took = (time.perf_counter() - began) * 1_000
         self._account.fitted(effect.fitted, took, await self._room(effect.fitted))
         return None if effect.request is body else effect.request
+
+    def _at_once(self, body: bytes) -> Source | None:
+        """The parsed body, where fitting it is sure to be quick."""
+        if self._quick is None or self._far:
+            return None
+        try:
+            return self._quick(body)
+        except Exception as error:
+            logs.fault("quick", error)
+            return None
 
     async def _room(self, fitted: Fitted) -> int | None:
         """Tokens, in our count, that refusals have taught are the most; None: none has."""

@@ -87,6 +87,8 @@ class Tenants:
     def quick(self, session: Session, tenant: str, body: bytes, format: str) -> Source | None:
         """The parsed body, where it goes on from one seen before and next to nothing is new, so
         that fitting it takes no longer than to hand it to a thread; else None."""
+        if len(body) <= INLINE_BYTES:  # no thread is asked anyway
+            return None
         with self._lock:
             growing = self._growing.get((tenant, body[:_BEGINNING]))
         news = growing.news(body) if growing else len(body)
