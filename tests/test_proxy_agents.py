@@ -66,6 +66,8 @@ def test_codex_keeps_its_provider_and_says_when_its_login_cannot_go_through(plac
     assert at.arguments == ["-c", 'model_providers.mine.base_url="http://127.0.0.1:9/to/codex"']
     login = {"tokens": {"access_token": "x"}}
     (place().home / ".codex" / "config.toml").unlink()
+    setup, _ = ready("codex", place())
+    assert setup.problem.startswith("codex: it has no key: set OPENAI_API_KEY")
     setup, _ = ready("codex", place(_DOT_codex__auth_DOT_json=login))
     assert setup.problem.count("\n") == 0
     assert setup.problem.endswith("set OPENAI_API_KEY")

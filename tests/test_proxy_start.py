@@ -91,3 +91,17 @@ def test_a_request_to_bedrock_without_the_extra_is_answered_with_its_name(monkey
     assert (
         "needs botocore: pip install 'trimtab[bedrock]'" in json.loads(answer)["error"]["message"]
     )
+
+
+def test_who_opens_the_address_in_a_browser_is_told_where_the_dashboard_is():
+    bedrock = Upstream("bedrock", "http://127.0.0.1:9", paths=("/model/",))
+    with proxied("", upstreams=(bedrock,)) as server:
+        status, _, answer = ask(server.url, "GET", "/")
+        assert status == 404
+        assert "the dashboard is at /_trimtab/" in json.loads(answer)["error"]["message"]
+
+
+def test_an_upstream_that_is_no_address_is_named_as_the_option_is(capsys):
+    assert main(["proxy", "--upstream", "nonsense"]) == 2
+    said = capsys.readouterr().err
+    assert said == "trimtab: upstream: 'nonsense' is no http or https address\n"

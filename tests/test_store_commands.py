@@ -102,3 +102,18 @@ def test_stats_of_a_tenant_that_has_nothing_name_those_that_have(
     told = capsys.readouterr()
     assert told.out.startswith("0 conversation(s)")
     assert told.err == "nothing of tenant nobody; here are: --tenant default, --tenant other\n"
+
+
+def test_stats_of_a_store_without_originals_say_how_a_proxy_names_its_tenants(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/new.db"
+    session = trimtab.Session(window=30_000, store=url, tenant="anthropic/local")
+    session.fit({"messages": [{"role": "user", "content": "Hi."}]})
+    session.close()
+    assert main(["stats", "--store", url]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("0 conversation(s)")
+    assert told.err.startswith("nothing of tenant default; a proxy's are called like --tenant ")
+    assert main(["stats", "--store", url, "--tenant", "anthropic/local"]) == 0
+    assert capsys.readouterr().out.startswith("1 conversation(s), 1 request(s)")

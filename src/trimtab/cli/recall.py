@@ -53,14 +53,15 @@ def stored(args: Namespace) -> Stored:
 
 
 def others(args: Namespace) -> str:
-    """Whom a store knows, where it knows nothing of the tenant that the options name; else ""."""
+    """Whose originals a store has, where it has none of the tenant named; else ""."""
     from trimtab import stores
 
     known = {row.tenant for row in stores.open_store(args.store).kept()}
-    if args.tenant in known or not known:
+    if args.tenant in known:
         return ""
     names = ", ".join(f"--tenant {name}" for name in sorted(known)[:MOST_NAMED])
-    return clean(f"nothing of tenant {args.tenant}; here are: {names}")
+    here = f"here are: {names}" if names else "a proxy's are called like --tenant anthropic/local"
+    return clean(f"nothing of tenant {args.tenant}; {here}")
 
 
 def run(args: Namespace) -> int:

@@ -132,7 +132,8 @@ class Proxy:
         raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
         found = choose(self.settings.upstreams, raw_path, headers)
         if found is None or not raw_path.startswith("/"):
-            await reply.json(404, _error("no upstream is configured for this path"))
+            pages = f"; the dashboard is at {OURS}/" if raw_path == "/" else ""
+            await reply.json(404, _error(f"no upstream is configured for this path{pages}"))
             return
         upstream, path = found
         if upstream.sign and not self._may_sign(headers):

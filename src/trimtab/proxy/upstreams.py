@@ -38,14 +38,15 @@ class Upstream:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
+        named = "" if self.name == "upstream" else f" {self.name}"  # what --upstream calls it
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidSetting(f"upstream {self.name}: {self.url!r} is no http or https address")
+            raise InvalidSetting(f"upstream{named}: {self.url!r} is no http or https address")
         if parts.query or parts.fragment or "@" in parts.netloc:
             raise InvalidSetting(
-                f"upstream {self.name}: give the address alone, without key, query or fragment"
+                f"upstream{named}: give the address alone, without key, query or fragment"
             )
         if self.sign not in ("", "aws"):
-            raise InvalidSetting(f"upstream {self.name}: sign={self.sign!r}: choose 'aws' or none")
+            raise InvalidSetting(f"upstream{named}: sign={self.sign!r}: choose 'aws' or none")
 
     @property
     def host(self) -> str:

@@ -28,8 +28,10 @@ def prepare(place: Place) -> Setup:
         return setup
     login = read_json(home / "auth.json")
     if not place.env.get("OPENAI_API_KEY") and not login.get("OPENAI_API_KEY"):
-        what = "its ChatGPT login" if login.get("tokens") else "a ChatGPT login"
-        setup.problem = f"codex: {what} cannot go through a proxy: set OPENAI_API_KEY"
+        setup.problem = "codex: its ChatGPT login cannot go through a proxy: set OPENAI_API_KEY"
+        if not login.get("tokens"):
+            more = "a ChatGPT login cannot go through a proxy"
+            setup.problem = f"codex: it has no key: set OPENAI_API_KEY ({more})"
         return setup
     url = place.env.get("OPENAI_BASE_URL") or settings.get("openai_base_url") or _OPENAI
     base = f"model_providers.{NAME}"
