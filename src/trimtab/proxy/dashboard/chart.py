@@ -56,7 +56,8 @@ def key() -> Html:
     lines = [
         tag("li", tag("svg", tag("line", x1=0, x2=12, y1=6, y2=6, class_=name),
                       viewBox="0 0 12 12", aria_hidden="true"), about)
-        for name, about in (("window", "window, less the output reserve"), ("trigger", "trigger"))
+        for name, about in (("window", "room for the prompt, as then known"),
+                            ("trigger", "trigger"))
     ]  # fmt: skip
     return tag("ul", joined([*squares, *lines]), class_="key")
 
