@@ -102,10 +102,11 @@ class Writer:
         """State a fact some time soon; of several with one name the last is kept."""
         state = self._state
         with state.changed:
-            if not state.later:
-                state.later_since = time.monotonic()
+            first = not state.later
             state.later[name] = value
-            self._awake(state)
+            if first:  # what comes behind it goes with it: nobody has to wake up for that
+                state.later_since = time.monotonic()
+                self._awake(state)
 
     def waiting(self, name: str) -> Any:
         """The value of a fact that is to be kept later; None where none is."""
