@@ -184,6 +184,22 @@ def test_a_session_that_saw_smaller_bills_cuts_later() -> None:
     assert "the provider billed 0.8 for one on average" in str(taught.report)
 
 
+def test_a_batch_begins_later_where_counts_are_the_models_own_or_were_observed() -> None:
+    def trigger(**keywords: Any) -> int | None:
+        return trimtab.fit([], window=10_000, format="openai-chat", **keywords).report.limits[
+            "trigger_tokens"
+        ]
+
+    assert trigger(counter="o200k") == trigger(model="gpt-4o") == trigger(counter=len) == 9_500
+    assert trigger(model="claude-sonnet-4-5") == trigger(counter="estimate") == 9_000
+    assert trigger(counter="o200k", limits=trimtab.Limits(trigger=0.8)) == 8_000
+    session = trimtab.Session(window=10_000, reserve=0)
+    before = session.fit(request(20)).report
+    session.observe(bill(before.tokens_after))
+    after = session.fit(request(20)).report
+    assert after.limits["trigger_tokens"] == int(9_500 / after.calibration["mean"])
+
+
 def test_what_must_fit_fits_by_the_providers_count() -> None:
     """Bills 20 % above our count: what is sent stays below the window as the provider counts."""
     session = trimtab.Session(window=30_000)

@@ -208,7 +208,7 @@ def test_B17_savings_are_told_per_cause_and_never_counted_again(format: str) -> 
     body = conversation(format, read(), wrong, *TALK, read(), *MORE)
     size = trimtab.fit(body, window=10**9, format=format, counter="o200k").report.tokens_before
     session = trimtab.Session(
-        limits=trimtab.Limits(window=int(size / 0.95), reserve=0, target=0.9),
+        limits=trimtab.Limits(window=int(size / 0.95), reserve=0, trigger=0.9, target=0.9),
         format=format, counter="o200k",
     )  # fmt: skip
     first = session.fit(body)

@@ -348,7 +348,7 @@ def test_B12_the_command_line_takes_files_and_its_options_win(
 def test_cautious_takes_only_what_is_lossless_or_came_again(format: str) -> None:
     given = body(format)
     size = trimtab.fit(given, window=10**9, format=format, counter="o200k").report.tokens_before
-    fits = {"window": int(size / 0.95), "reserve": 0, "format": format, "counter": "o200k"}
+    fits = {"window": int(size / 0.97), "reserve": 0, "format": format, "counter": "o200k"}
     cautious = trimtab.fit(given, preset="cautious", target=0.1, **fits)
     assert kinds(cautious) == {"duplicate"}
     must = trimtab.fit(given, preset="cautious", **{**fits, "window": size // 2})
@@ -373,7 +373,7 @@ def test_no_preset_changes_what_was_sent_more_than_once_in_five_turns(preset: st
 def test_deep_goes_down_to_half_the_room_and_the_dial_wins_over_the_preset(format: str) -> None:
     given = body(format)
     size = trimtab.fit(given, window=10**9, format=format, counter="o200k").report.tokens_before
-    fits = {"window": int(size / 0.95), "reserve": 0, "format": format, "counter": "o200k"}
+    fits = {"window": int(size / 0.97), "reserve": 0, "format": format, "counter": "o200k"}
     balanced = trimtab.fit(given, **fits).report
     deep = trimtab.fit(given, preset="deep", **fits).report
     dialled = trimtab.fit(given, preset="deep", target=0.75, **fits).report
@@ -395,7 +395,7 @@ def test_B18_the_log_counts_replacements_per_cause_and_shows_no_bodies(
 ) -> None:
     given = body(format)
     size = trimtab.fit(given, window=10**9, format=format, counter="o200k").report.tokens_before
-    limits = trimtab.Limits(window=int(size / 0.95), reserve=0, target=0.8)
+    limits = trimtab.Limits(window=int(size / 0.95), reserve=0, trigger=0.9, target=0.8)
     session = trimtab.Session(limits=limits, format=format, counter="o200k")
     with caplog.at_level(logging.DEBUG, "trimtab"):
         fitted = session.fit(given)

@@ -51,7 +51,7 @@ def place(told: History, key: tuple[int, int]) -> Place:
 def squeezed(format: str, body: dict[str, Any], target: float = 0.5, **options: Any) -> Any:
     """The body fitted a little below its own size, so that a batch of reductions is made."""
     size = trimtab.fit(body, window=10**9, format=format, counter="o200k").report.tokens_before
-    limits = trimtab.Limits(window=int(size / 0.95), reserve=0, target=target)
+    limits = trimtab.Limits(window=int(size / 0.95), reserve=0, trigger=0.9, target=target)
     return trimtab.fit(body, limits=limits, format=format, counter="o200k", **options)
 
 

@@ -197,7 +197,7 @@ def _reason(outcome: Outcome) -> str:
     """One line: why something happened at all, or why nothing did."""
     work, force = outcome.work, outcome.work.force
     before, after = outcome.tokens_before, outcome.tokens_after
-    share = work.settings.limits.trigger
+    share = force.trigger
     capacity = f"{force.bounds.capacity:,}"
     if force.reserve:
         capacity = f"{force.bounds.capacity:,} ({force.window:,} less {force.reserve:,} for output)"

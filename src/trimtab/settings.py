@@ -16,7 +16,7 @@ from trimtab.calibration import Calibration, Factors
 from trimtab.errors import InvalidSetting
 from trimtab.history import Duplicates, FailedInputs
 from trimtab.internal import SIGNATURES, is_internal
-from trimtab.model import Limits, Transcript
+from trimtab.model import SURE_TRIGGER, TRIGGER, Limits, Transcript
 from trimtab.plan import Bounds
 from trimtab.presets import PRESETS
 from trimtab.protect import Pin
@@ -148,7 +148,7 @@ def _check(limits: Limits) -> None:
             raise InvalidSetting(f"{name}={number!r}: give a whole number, 0 or more")
     for name in ("trigger", "target"):
         share = getattr(limits, name)
-        if share is None and name == "target":  # the preset's
+        if share is None:  # the preset's, or as sure as the counts are
             continue
         if type(share) not in (int, float) or not 0 < share <= 1:
             raise InvalidSetting(f"{name}={getattr(limits, name)!r}: give a share, 0 < share ≤ 1")
@@ -175,6 +175,8 @@ class InForce:
     """What the provider bills for one token of our count, where answers taught it."""
     cold: bool = False
     """Whether the cached prefix has expired, so that all is written again anyway."""
+    trigger: float = TRIGGER
+    """Share of the capacity above which something happens."""
     given: int = 0
     """The window in the provider's tokens, where ``factors`` have made it one in ours."""
 
@@ -201,9 +203,10 @@ class InForce:
         }
 
 
-def in_force(settings: Settings, transcript: Transcript) -> InForce:
+def in_force(settings: Settings, transcript: Transcript, counter: Counter) -> InForce:
     """Read the reserve from the request where none was given; take the provider's own limits, and
-    where no limit was given at all the window that our table has for the model.
+    where no limit was given at all the window that our table has for the model.  How sure the
+    ``counter`` is says when a batch begins.
 
     Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
     window is known.
@@ -214,15 +217,16 @@ def in_force(settings: Settings, transcript: Transcript) -> InForce:
     capacity = window - reserve
     internal = is_internal(transcript, settings.internal)
     target = PRESETS[settings.preset].target if limits.target is None else limits.target
+    trigger = limits.trigger or (SURE_TRIGGER if counter.exact else TRIGGER)
     bounds = Bounds(
         capacity=capacity,
-        trigger=capacity if internal else int(capacity * limits.trigger),
+        trigger=capacity if internal else int(capacity * trigger),
         target=1.0 if internal else target,
         body_bytes=limits.request_bytes or hard.get("request_bytes"),
         result_chars=limits.result_chars,
         images=hard.get("images") if limits.images is None else limits.images,
     )
-    return InForce(window, reserve, bounds, internal, window_of)
+    return InForce(window, reserve, bounds, internal, window_of, trigger=trigger)
 
 
 def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
@@ -264,8 +268,11 @@ def calibrated(force: InForce, settings: Settings, transcript: Transcript, usage
     if factors is None:
         return force
     capacity = max(1, int(bounds.capacity / factors.worst))
-    trigger = min(capacity, max(1, int(bounds.trigger / factors.mean)))
+    share = settings.limits.trigger or SURE_TRIGGER
+    begins = bounds.capacity if force.internal else bounds.capacity * share
+    trigger = min(capacity, max(1, int(begins / factors.mean)))
     bounds = replace(bounds, capacity=capacity, trigger=trigger)
     return replace(
-        force, window=capacity + force.reserve, bounds=bounds, factors=factors, given=force.window
-    )
+        force, window=capacity + force.reserve, bounds=bounds, factors=factors, trigger=share,
+        given=force.window,
+    )  # fmt: skip

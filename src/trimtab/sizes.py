@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab import formats
 from trimtab.formats import Memo
-from trimtab.model import Path
+from trimtab.model import SURE_TRIGGER, TRIGGER, Path
 from trimtab.source import Source
 from trimtab.tokens import Counter, counter_for
 from trimtab.usage import Usage
@@ -39,6 +39,8 @@ class Measured:
     counter: str
     total: int
     rows: tuple[MeasuredBlock, ...]
+    trigger: float = TRIGGER
+    """Share of the window, less the output reserve, above which ``fit`` would do something."""
 
 
 def measure(
@@ -64,4 +66,5 @@ def measure(
         )
         for place in transcript.places()
     )  # fmt: skip
-    return Measured(found.name, reason, chosen.name, total, rows)
+    trigger = SURE_TRIGGER if chosen.exact else TRIGGER
+    return Measured(found.name, reason, chosen.name, total, rows, trigger)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from trimtab.learned import Learned, ratio
-from trimtab.model import Limits
+from trimtab.model import TRIGGER, Limits
 from trimtab.refusals import Refusal
 
 SHARES = (0.7, 0.4)
@@ -98,7 +98,7 @@ def known_keywords(known: Learned, limits: Limits, sent: Sent) -> dict[str, Any]
     """
     words: dict[str, Any] = {}
     room = known.prompt_tokens(sent.output)
-    if room is not None and sent.tokens > limits.trigger * room:
+    if room is not None and sent.tokens > (limits.trigger or TRIGGER) * room:
         words |= _window(room, known, sent)
     tight = {
         name: value

@@ -288,7 +288,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         repaired = source.after(mends.passes)
         transcript = known.transcript(repaired, format, settings.model)
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
-    force = in_force(settings, transcript)
+    force = in_force(settings, transcript, usage.counter)
     if settings.calibrations:
         force = calibrated(force, settings, transcript, usage)
     table = None if settings.prices is None else prices.named(settings.prices)

@@ -17,7 +17,6 @@ from trimtab.cli.amounts import amount
 from trimtab.cli.exits import DONE
 from trimtab.cli.options import add_request
 from trimtab.cli.screen import Screen, clean
-from trimtab.model import Limits
 
 _LABELS = {
     "system": "system prompt",
@@ -76,6 +75,7 @@ def summarize(measured: Any, window: int | None, top: int) -> dict[str, Any]:
         "counter": measured.counter,
         "tokens": measured.total,
         "window": window,
+        "trigger": measured.trigger,
         "by_role": dict(by_role.most_common()),
         "by_tool": dict(sorted(by_tool.items(), key=lambda item: -_tokens(item[1]))),
         "largest": [
@@ -102,7 +102,7 @@ def draw(summary: dict[str, Any], screen: Screen) -> list[str]:
         f"{total:,} tokens, counted by {summary['counter']}",
     ]
     if window:
-        lines += _window_lines(total, window, screen)
+        lines += _window_lines(total, window, summary["trigger"], screen)
     lines += _table("by role", list(summary["by_role"].items()), total, screen)
     tools = [
         (f"{clean(name)} ×{max(tool['calls'], tool['results'])}", _tokens(tool))
@@ -118,8 +118,7 @@ def draw(summary: dict[str, Any], screen: Screen) -> list[str]:
     return lines
 
 
-def _window_lines(total: int, window: int, screen: Screen) -> list[str]:
-    trigger = Limits().trigger
+def _window_lines(total: int, window: int, trigger: float, screen: Screen) -> list[str]:
     share = f"{_percent(total, window)} of a window of {window:,}"
     if total > window:
         about = f"{share}: {total - window:,} too many"

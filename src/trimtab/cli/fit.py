@@ -22,7 +22,7 @@ from trimtab.cli.exits import DONE
 from trimtab.cli.options import add_request
 from trimtab.cli.screen import clean
 from trimtab.fitted import Fitted
-from trimtab.model import Limits
+from trimtab.model import SURE_TRIGGER, TRIGGER, Limits
 from trimtab.presets import PRESETS
 from trimtab.report import Report
 from trimtab.setting_keys import LIMITS
@@ -51,8 +51,8 @@ def add_fit(parser: ArgumentParser) -> None:
     )  # fmt: skip
     when.add_argument(
         "--trigger", type=share, metavar="X",
-        help=f"share of the window above which something happens at all ({Limits().trigger}; 1 "
-        "cuts only when it must)",
+        help=f"share of the window above which something happens at all ({TRIGGER}, or "
+        f"{SURE_TRIGGER} where counts are exact; 1 cuts only when it must)",
     )  # fmt: skip
     when.add_argument(
         "--target", type=share, metavar="X",

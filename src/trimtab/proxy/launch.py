@@ -51,7 +51,7 @@ def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettin
     """The settings on a free port of loopback, with the agent's own upstreams and trigger."""
     fit: dict[str, Any] = dict(settings.fit)
     limits = fit.get("limits") or Limits()
-    if limits.trigger == Limits().trigger:
+    if limits.trigger is None:
         fit["limits"] = replace(limits, trigger=agent.trigger)
     return replace(
         settings, host="127.0.0.1", port=0, fit=fit, upstreams=tuple(setup.upstreams),
