@@ -1,0 +1,108 @@
+"""Prints what no policy can beat: tokens read from the cache, and how often it is lost.
+
+    python bench/cache_bounds.py LOGS … [--window 32k] [--above 1.3]
+
+For policies that show what is new whole, keep head, system messages and the user's words, and stay
+under the window.  The one played here counts exactly, cuts only when the next request would not
+fit, and then leaves out what stands right before the newest turn, so that nothing but that turn is
+written again.  Columns: the share of the room it cuts down to; at 0 % nothing is left but what must
+stay.  Recordings that outgrow ``--above`` windows; o200k tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src")]
+
+from trimtab.cli.amounts import amount  # noqa: E402
+from trimtab.replay import reading  # noqa: E402
+from trimtab.replay.index import Index  # noqa: E402
+
+KEEPS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)
+
+
+class Growth(NamedTuple):
+    """Tokens of each request of a recording in full, and of what in it has to stay."""
+
+    full: Sequence[int]
+    fixed: Sequence[int]
+
+
+class Sums(NamedTuple):
+    """Tokens sent, those of them that the request before began with, breaks, requests."""
+
+    sent: int = 0
+    hit: int = 0
+    breaks: int = 0
+    calls: int = 0
+
+    def __add__(self, other: object) -> Sums:
+        assert isinstance(other, Sums)
+        return Sums(*map(sum, zip(self, other, strict=True)))
+
+
+def growth(index: Index) -> Growth:
+    """The sizes of one recording, request by request."""
+    fixed, done, seen = list[int](), sum(unit.tokens for unit in index.head), 0
+    for turn in index.turns:
+        for view in index.views[seen : turn.sent]:
+            if view.message.role in ("user", "system") and not view.message.results:
+                done += view.tokens
+        seen = turn.sent
+        fixed.append(done)
+    return Growth([index.tokens(turn) for turn in index.turns], fixed)
+
+
+def play(grown: Growth, window: int, keep: float) -> Sums:
+    """The best cache that a policy can have which cuts down to this share of the room."""
+    sent = hit = breaks = size = before = 0
+    for full, fixed in zip(*grown, strict=True):
+        new, before = full - before, full
+        if size + new <= window:
+            hit, size = hit + size, size + new
+        else:
+            least = fixed + (new if size else 0)
+            room = int(keep * max(0, window - fixed))
+            low = min(window, max(least, fixed + room))
+            if size:
+                hit, breaks = hit + max(0, low - new), breaks + 1
+            size = low
+        sent += size
+    return Sums(sent, hit, breaks, len(grown.full))
+
+
+def main() -> None:
+    """One line a source, and one for all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("logs", nargs="+")
+    parser.add_argument("--window", type=amount, default=32_000)
+    parser.add_argument("--above", type=float, default=1.3)
+    args = parser.parse_args()
+    sources: dict[str, list[Growth]] = defaultdict(list)
+    for recording in reading.read(args.logs).recordings:
+        if recording.turns:
+            grown = growth(Index(recording))
+            if grown.full[-1] > args.above * args.window:
+                sources[recording.source].append(grown)
+    sources["all"] = [grown for some in sources.values() for grown in some]
+    print("hits in % of the tokens sent / breaks in 20 calls, where a batch keeps of the room")
+    print(f"{'source (recordings)':26}{'new/call':>9}", *(f"{keep:>11.0%}" for keep in KEEPS))
+    for source, some in sources.items():
+        cells = []
+        for keep in KEEPS:
+            total = sum((play(one, args.window, keep) for one in some), Sums())
+            share, often = 100 * total.hit / total.sent, 20 * total.breaks / total.calls
+            cells.append(f"{share:>5.1f} /{often:5.2f}")
+        new = sum(one.full[-1] for one in some) / sum(len(one.full) for one in some)
+        print(f"{f'{source} ({len(some)})':26}{new:9,.0f}", *cells)
+
+
+if __name__ == "__main__":
+    main()
