@@ -143,7 +143,7 @@ def test_a_summarizer_without_a_model_is_refused_in_one_line(run: Any) -> None:
 
 def test_calls_left_on_the_command_line_cuts_no_earlier_than_they_need(run: Any) -> None:
     request = session("openai-chat", steps=20, lines=20)
-    window = int(size(request) / 0.93)
+    window = int(size(request) / 0.97)
     _, cut, _ = run(request, "--window", window, "--reserve", 0)
     assert cut != request
     _, sent, _ = run(request, "--window", window, "--reserve", 0, "--calls-left", 0)
