@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from trimtab.edits import in_order
 from trimtab.journal import Journal, stands
 from trimtab.model import Edit, Transcript
+from trimtab.paths import Ops
 from trimtab.settings import Settings
 from trimtab.work import Outcome, Work
 
@@ -21,6 +22,8 @@ class Last:
 
     outcome: Outcome
     entries: tuple[Edit, ...]
+    ops: Ops
+    """What the edits come to; nothing of it depends on what more arrives."""
 
 
 def remember(outcome: Outcome, journal: Journal) -> None:
@@ -28,15 +31,16 @@ def remember(outcome: Outcome, journal: Journal) -> None:
     work = outcome.work
     before: Last | None = work.known.last
     if before is not None and outcome.applied and before.outcome.applied is outcome.applied:
-        stands = True
+        work.known.last = Last(outcome, journal.entries, before.ops)
+    elif (
+        outcome.step == "planned"
+        and work.mends is None
+        and outcome.asked is None
+        and _all_there(work.transcript, journal.entries)
+    ):
+        work.known.last = Last(outcome, journal.entries, in_order(outcome.applied))
     else:
-        stands = (
-            outcome.step == "planned"
-            and work.mends is None
-            and outcome.asked is None
-            and _all_there(work.transcript, journal.entries)
-        )
-    work.known.last = Last(outcome, journal.entries) if stands else None
+        work.known.last = None
 
 
 def _all_there(transcript: Transcript, entries: tuple[Edit, ...]) -> bool:
@@ -56,7 +60,7 @@ def continued(work: Work) -> Outcome | None:
     tokens = before.tokens_after + arrived - before.tokens_before
     if work.needs(tokens):
         return None
-    ops = in_order(before.applied)
+    ops = last.ops
     sent = work.source.after_as(before.work.source, before.sent, ops) or work.source.after([ops])
     after = work.known.as_sent(sent, transcript.format, work.settings.model)
     if work.check(after):

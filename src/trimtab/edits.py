@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from trimtab import paths
 from trimtab.model import Edit, Group, Message, Path, Place, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
+from trimtab.paths import Delete, Insert, Ops, PathOp, Set
 
 EMPTIED = "[left out to fit]"
 """Stands in a message whose every part was removed."""
@@ -59,9 +59,9 @@ _ORDER = {"replace": 0, "remove": 1, "insert": 2, "drop": 3}
 """A note appended to a user's text is written over what a replacement of it wrote."""
 
 
-def in_order(applied: Iterable[Applied]) -> list[PathOp]:
+def in_order(applied: Iterable[Applied]) -> Ops:
     """All operations, so ordered that the last one on a path is the one that counts."""
-    return [op for a in sorted(applied, key=lambda a: _ORDER[a.edit.op]) for op in a.ops]
+    return Ops(op for a in sorted(applied, key=lambda a: _ORDER[a.edit.op]) for op in a.ops)
 
 
 def _replace(transcript: Transcript, tree: Any, edit: Edit) -> Applied:

@@ -20,28 +20,16 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NoReturn
 
 from trimtab.jsontext import Spot, decode, dump, layout, parse
 from trimtab.model import Path
 
 __all__ = [
-    "Delete",
-    "Insert",
-    "Path",
-    "PathOp",
-    "Set",
-    "apply",
-    "cuts",
-    "decode",
-    "dump",
-    "escape",
-    "get",
-    "parse",
-    "rebase",
-    "spans",
-    "splice",
-]
+    "Delete", "Insert", "Ops", "Path", "PathOp", "Set", "apply", "cuts", "decode", "dump",
+    "escape", "get", "parse", "rebase", "spans", "splice",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +111,8 @@ class _Node:
     below: dict[str | int, _Node] = field(default_factory=dict)
     inserts: dict[int, list[Any]] = field(default_factory=dict)
     _segments: tuple[list[int], list[int | None]] | None = None
+    _deleted: set[str | int] | None = None
+    _marks: list[int] | None = None
 
     @property
     def opens(self) -> bool:
@@ -130,7 +120,17 @@ class _Node:
 
     @property
     def deleted(self) -> set[str | int]:
-        return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
+        if self._deleted is None:
+            self._deleted = {k for k, child in self.below.items() if isinstance(child.op, Delete)}
+        return self._deleted
+
+    @property
+    def marks(self) -> list[int]:
+        """Where items of an array go or come, in order."""
+        if self._marks is None:
+            gone = (key for key in self.deleted if isinstance(key, int))
+            self._marks = sorted({*self.inserts, *gone})
+        return self._marks
 
     @property
     def segments(self) -> tuple[list[int], list[int | None]]:
@@ -140,7 +140,7 @@ class _Node:
             olds: list[int | None] = []
             deleted = self.deleted
             old = new = 0  # items passed before and after
-            for mark in sorted({*self.inserts, *(key for key in deleted if isinstance(key, int))}):
+            for mark in self.marks:
                 for first, count in ((old, mark - old), (None, len(self.inserts.get(mark, ())))):
                     if count:
                         starts.append(new)
@@ -161,7 +161,18 @@ class _Node:
         return node
 
 
+class Ops(tuple[PathOp, ...]):
+    """Operations that are done again and again: what they come to is worked out once."""
+
+    @cached_property
+    def root(self) -> _Node:
+        """The same as a tree."""
+        return _plan(iter(self))
+
+
 def _plan(ops: Iterable[PathOp]) -> _Node:
+    if isinstance(ops, Ops):
+        return ops.root
     root = _Node()
     for op in ops:
         if isinstance(op, Insert):
@@ -223,7 +234,7 @@ def _marks(node: _Node, count: int, path: Path) -> list[int]:
     for index in node.inserts:
         if not 0 <= index <= count:
             _lost((*path, index))
-    return sorted({*node.inserts, *(key for key in node.deleted if isinstance(key, int))})
+    return node.marks
 
 
 def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
