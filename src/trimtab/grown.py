@@ -133,13 +133,13 @@ def _read(
                 size *= 2
                 continue
             new += values
-            found = _in_bytes(text, place, [*spans, max(closed, 0)])
-            starts += found[:-1:2]
+            found, behind = _in_bytes(text, place, spans), spans[-1] if spans else 0
+            starts += found[::2]
             ends += found[1::2]
+            place, size = found[-1] if found else place, _WINDOW
             if closed >= 0:
                 break
-            place, size = ends[-1], _WINDOW
-        tail = _tail(jsontext.decode(data[found[-1] + 1 :]))
+        tail = _tail(jsontext.decode(data[place + closed - behind + 1 :]))
         jsontext.check_depth(new)
     except (ValueError, RecursionError):
         return None
@@ -176,15 +176,16 @@ def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
 
 
 def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
-    """Places in a text, in order, as places in its bytes, where it begins at ``place``."""
+    """Where messages begin and end in a text, as places in its bytes; it begins at ``place``."""
     if text.isascii():
         return [place + at for at in spans]
-    found, start = [], 0
-    for at in spans:
-        piece = text[start:at]
-        place += len(piece) if piece.isascii() else len(piece.encode())
+    found, last = [], 0
+    for start, end in zip(spans[::2], spans[1::2], strict=True):
+        place += start - last  # a comma and spaces
         found.append(place)
-        start = at
+        place += len(text[start:end].encode())
+        found.append(place)
+        last = end
     return found
 
 

@@ -63,7 +63,7 @@ class Block:
     media: Literal["", "image", "document", "video", "audio"] = ""
     identity: str = ""
     """What tells sealed or media blocks apart when ``text`` is empty; never a payload."""
-    _digest: list[str] = field(init=False, default_factory=list, repr=False)
+    _digest: str = field(init=False, default="", repr=False)
 
     @property
     def digest(self) -> str:
@@ -71,8 +71,9 @@ class Block:
         if not self._digest:
             parts = (self.kind, self.tool or "", self.call_id or "", self.identity, self.text)
             data = "\x1f".join(parts).encode("utf-8", "surrogatepass")
-            self._digest.append(hashlib.blake2b(data, digest_size=8).hexdigest())
-        return self._digest[0]
+            this: Any = self
+            this._digest = hashlib.blake2b(data, digest_size=8).hexdigest()
+        return self._digest
 
 
 class Part(NamedTuple):

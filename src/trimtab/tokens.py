@@ -160,7 +160,7 @@ class _O200k(_Source):
             tokenizer.clear_cache()
         # encode_flat makes no list of ints (80 against 57 MB/s), but reads special tokens in the
         # text as one token; a provider encodes them as ordinary text.
-        if "<|" in text:
+        if "|" in text and "<|" in text:  # one character is found many times faster than two
             return len(tokenizer.encode_ordinary(text))
         return len(tokenizer.encode_flat(text)) // 4
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trimtab.model import Block, Message, Place, Transcript
+from trimtab.model import Block, Message, Part, Place, Transcript
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 
 _BY_ID = frozenset(("call", "result", "server-call", "server-result"))
@@ -39,6 +39,7 @@ class Usage:
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
+        self._frame, self._pair = counter.scaled(MESSAGE_TOKENS), counter.scaled(CALL_TOKENS)
         self._known: dict[Message, Sizes] = {}
         self._head: dict[Block, int] = {}
         self._labels: dict[str, int] = {}
@@ -132,16 +133,15 @@ class Usage:
 
     def overhead(self, message: Message) -> int:
         """Fixed tokens of a message: its frame, and the ids of calls and results."""
-        frame = self.counter.scaled(MESSAGE_TOKENS) if message.framed else 0
-        return frame + self.pairs(message.parts) if message.parts else frame
+        return (self._frame if message.framed else 0) + self.pairs(message.parts)
 
-    def pairs(self, parts: Iterable[object]) -> int:
+    def pairs(self, parts: Iterable[Part]) -> int:
         """Fixed tokens of the calls and results among these parts."""
         count = 0
         for part in parts:
-            if getattr(part, "kind", "") in _BY_ID:
+            if part.kind in _BY_ID:
                 count += 1
-        return count * self.counter.scaled(CALL_TOKENS) if count else 0
+        return count * self._pair
 
     def _measured(self, message: Message) -> Sizes:
         costs: list[int] = []

@@ -118,14 +118,14 @@ class Memo:
             return views
         start = shared if known else self._unchanged(messages, shared)  # appended, or rewound
         fresh, copied = list(views[:start]), copies[:start]
-        elsewhere = self._elsewhere(format, len(messages) - start)
+        elsewhere, read = self._elsewhere(format, len(messages) - start), format.read_message
         for index in range(start, len(messages)):
             message = messages[index]
             if index < shared and self._is(index, message):
                 fresh.append(views[index])
                 copied.append(message if self.own else copies[index])
             else:
-                fresh.append(elsewhere.get(id(message)) or format.read_message(message))
+                fresh.append(elsewhere.get(id(message)) or read(message))
                 copied.append(message if self.own else _copy(message))
         self._objects, self._copies, self._views = list(messages), copied, tuple(fresh)
         return self._views

@@ -165,10 +165,11 @@ def _result(message: Any) -> Message:
         block = Block("result", path, path, content, tool=tool, call_id=call_id, error=failed)
         blocks.append(block)
         flaw = long_flaw(content)
-    for index, item in enumerate(content if isinstance(content, list) else ()):
-        found, part = read_part(item, ("content", index), "result", tool, call_id)
-        blocks += found
-        flaw = flaw or (part.flaw if part.flaw == "long" else "")
+    elif isinstance(content, list):
+        for index, item in enumerate(content):
+            found, part = read_part(item, ("content", index), "result", tool, call_id)
+            blocks += found
+            flaw = flaw or (part.flaw if part.flaw == "long" else "")
     parts = [Part("result", (), call_id, () if legacy else ("tool_call_id",), tool or "", flaw)]
     if content is None:
         parts.append(Part("text", ("content",), flaw="null"))
@@ -177,6 +178,8 @@ def _result(message: Any) -> Message:
 
 def _more(message: Any) -> list[Block]:
     """Fields of the message that we do not know and that say something."""
+    if message.keys() <= _KNOWN:
+        return []
     return [
         other_block(value, (key,))
         for key, value in message.items()
