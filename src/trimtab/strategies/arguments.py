@@ -14,7 +14,8 @@ from trimtab.model import Block
 from trimtab.strategies.base import Config, Offer, loss_of, smaller
 from trimtab.strategies.boundaries import at_or_before
 from trimtab.strategies.cut import cut_levels
-from trimtab.strategies.json_cut import CUT_KEY, Members, Shape, longest_string, parse, written
+from trimtab.strategies.json_shape import CUT_KEY, Shape, written
+from trimtab.strategies.json_tree import Members, longest_string, parse
 
 SHORTEST_CHARS = 125
 QUOTED_CHARS = 80

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.jsontext import dump
-from trimtab.strategies.json_cut import Literal, Members
+from trimtab.strategies.json_tree import Literal, Members
 
 _JSON_SCALAR = re.compile(
     r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|NaN|-?Infinity"

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 from trimtab.strategies.blobs import shortened
 from trimtab.strategies.fewer_rows import by_rank
-from trimtab.strategies.json_cut import CUT_KEY, Literal, Members
-from trimtab.strategies.json_cut import shortened as cut_string
+from trimtab.strategies.json_shape import CUT_KEY
+from trimtab.strategies.json_shape import shortened as cut_string
+from trimtab.strategies.json_tree import Literal, Members
 
 LONGEST_ID = 200
 """Characters up to which a string without a blank counts as an id, a path or an address."""

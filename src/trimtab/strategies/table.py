@@ -13,25 +13,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.jsontext import dump
 from trimtab.strategies.cells import cell, listed, path, spelled, text_cell
-from trimtab.strategies.json_cut import Members
+from trimtab.strategies.columns import (
+    MISSING,
+    MOST_COLUMNS,
+    Column,
+    constant,
+    dense,
+    leaves,
+    shared,
+)
+from trimtab.strategies.json_tree import Members
 
-MOST_COLUMNS, MOST_SHAPES = 96, 512
 _ADDRESS = re.compile(r"[^\t]{7,}/|[0-9]{4}-(?:[0-9]{2}-)*")
 """What is written once where all values begin with it: addresses up to a slash, the year of a
 date.  Ids stay whole: they are what the next call will name."""
-MISSING: Any = object()
-
-
-class Column(NamedTuple):
-    """One leaf that records share: a value for each regular record, or MISSING."""
-
-    keys: tuple[str, ...]
-    values: list[Any]
 
 
 class Written(NamedTuple):
@@ -43,11 +42,11 @@ class Written(NamedTuple):
 
 def table(records: Sequence[Members]) -> list[str] | None:
     """Header and rows as lines, in the order of the records; None where they share too little."""
-    keys, fits = _shared(records)
-    if 5 * sum(fits) < 4 * len(records) or not _dense(records, keys):
+    keys, fits = shared(records)
+    if 5 * sum(fits) < 4 * len(records) or not dense(records, keys):
         return None
     regular = [dict(record) for record, fit in zip(records, fits, strict=True) if fit]
-    columns = _leaves((), keys, regular)
+    columns = leaves((), keys, regular)
     if len(columns) > MOST_COLUMNS:
         return None
     written = _written(columns)
@@ -58,61 +57,6 @@ def table(records: Sequence[Members]) -> list[str] | None:
         alone = line[:1] in ("", "{") and "\t" not in line
         lines.append(spelled(record) if alone else line)
     return lines
-
-
-def _shared(records: Sequence[Members]) -> tuple[list[str], list[bool]]:
-    """All keys in the order that most records have them in, and which records keep to it."""
-    shapes = [tuple([key for key, _ in record]) for record in records]
-    different = dict.fromkeys(shapes)
-    order: list[str] = []
-    for keys in different:
-        place = 0
-        for key in keys:
-            if key not in order:
-                order.insert(place, key)
-            place = order.index(key) + 1
-        if len(order) > MOST_COLUMNS or len(different) > MOST_SHAPES:
-            return [], [False] * len(records)
-    places = {key: place for place, key in enumerate(order)}
-    kept = {keys for keys in different if keys and _rising([places[key] for key in keys])}
-    return order, [shape in kept for shape in shapes]
-
-
-def _rising(places: list[int]) -> bool:
-    return all(one < other for one, other in pairwise(places))
-
-
-def _dense(records: Sequence[Members], keys: list[str]) -> bool:
-    """Whether at least two fifths of the cells would say something."""
-    return 5 * sum(map(len, records)) >= 2 * len(keys) * len(records)
-
-
-def _leaves(above: tuple[str, ...], keys: list[str], rows: list[Any]) -> list[Column]:
-    """The columns of these keys; where the values of one are alike objects, those of its own.
-
-    Before these stands a column for the few values that are something else.
-    """
-    columns = []
-    for key in keys:
-        here = (*above, key)
-        values = [MISSING if row is MISSING else row.get(key, MISSING) for row in rows]
-        column = Column(here, values)
-        objects = [value for value in values if isinstance(value, Members)]
-        given = len(values) - values.count(MISSING)
-        if 5 * len(objects) < 4 * given or _constant(column) is not None:
-            columns.append(column)
-            continue
-        below, fits = _shared(objects)
-        if 5 * sum(fits) < 4 * given or not _dense(objects, below):
-            columns.append(column)
-            continue
-        alike = {id(value) for value, fit in zip(objects, fits, strict=True) if fit}
-        rest = [MISSING if id(value) in alike else value for value in values]
-        if len(alike) < given:
-            columns.append(Column(here, rest))
-        inner = [dict(value) if id(value) in alike else MISSING for value in values]
-        columns += _leaves(here, below, inner)
-    return columns
 
 
 def _written(columns: list[Column]) -> list[Written]:
@@ -137,12 +81,9 @@ def _written(columns: list[Column]) -> list[Written]:
 
 
 def _constant(column: Column) -> Written | None:
-    first = column.values[0]
-    if first is MISSING or any(type(value) is not type(first) for value in column.values):
+    if not constant(column):
         return None
-    text = spelled(first)
-    same = all(value == first and spelled(value) == text for value in column.values)
-    return Written(f"{path(column.keys)}={text}", None) if same else None
+    return Written(f"{path(column.keys)}={spelled(column.values[0])}", None)
 
 
 def _derived(column: Column, other: Column) -> Written | None:

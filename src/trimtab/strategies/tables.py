@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.strategies.cells import spelled
-from trimtab.strategies.json_cut import MAX_DEPTH, Members, parse
+from trimtab.strategies.json_tree import MAX_DEPTH, Members, parse
 from trimtab.strategies.table import table
 
 LEAST_ROWS = 3

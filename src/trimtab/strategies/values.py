@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.jsontext import dump
 from trimtab.model import Block
-from trimtab.strategies.json_cut import MAX_DEPTH, Literal, Members, longest_string, parse
+from trimtab.strategies.json_tree import MAX_DEPTH, Literal, Members, longest_string, parse
 
 LONG_CHARS = 60
 """What is shorter stays: it would save next to nothing, and names what the call was about."""

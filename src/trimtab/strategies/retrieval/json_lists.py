@@ -14,16 +14,9 @@ from trimtab.errors import InvalidRequest
 from trimtab.jsontext import Spot, dump, layout
 from trimtab.model import Path
 from trimtab.strategies.retrieval.article import Article, Splice
+from trimtab.strategies.retrieval.holder import Holder, holder_of, score
+from trimtab.strategies.retrieval.marks import mark_of
 
-CONTENT_KEYS = (
-    "content", "text", "page_content", "pageContent", "body", "passage", "raw_content", "snippet",
-    "chunk", "markdown", "document_content", "extract", "abstract", "summary", "description",
-)  # fmt: skip
-TITLE_KEYS = ("title", "name", "heading", "headline", "file", "filename")
-URL_KEYS = ("url", "link", "source", "uri", "href", "source_url", "id", "_id", "path")
-SCORE_KEYS = ("score", "_score", "relevance_score", "relevance", "similarity", "rerank_score")
-DISTANCE_KEYS = ("distance", "rank")
-METADATA, COMPRESSED = "metadata", "compressed"
 DEEPEST = 6
 """Objects within objects that are searched for a list."""
 
@@ -53,7 +46,7 @@ def _of_lines(text: str) -> list[Article]:
                 tree = json.loads(line)
             except (ValueError, RecursionError):
                 return []
-            if isinstance(tree, dict) and (holder := _holder(tree)):
+            if isinstance(tree, dict) and (holder := holder_of(tree)):
                 spot = layout(line, _wanted([holder.places()]))
                 found.append(_article(line, tree, holder, spot, at))
         at += len(line)
@@ -65,7 +58,7 @@ def _articles(text: str, tree: Any, keys: Sequence[str], offset: int) -> Iterato
         (path, item, holder)
         for path, items in _lists(tree, frozenset(keys))
         for number, item in enumerate(items)
-        if isinstance(item, dict) and (holder := _holder(item, (*path, number)))
+        if isinstance(item, dict) and (holder := holder_of(item, (*path, number)))
     ]
     if not held:
         return
@@ -91,91 +84,20 @@ def _lists(tree: Any, keys: frozenset[str]) -> Iterator[tuple[Path, list[Any]]]:
         level = below
 
 
-@dataclass(frozen=True)
-class _Holder:
-    """Where an article's fields stand: in the item itself or in one object within it."""
-
-    item: Path
-    inner: Path
-    key: str
-    fields: Mapping[str, Any]
-    title: str
-    url: str
-
-    def places(self) -> list[Path]:
-        """What has to be found in the text."""
-        base = (*self.item, *self.inner)
-        return [(*base, self.key), (*base, METADATA, COMPRESSED), (*base, COMPRESSED)]
-
-
-def _holder(item: Mapping[str, Any], path: Path = ()) -> _Holder | None:
-    for inner, fields in (((), item), *(((k,), v) for k, v in item.items() if type(v) is dict)):
-        texts = {key: fields[key] for key in CONTENT_KEYS if isinstance(fields.get(key), str)}
-        if texts and inner != (METADATA,):
-            key = max(texts, key=lambda key: len(texts[key]))
-            title, url = _named(item, fields, TITLE_KEYS), _named(item, fields, URL_KEYS)
-            if title or url:
-                return _Holder(path, inner, key, fields, title, url)
-    return None
-
-
-def _named(item: Mapping[str, Any], fields: Mapping[str, Any], keys: Sequence[str]) -> str:
-    more = fields.get(METADATA)
-    boxes = [fields, more if isinstance(more, dict) else {}, item]
-    for key in keys:
-        for box in boxes:
-            if isinstance(box.get(key), str) and box[key]:
-                return str(box[key])
-    return ""
-
-
-def _score(item: Mapping[str, Any], fields: Mapping[str, Any]) -> float | None:
-    more = fields.get(METADATA)
-    for box in (fields, item, more if isinstance(more, dict) else {}):
-        for keys, sign in ((SCORE_KEYS, 1), (DISTANCE_KEYS, -1)):
-            for key in keys:
-                number = box.get(key)
-                if isinstance(number, (int, float)) and not isinstance(number, bool):
-                    return sign * float(number) if abs(number) < 1e15 else None
-    return None
-
-
 def _article(
-    text: str, item: Mapping[str, Any], holder: _Holder, spot: Spot, offset: int
+    text: str, item: Mapping[str, Any], holder: Holder, spot: Spot, offset: int
 ) -> Article:
     """``spot``: where the item stands in ``text``, which begins at ``offset``."""
     for key in holder.inner:
         spot = spot.inner[key]
     fields, at = holder.fields, spot.inner[holder.key]
-    mark, compressed = _mark(text, fields, spot)
+    mark, compressed = mark_of(text, fields, spot)
     content = fields[holder.key]
     return Article(
         holder.title, holder.url, content, at.start + offset, at.end + offset,
         Splice(mark.start + offset, mark.end + offset, mark.text) if mark else None, dump,
-        _score(item, fields), compressed,
+        score(item, fields), compressed,
     )  # fmt: skip
-
-
-def _mark(text: str, fields: Mapping[str, Any], spot: Spot) -> tuple[Splice | None, bool]:
-    """``"compressed":true`` among the metadata; beside it where that is no object."""
-    metadata = fields.get(METADATA, {})
-    if isinstance(metadata, dict):
-        if METADATA in spot.inner:
-            return _flag(spot.inner[METADATA], f'"{COMPRESSED}":true', metadata)
-        flag, _ = _flag(spot, f'"{METADATA}":{{"{COMPRESSED}":true}}', {})
-        return flag, False
-    return _flag(spot, f'"{COMPRESSED}":true', fields)
-
-
-def _flag(spot: Spot, member: str, fields: Mapping[str, Any]) -> tuple[Splice | None, bool]:
-    if COMPRESSED in fields and COMPRESSED in spot.inner:
-        if fields[COMPRESSED] is True:
-            return None, True
-        value = spot.inner[COMPRESSED]
-        return Splice(value.start, value.end, "true"), False
-    if spot.ends:
-        return Splice(spot.ends[-1], spot.ends[-1], f",{member}"), False
-    return Splice(spot.start + 1, spot.start + 1, member), False
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Articles in plain text: numbered passages, ``Title:`` sections, headings with a URL.
 
-Knows how such sections begin and where their content starts; texts in tags it hands on.  Does not
+Knows what a section holds and where its content starts; texts in tags it hands on.  Does not
 know JSON.
 """
 
@@ -10,24 +10,24 @@ import re
 from typing import NamedTuple
 
 from trimtab.strategies.retrieval.article import Article, Splice, number_in
+from trimtab.strategies.retrieval.sections import (
+    FIELD,
+    MAY_BEGIN,
+    URL,
+    URL_FIELDS,
+    Lines,
+    headed,
+    is_address,
+    lone_url,
+    numbered,
+    titled,
+)
 from trimtab.strategies.retrieval.tag_lists import tagged_articles
 
 LEAST_SECTIONS = 2
 TITLE_CHARS, MOST_FIELDS = 200, 12
 """What stands behind a number is a title up to here, and the content itself if it is longer."""
 MARK = "Compressed: true"
-_NUMBERED = re.compile(
-    r"^(?:[-=*]{2,8} )?(?:#{1,4} )?(?:\*\*)?"
-    r"(?:\[(\d{1,4})\]|(?:[Dd]ocument|[Pp]assage|[Rr]esult|[Ss]ource|[Aa]rticle|[Cc]hunk|[Pp]age)"
-    r" ?#?\[?(\d{1,4})\]?)(?:\*\*)?[ \t]*[:.)\-–]?[ \t]*(.*)$"
-)
-_MAY_BEGIN = re.compile(r"^[-=*# ]*(?:\[\d|\w{4,8} ?#?\[?\d)", re.MULTILINE)
-_TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?Title:?(?:\*\*)?:?[ \t]+(.{1,300})$")
-_HEADING = re.compile(r"^(?:\d{1,3}\. )?#{1,4} (.{1,300})$|^\d{1,3}\. \*\*(.{1,300})\*\*[ \t]*$")
-_FIELD = re.compile(
-    r"^[ \t]{0,4}(?:[-*] )?(?:\*\*)?([A-Z][\w -]{0,24}?):?(?:\*\*)?:[ \t]{0,8}(.{0,600})$"
-)
-_URL = re.compile(r"https?://[^\s<>\")\]]{1,500}")
 _CONTENT_FIELDS = {
     "content",
     "text",
@@ -38,7 +38,6 @@ _CONTENT_FIELDS = {
     "summary",
     "abstract",
 }
-_URL_FIELDS = {"url", "source", "link", "uri"}
 _SCORE_FIELDS = {"score", "relevance", "similarity"}
 _RULE = re.compile(r"^[ \t]*(?:[-=*_]{3,100})?[ \t]*$")
 
@@ -48,10 +47,10 @@ def text_articles(text: str) -> list[Article]:
     tagged = tagged_articles(text) if "</" in text else []
     if len(tagged) >= LEAST_SECTIONS:
         return tagged
-    if not (_MAY_BEGIN.search(text) or "Title" in text or "http" in text):
+    if not (MAY_BEGIN.search(text) or "Title" in text or "http" in text):
         return []  # most texts: nothing in them begins a section
-    lines = _Lines.of(text)
-    for starts in (_numbered(lines), _titled(lines), _headed(lines)):
+    lines = Lines.of(text)
+    for starts in (numbered(lines), titled(lines), headed(lines)):
         if len(starts) >= LEAST_SECTIONS:
             ends = [*starts[1:], (len(lines.texts), "")]
             found = [
@@ -60,76 +59,6 @@ def text_articles(text: str) -> list[Article]:
             ]
             return [article for article in found if article is not None]
     return []
-
-
-class _Lines(NamedTuple):
-    texts: list[str]
-    starts: list[int]
-
-    @classmethod
-    def of(cls, text: str) -> _Lines:
-        starts, at = [], 0
-        texts = text.split("\n")
-        for line in texts:
-            starts.append(at)
-            at += len(line) + 1
-        return cls([line.rstrip("\r") for line in texts] if "\r" in text else texts, starts)
-
-
-Starts = list[tuple[int, str]]
-"""(number of the line that begins a section, its title)."""
-
-
-def _numbered(lines: _Lines) -> Starts:
-    """Lines numbered one after another; the first stands among the first five lines."""
-    found: Starts = []
-    expected = None
-    for number, line in enumerate(lines.texts):
-        match = _NUMBERED.match(line) if line[:1] in "[#*-=DdPpRrSsAaCc" else None
-        if match is None or (expected is None and number > 4):
-            continue
-        index = int(match[1] or match[2])
-        if index == expected or (expected is None and index in (0, 1)):
-            found.append((number, match[3].strip(" *")))
-            expected = index + 1
-    return found
-
-
-def _titled(lines: _Lines) -> Starts:
-    return [
-        (number, match[1].strip(" *"))
-        for number, line in enumerate(lines.texts)
-        if "Title" in line[:12] and (match := _TITLE.match(line))
-    ]
-
-
-def _headed(lines: _Lines) -> Starts:
-    """Headings with an address: a link in them, or right below a line that is just that.
-
-    None where other headings of the same kind lack one: then it is a page, not a list of pages.
-    """
-    found: list[tuple[int, str, str]] = []
-    bare: dict[str, int] = {}
-    for number, line in enumerate(lines.texts):
-        match = _HEADING.match(line) if line[:1] == "#" or line[:1].isdigit() else None
-        if match is None:
-            continue
-        kind = line.split(" ", 1)[0].strip("0123456789")
-        below = [text for text in lines.texts[number + 1 : number + 4] if text.strip()][:2]
-        if _URL.search(line[:600]) or any(map(_is_address, below)):
-            found.append((number, (match[1] or match[2]).strip(" *"), kind))
-        else:
-            bare[kind] = bare.get(kind, 0) + 1
-    if not found or bare.get(found[0][2], 0) > len(found) // 4:
-        return []
-    return [(number, title) for number, title, kind in found if kind == found[0][2]]
-
-
-def _is_address(line: str) -> bool:
-    field = _FIELD.match(line)
-    if field and field[1].lower() in _URL_FIELDS:
-        return bool(_URL.search(field[2]))
-    return _lone_url(line)
 
 
 class _Fields(NamedTuple):
@@ -146,7 +75,7 @@ class _Fields(NamedTuple):
     at: int | None = None
 
 
-def _section(text: str, lines: _Lines, first: int, title: str, stop: int) -> Article | None:
+def _section(text: str, lines: Lines, first: int, title: str, stop: int) -> Article | None:
     """One section: its fields, then its content up to the rule before the next section."""
     end = _end_of_content(lines, stop, len(text))
     if len(title) > TITLE_CHARS:  # "[1] A passage without a title …"
@@ -164,15 +93,15 @@ def _section(text: str, lines: _Lines, first: int, title: str, stop: int) -> Art
     )  # fmt: skip
 
 
-def _fields(lines: _Lines, first: int, title: str, stop: int) -> _Fields:
+def _fields(lines: Lines, first: int, title: str, stop: int) -> _Fields:
     found = _Fields(title, behind=first)
     for number in range(first, stop):
         line = lines.texts[number]
-        match = _FIELD.match(line)
+        match = FIELD.match(line)
         name, value = (match[1].lower(), match[2]) if match else ("", "")
         if match and name in _CONTENT_FIELDS:
             return found._replace(at=lines.starts[number] + match.start(2))
-        if name in _URL_FIELDS:
+        if name in URL_FIELDS:
             found = found._replace(url=value)
         elif name in _SCORE_FIELDS:
             found = found._replace(score=number_in(value))
@@ -180,21 +109,17 @@ def _fields(lines: _Lines, first: int, title: str, stop: int) -> _Fields:
             found = found._replace(title=value.strip(" *"))
         elif line == MARK:
             found = found._replace(compressed=True)
-        elif not line and number + 1 < stop and _is_address(lines.texts[number + 1]):
+        elif not line and number + 1 < stop and is_address(lines.texts[number + 1]):
             continue  # a blank line between a heading and its address
-        elif number > first and not match and not _lone_url(line):
+        elif number > first and not match and not lone_url(line):
             break
-        if not found.url and (address := _URL.search(line[:600])):
+        if not found.url and (address := URL.search(line[:600])):
             found = found._replace(url=address[0])
         found = found._replace(behind=number + 1)
     return found
 
 
-def _lone_url(line: str) -> bool:
-    return bool(_URL.fullmatch(line.strip(" <>()[]*_")))
-
-
-def _start_of_content(lines: _Lines, first: int, fields: _Fields, stop: int) -> int | None:
+def _start_of_content(lines: Lines, first: int, fields: _Fields, stop: int) -> int | None:
     if fields.at is not None:
         return fields.at
     for number in range(max(first + 1, fields.behind), stop):
@@ -203,7 +128,7 @@ def _start_of_content(lines: _Lines, first: int, fields: _Fields, stop: int) -> 
     return None
 
 
-def _end_of_content(lines: _Lines, stop: int, total: int) -> int:
+def _end_of_content(lines: Lines, stop: int, total: int) -> int:
     """Where the last line of content ends: blank lines and rules behind it are not content."""
     number = stop
     while number and _RULE.match(lines.texts[number - 1]):
