@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from odd_json import SPACE, VALUES
+from odd_json import SPACE, VALUES, every_path
 from test_paths import WILD, ops_on
 
 from trimtab import grown, paths
@@ -75,6 +75,20 @@ def test_edits_are_written_as_a_walk_of_the_whole_text_writes_them(
     assert source.after([ops, again]).written == (
         paths.splice(paths.splice(texts[0].decode(), ops), again).encode()
     )
+
+
+@given(growing())
+def test_values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes]) -> None:
+    source = known(texts[1])
+    if source is None:
+        return
+    text = texts[1].decode()
+    everywhere = list(every_path(source.tree))
+    spans = paths.spans(text, everywhere)
+    assert source.spelled(everywhere) == [text[slice(*spans[path])] for path in everywhere]
+    assert source.rows
+    deep = [path for path in everywhere if path[:1] == (source.rows.key,) and len(path) > 1]
+    assert source.rows.spelled(texts[1], deep) == [text[slice(*spans[path])] for path in deep]
 
 
 @given(growing(), st.lists(st.builds(Set, WILD, st.none()) | st.builds(Delete, WILD)), WILD)

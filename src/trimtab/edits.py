@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -324,26 +324,21 @@ def _append(
     return content, [Set(content, parts)]
 
 
-def original(transcript: Transcript, tree: Any, applied: Applied, source: str | None) -> str:
+def original(
+    transcript: Transcript, tree: Any, applied: Applied, spelled: Callable[[list[Path]], list[str]]
+) -> str:
     """What an edit took away: the string of a leaf, the JSON text of anything else.
 
-    Where the request came as text (``source``), JSON is given as it was spelled there.
+    ``spelled``: the JSON at these places, as the request had it.
     """
     edit = applied.edit
     if edit.op == "replace":
         place = transcript.refs[edit.targets[0]]
         if place.block.spelling in ("string", "json-string"):
             return str(paths.get(tree, transcript.where(place)))
-        return _spelled(tree, [applied.paths[0]], source)[0]
+        return spelled([applied.paths[0]])[0]
     if edit.op == "remove":
-        return _spelled(tree, [applied.paths[0]], source)[0]
+        return spelled([applied.paths[0]])[0]
     groups = groups_of(transcript, edit) or ()
     items = [item for group in groups for item in group.items]
-    return "[" + ",".join(_spelled(tree, items, source)) + "]"
-
-
-def _spelled(tree: Any, items: Sequence[Path], source: str | None) -> list[str]:
-    if source is None:
-        return [paths.dump(paths.get(tree, item)) for item in items]
-    spans = paths.spans(source, items)
-    return [source[slice(*spans[item])] for item in items]
+    return "[" + ",".join(spelled(items)) + "]"

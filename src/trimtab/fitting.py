@@ -161,7 +161,7 @@ def _outcome(
         raise TrimtabError(f"edits broke a rule at {where}: {found[0].message}")
     fresh = {edit.handle for edit in new}
     originals = {
-        a.edit.handle: edit_ops.original(transcript, source.tree, a, source.text)
+        a.edit.handle: edit_ops.original(transcript, source.tree, a, source.spelled)
         for a in applied
         if a.edit.handle in fresh
     }

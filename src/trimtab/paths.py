@@ -307,10 +307,9 @@ def cuts(
     for index, child in node.below.items():
         if not isinstance(index, int) or not 0 <= index < count:
             _lost((key, index))
-        start, end = starts[index], ends[index]
         if not isinstance(child.op, Delete):
-            text = data[start:end].decode()
-            found.append((start, end, _spliced(text, child, (key, index))))
+            start, end = starts[index], ends[index]
+            found.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
     _marks(node, count, (key,))
     new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     deleted = {index for index in node.deleted if isinstance(index, int)}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trimtab import paths
+from trimtab.model import Path
 from trimtab.paths import Delete, PathOp
 
 
@@ -49,6 +50,18 @@ class Rows:
         text = paths.splice(bare, ops)
         at = paths.spans(text, [here])[here][0] + inner
         return memoryview(text[:at].encode()), memoryview(text[at:].encode())
+
+    def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
+        """The text of each value; None where one stands beside the messages.  Raises KeyError
+        for a place that does not exist."""
+        found = []
+        for item in items:
+            number = item[1] if len(item) > 1 and item[0] == self.key else None
+            if not isinstance(number, int) or not 0 <= number < len(self.starts):
+                return None
+            text = data[self.starts[number] : self.ends[number]].decode()
+            found.append(text[slice(*paths.spans(text, [item[2:]])[item[2:]])])
+        return found
 
     def only_within(self, ops: Iterable[PathOp]) -> bool:
         """Whether ``ops`` change nothing but messages and leave the first one: then nothing of

@@ -96,6 +96,17 @@ class Source:
             return original.given
         return self.tree if self.written is None else self.written
 
+    def spelled(self, items: Sequence[Path]) -> list[str]:
+        """The JSON of the values at these paths, as it was spelled where it came as text."""
+        if self.rows is not None and isinstance(self.written, bytes):
+            found = self.rows.spelled(self.written, items)
+            if found is not None:
+                return found
+        if self.text is None:
+            return [paths.dump(paths.get(self.tree, item)) for item in items]
+        spans = paths.spans(self.text, items)
+        return [self.text[slice(*spans[item])] for item in items]
+
     @property
     def body_bytes(self) -> int:
         """Size of the encoded body, compact where it came as objects."""

@@ -216,8 +216,7 @@ class Counter:
 
     def __call__(self, text: str) -> int:
         """Tokens of ``text``; 0 for ``""``."""
-        tokens = self.source(text)
-        return tokens if self.factor == 1.0 else ceil(tokens * self.factor)
+        return self.scaled(self.source(text))
 
     def scaled(self, raw_tokens: int) -> int:
         """An overhead or a fixed cost in o200k tokens, times the same factor, rounded up."""
