@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any, TypeVar
 
 from trimtab.errors import MissingExtra, StoreError
@@ -69,7 +69,7 @@ class PostgresqlStore:
         """See ``Store``."""
 
         def act(db: Any) -> None:
-            with db.transaction(), db.cursor() as cursor:
+            with self._at_once(db), db.transaction(), db.cursor() as cursor:
                 if batch.conversation:
                     _write(cursor, tenant, batch)
                 for rows, then in ((batch.facts, "NOTHING"),
@@ -168,6 +168,12 @@ class PostgresqlStore:
         self._own = threading.local()
 
     # --- connections ---
+
+    def _at_once(self, db: Any) -> AbstractContextManager[Any]:
+        """Statements go out together and are answered together, where the client can do that."""
+        able = self._psycopg.Pipeline.is_supported()
+        found: AbstractContextManager[Any] = db.pipeline() if able else nullcontext()
+        return found
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         def act(db: Any) -> list[tuple[Any, ...]]:
