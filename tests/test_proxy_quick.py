@@ -31,9 +31,10 @@ def body(messages: list[Any]) -> bytes:
     return json.dumps({"model": "gpt-5.1", "messages": messages}).encode()
 
 
-def begun(window: int, messages: list[Any]) -> tuple[Tenants, Session]:
+def begun(window: int, messages: list[Any], **fit: Any) -> tuple[Tenants, Session]:
     """Tenants that have seen a conversation so far."""
-    tenants = Tenants(ProxySettings(upstreams=(HERE,), store="memory:", fit={"window": window}))
+    given = {"window": window, **fit}
+    tenants = Tenants(ProxySettings(upstreams=(HERE,), store="memory:", fit=given))
     session = tenants.served(HERE, "t").session
     assert tenants.quick(session, "t", body(messages), FORMAT) is None, "it was never seen"
     session.fit(tenants.source("t", body(messages)), format=FORMAT)
@@ -54,6 +55,12 @@ def test_one_that_may_need_a_decision_is_not(standing: int) -> None:
     tenants, session = begun(window, turns(standing))
     assert bool(session.journal["edits"]) is (standing == 40)
     assert tenants.quick(session, "t", body(turns(standing + 6)), FORMAT) is None
+
+
+@pytest.mark.parametrize("fit", [{"arrival": "large"}, {"calls_left": 3}], ids=str)
+def test_one_whose_settings_ask_for_a_decision_at_each_turn_is_not(fit: dict[str, Any]) -> None:
+    tenants, session = begun(200_000, turns(20), **fit)
+    assert tenants.quick(session, "t", body(turns(21)), FORMAT) is None
 
 
 def test_one_with_much_that_is_new_is_not() -> None:

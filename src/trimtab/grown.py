@@ -11,6 +11,7 @@ import json
 import re
 from bisect import bisect_left
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,8 @@ _SMALL = 16_384
 _WINDOW = 30_000
 """Bytes read at once: in any spelling below what is mapped anew each time."""
 _OPENS = re.compile(rb'"(messages|input|contents)"\s*:\s*\[\s*')
-_SCAN = json.JSONDecoder().raw_decode
+_SCAN: Callable[[str, int], tuple[Any, int]]
+_SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +172,7 @@ def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
             values.append(value)
             spans += (at, end)
             at = then
-    except (ValueError, IndexError):  # no JSON, or cut off
+    except (ValueError, IndexError, StopIteration):  # no JSON, or cut off
         return values, spans, -1
     return values, spans, at
 

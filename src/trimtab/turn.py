@@ -14,6 +14,7 @@ from typing import Any
 from trimtab import fitting, log, told
 from trimtab.article_log import log_articles
 from trimtab.continuing import remember
+from trimtab.economics import when_cold
 from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted
 from trimtab.journal import Journal
@@ -41,10 +42,13 @@ class Turn:
 def room_left(outcome: Outcome) -> int:
     """Tokens that may come behind this request before anything has to be decided anew; 0 where
     each turn decides."""
-    work = outcome.work
-    if work.mends is not None or (outcome.applied and work.known.last is None):
+    work, bounds = outcome.work, outcome.work.force.bounds
+    asks = work.settings.arrival != "none" or work.settings.calls_left is not None
+    if asks or bounds.result_chars is not None or work.mends is not None:
         return 0
-    return max(work.force.bounds.trigger - outcome.tokens_after, 0)
+    if outcome.applied and work.known.last is None:
+        return 0
+    return max(when_cold(bounds).trigger - outcome.tokens_after, 0)  # the cache may expire
 
 
 def decide(request: Any, wanted: Settings, known: Known, journal: Journal) -> Turn:
