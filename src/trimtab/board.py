@@ -73,6 +73,7 @@ class Board:
         self.inserted: list[Edit] = []
         self._removed: Tally[int] = Tally()
         self._gone: set[Key] = set()
+        self._costs: dict[int, int] = {}  # of groups, until a block is shown otherwise
 
     # --- what stands now ---
 
@@ -112,6 +113,7 @@ class Board:
 
     def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
         """Show this offer instead of what stands there."""
+        self._costs.clear()
         key = (place.message, place.index)
         before = self.text(place)
         self.tokens += tokens - self.cost(place)
@@ -131,6 +133,7 @@ class Board:
 
     def restore(self, place: Place, back: Shown | None) -> None:
         """Take a move back: show what stood there before it."""
+        self._costs.clear()
         key = (place.message, place.index)
         now = self.shown[key]
         if self._item_bytes is not None:
@@ -168,6 +171,8 @@ class Board:
 
     def group_cost(self, group: Group) -> int:
         """Tokens that go with this group, as its blocks are shown now."""
+        if (known := self._costs.get(group.first)) is not None:
+            return known
         usage, messages = self.usage, self.transcript.messages
         cost = sum(self.cost(place) for place in group.places)
         depth = len(self.transcript.base) + 1
@@ -181,6 +186,7 @@ class Board:
                     cost += usage.counter(EMPTIED)
             elif all(mark.path != item[depth:] for mark in messages[number].marks):
                 cost += usage.counter.scaled(CALL_TOKENS)
+        self._costs[group.first] = cost
         return cost
 
     @property
@@ -193,8 +199,9 @@ class Board:
         return self.transcript.groups[run.first : run.last + 1]
 
     def handle(self, run: Run) -> str:
-        """The handle of a run."""
-        return run_handle(self.transcript, self.groups(run), self.handle_key)
+        """The handle of a run: named by every block, as a client may change one of them."""
+        targets = drop_targets(self.transcript, self.groups(run))
+        return handle(("run", *targets), self.handle_key)
 
     def drop_saving(self, first: int, last: int, lines: str = "") -> int:
         """Tokens that dropping groups[first:last + 1] would save, the note paid."""
@@ -384,11 +391,6 @@ def note(
     if lines:
         return f"[{what}, of which {left} left{fetch}]\n{lines}"
     return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
-
-
-def run_handle(transcript: Transcript, groups: Sequence[Group], key: bytes) -> str:
-    """The handle of dropped groups: named by every block, as a client may change one of them."""
-    return handle(("run", *drop_targets(transcript, groups)), key)
 
 
 def drop_targets(transcript: Transcript, groups: Sequence[Group]) -> tuple[str, ...]:

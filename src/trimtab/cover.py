@@ -70,7 +70,7 @@ class Choice:
     def __init__(
         self, sources: Sequence[Source], weights: Mapping[str, float], covered: set[str]
     ) -> None:
-        self.weights, self.covered = weights, covered
+        self.sources, self.weights, self.covered = sources, weights, covered
         self.named: set[str] = set()
         """Identifiers that stand, but with no words by them."""
         self.told: set[str] = set()
@@ -80,6 +80,8 @@ class Choice:
         self.lines: list[Line] = []
         self.costs: list[float] = []
         """Tokens of each line, without a header."""
+        self.heads: list[float] = []
+        """Tokens of the header above each line."""
         self.own: list[float] = []
         """What the agent's own words are worth beside the identifiers on them."""
         self.bonus: list[float] = []
@@ -107,6 +109,7 @@ class Choice:
         self.starts += [start] * len(lines)
         self.lines += lines
         self.costs += costs
+        self.heads += [HEADER_RATE * len(source.header)] * len(lines)
         self.bonus += [0.0] * len(lines)
         if lines:
             self.bonus[start] = self.bonus[-1] = END
@@ -114,10 +117,8 @@ class Choice:
     def take(self, tokens: float) -> float:
         """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
         keeping; returns the tokens that are left."""
-        price = self._price
-        heap = [(-value, at) for at in range(len(self.lines)) if (value := price(at)) > 0]
+        price, heap, missed = self._price, self._priced(), 0
         heapq.heapify(heap)
-        missed = 0
         while heap and tokens > 0 and missed < MISSES:
             before, at = heap[0]
             kept = self.source[at].kept
@@ -139,6 +140,26 @@ class Choice:
                 for near in self._keep(at):
                     heapq.heappush(heap, (-price(near), near))
         return tokens
+
+    def _priced(self) -> list[tuple[float, int]]:
+        """(−price, number) of every line that is worth anything: ``_price`` of all, written out
+        because it is asked for every line of every old step."""
+        if self.told or self.named or any(source.kept for source in self.sources):
+            return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
+        found: list[tuple[float, int]] = []
+        covered, weigh = self.covered, self.weights.get
+        rows = zip(self.lines, self.bonus, self.own, self.costs, self.heads, strict=True)
+        for at, (line, value, own, cost, head) in enumerate(rows):
+            if line.names:
+                gain = 0.0
+                for name in line.names:
+                    if name not in covered:
+                        gain += weigh(name, 1.0)
+                value += gain if line.told else BARE * gain
+            value += own
+            if value and (price := round(value / (cost + head), 9)) > 0:
+                found.append((-price, at))
+        return found
 
     def _price(self, at: int) -> float:
         """Value a token."""
@@ -165,10 +186,7 @@ class Choice:
         return BARE * value
 
     def _cost(self, at: int) -> float:
-        source = self.source[at]
-        if source.kept:
-            return self.costs[at]
-        return self.costs[at] + HEADER_RATE * len(source.header)
+        return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
 
     def _keep(self, at: int) -> Iterator[int]:
         """Keep a line; its neighbours that are worth more now."""
