@@ -121,3 +121,32 @@ def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> No
             left = piece.removeprefix("a").replace(pair, "")
             assert not any("\ud800" <= char <= "\udfff" for char in left), piece
         assert "".join(line.text for line in found.lines) in (long, "a" + "🚀" * 300)
+
+
+def tight(last: int) -> dict[str, Any]:
+    """A head that takes more than two fifths of 16k, and steps; the newest of so many lines."""
+    body = request(0)
+    body["system"] = "\n".join(f"Rule {n}: leave module_{n}.py as it is." for n in range(700))
+    for number, lines in enumerate([60] * 30 + [last]):
+        rows = (f"part_{number}/unit_{n}.py: {FILLER}, says setting_{n}" for n in range(lines))
+        body["messages"] += step(number, "\n".join(rows))
+    return body
+
+
+def test_where_the_head_leaves_little_room_notes_fill_it() -> None:
+    """What lines cost is estimated high: the rest was lost to the notes."""
+    report = fit(tight(30), window=16_000).report
+    target, trigger = report.limits["target_tokens"], report.limits["trigger_tokens"]
+    assert target - 100 < report.tokens_after <= target + 100 < trigger
+
+
+def test_there_a_large_newest_result_takes_no_room_from_the_notes() -> None:
+    """It is folded next turn in any case: what stays free before the trigger goes to the notes."""
+    session = trimtab.Session()
+    body = tight(120)
+    report = fit(body, session, window=16_000).report
+    trigger = report.limits["trigger_tokens"]
+    assert trigger - 600 < report.tokens_after <= trigger
+    body["messages"] += step(31, "\n".join(f"{FILLER} {n}" for n in range(20)))
+    later = fit(body, session, window=16_000).report
+    assert later.tokens_after < report.tokens_after - 600

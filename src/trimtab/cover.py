@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 
 from trimtab.lines import Line, Lines
@@ -117,8 +118,9 @@ class Choice:
     def take(self, tokens: float) -> float:
         """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
         keeping; returns the tokens that are left."""
-        price, heap, missed = self._price, self._priced(), 0
-        heapq.heapify(heap)
+        heap, missed = self._heap, 0
+        passed: list[tuple[float, int]] = []
+        price = self._price
         while heap and tokens > 0 and missed < MISSES:
             before, at = heap[0]
             kept = self.source[at].kept
@@ -139,7 +141,18 @@ class Choice:
                 missed, tokens = 0, tokens - cost
                 for near in self._keep(at):
                     heapq.heappush(heap, (-price(near), near))
+            else:
+                passed.append((before, at))
+        for entry in passed:
+            heapq.heappush(heap, entry)
         return tokens
+
+    @cached_property
+    def _heap(self) -> list[tuple[float, int]]:
+        """Lines by what they were worth a token when last looked at, the best first."""
+        heap = self._priced()
+        heapq.heapify(heap)
+        return heap
 
     def _priced(self) -> list[tuple[float, int]]:
         """(−price, number) of every line that is worth anything: ``_price`` of all, written out

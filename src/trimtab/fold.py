@@ -22,6 +22,9 @@ FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
 SMALL = 128
 """Blocks up to this many tokens are left alone as long as only the target asks for them."""
+PASSES, LEFT_TOKENS = 3, 64
+"""What lines cost is estimated high, by a fifth: where there is little room, what was left is
+spent, so often and while it is so much.  Elsewhere that adds cost as it adds lines (measured)."""
 FRAME_TOKENS = 30
 """What a note takes beside its lines."""
 
@@ -83,7 +86,8 @@ def fold(planner: Planner, goal: int) -> None:
     sources = [_sources(planner, [planner.transcript.groups[i] for i in run]) for run in runs]
     said = [_source(planner, place, "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
-    Choice(every, _weights(planner), _standing(planner, fresh, prose)).take(room)
+    choice = Choice(every, _weights(planner), _standing(planner, fresh, prose))
+    _take(planner, choice, room, [*sources, said])
     for run, own in zip(runs, sources, strict=True):
         lines = "\n".join(written(own))
         saved, most = (board.drop_saving(run[0], run[-1], text) for text in (lines, ""))
@@ -95,6 +99,20 @@ def fold(planner: Planner, goal: int) -> None:
             planner.folded[run[0]] = own
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
+
+
+def _take(planner: Planner, choice: Choice, room: int, parts: Sequence[Sequence[Source]]) -> None:
+    """Keep the best lines of all parts, ``room`` tokens of them."""
+    left, before = room, -1
+    for _ in range(PASSES if planner.scope.tight else 1):
+        choice.take(left)
+        kept = sum(len(source.kept) for part in parts for source in part)
+        if kept == before:
+            return
+        used = sum(planner.usage.counter("\n".join(written(part))) for part in parts)
+        left, before = room - used, kept
+        if left < LEFT_TOKENS:
+            return
 
 
 def _lift(planner: Planner) -> None:

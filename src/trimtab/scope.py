@@ -25,6 +25,12 @@ ARRIVAL_SHARE = 0.25
 next turn, a tenth does (measured on real sessions)."""
 ARRIVAL_ROOM = 0.5
 """The same where the head is large: a share of the room."""
+LARGE_HEAD = 0.4
+"""Where what no batch touches takes that share of the capacity, there is little room, and a batch
+writes little again, since the head stays cached."""
+CROWDED, LEFT_FREE = 0.25, 0.02
+"""Where besides the newest turn takes that share of the room, no more than the last stays free
+before the trigger: it is folded next turn in any case, with the next batch (measured)."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +132,26 @@ class Scope:
         else the next turn would need the next batch.
         """
         part = min(1.0, share * self.capacity / trigger) if trigger else share
+        if self._crowded:
+            return trigger - int(LEFT_FREE * max(0, trigger - self.fixed))
         return min(
             self.fixed + int(self.room * share),
             trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
         )
+
+    @property
+    def tight(self) -> bool:
+        """Whether what no batch touches leaves little room."""
+        return self.fixed > LARGE_HEAD * self.capacity
+
+    @cached_property
+    def _crowded(self) -> bool:
+        """Whether there is little room, and the newest turn takes much of it."""
+        groups = self.transcript.groups
+        if not self.tight or not groups or not groups[-1].has_calls:
+            return False
+        newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
+        return min(newest, self.arrival) > CROWDED * self.room
 
     @property
     def arrival(self) -> int:
