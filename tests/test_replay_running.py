@@ -296,6 +296,14 @@ def test_a_sample_is_the_same_for_the_same_seed():
     assert first != [r.id for r in engine.sample(many, 5, 2)]
 
 
+def test_a_sample_of_each_source_holds_all_of_the_small_ones():
+    many = [Recording("big", str(n), "openai-chat", MESSAGES) for n in range(50)]
+    few = [Recording("small", str(n), "openai-chat", MESSAGES) for n in range(2)]
+    drawn = engine.sample_each([*many, *few], 5, 1)
+    assert [r.source for r in drawn] == ["big"] * 5 + ["small"] * 2
+    assert drawn == engine.sample_each([*many, *few], 5, 1)
+
+
 def test_an_engine_that_is_not_there_is_named():
     with pytest.raises(InvalidSetting, match="local and ray"):
         engine.replay(SAMPLE, engine="abacus", **RUN)

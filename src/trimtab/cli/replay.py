@@ -34,7 +34,8 @@ def add(parser: ArgumentParser) -> None:
         "--outgrown", action="store_true", help="only recordings that outgrow the smallest window"
     )
     what.add_argument("--limit", type=int, metavar="N", help="a random sample of N recordings")
-    what.add_argument("--seed", type=int, default=0, help="of that sample (default 0)")
+    what.add_argument("--each", type=int, metavar="N", help="a random sample of N of each source")
+    what.add_argument("--seed", type=int, default=0, help="of these samples (default 0)")
     how = parser.add_argument_group("how")
     how.add_argument("--prices", default="claude-5m", metavar="TABLE", help="default claude-5m")
     how.add_argument("--by", choices=("source", "task", "all"), default="source")
@@ -104,6 +105,8 @@ def _recordings(args: Namespace, window: int) -> list[Any]:
     recordings = [r for r in found.recordings if not args.id or args.id in r.id]
     if args.outgrown:
         recordings = [r for r in recordings if Index(r).tokens(r.turns[-1]) > window]
+    if args.each is not None:
+        recordings = engine.sample_each(recordings, args.each, args.seed)
     if args.limit is not None:
         recordings = engine.sample(recordings, args.limit, args.seed)
     calls = sum(len(recording.turns) for recording in recordings)

@@ -165,3 +165,11 @@ def sample(recordings: Iterable[Recording], count: int, seed: int) -> list[Recor
         return whole
     chosen = set(random.Random(seed).sample(range(len(whole)), count))
     return [recording for number, recording in enumerate(whole) if number in chosen]
+
+
+def sample_each(recordings: Iterable[Recording], count: int, seed: int) -> list[Recording]:
+    """So many recordings of each source, the same ones for the same seed, source by source."""
+    by_source: dict[str, list[Recording]] = {}
+    for recording in recordings:
+        by_source.setdefault(recording.source, []).append(recording)
+    return [one for own in by_source.values() for one in sample(own, count, seed)]
