@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
+import pytest
+
 import trimtab
-from trimtab.cover import Choice, Source, weigh, written
+from trimtab.cover import Choice, Source, left_of, weigh, written
 from trimtab.lines import lines_of
 from trimtab.model import Block
 
@@ -150,3 +153,44 @@ def test_there_a_large_newest_result_takes_no_room_from_the_notes() -> None:
     body["messages"] += step(31, "\n".join(f"{FILLER} {n}" for n in range(20)))
     later = fit(body, session, window=16_000).report
     assert later.tokens_after < report.tokens_after - 600
+
+
+def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All notes are chosen anew in each batch here."""
+
+    def most_lines(steps: int, horizon: int) -> int:
+        found: list[int] = []
+
+        class Counted(Choice):
+            def __init__(self, sources: Sequence[Source], *rest: Any) -> None:
+                found.append(sum(len(source.lines.lines) for source in sources))
+                super().__init__(sources, *rest)
+
+        monkeypatch.setattr("trimtab.fold.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.fold.FAIR_SHARE", 9.0)
+        monkeypatch.setattr("trimtab.fold.Choice", Counted)
+        session, body = trimtab.Session(), request(steps)
+        for end in range(3, len(body["messages"]), 2):
+            fit({**body, "messages": body["messages"][:end]}, session)
+        assert len(found) > steps / 20
+        return max(found)
+
+    assert most_lines(160, 2) < 1.1 * most_lines(80, 2)
+    assert most_lines(160, 1000) > 1.8 * most_lines(80, 1000)
+
+
+def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
+    long = " ".join(f"word{n} and more" for n in range(60))
+    block = Block("text", (), (), f"first line here\n{long}\nlast line here")
+    lines = lines_of(block)
+    pieces = [n for n, line in enumerate(lines.lines) if line.text in long]
+    assert len(pieces) > 3
+    for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, set(range(len(lines.lines)))):
+        source = Source("text", lines, 0.3, kept=set(kept))
+        note = "\n".join(written([source]))
+        left = left_of(lines, note)
+        assert [line.text for line in left.lines] == [lines.lines[n].text for n in sorted(kept)]
+        whole = Source("text", left, 0.3, kept=set(range(len(left.lines))))
+        assert "\n".join(written([whole])) == note

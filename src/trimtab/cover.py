@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from itertools import groupby
+from operator import attrgetter
 
 from trimtab.lines import Line, Lines
 
@@ -215,6 +216,30 @@ class Choice:
             if beside and near - start not in source.kept:
                 self.bonus[near] += CONTEXT * gain
                 yield near
+
+
+def left_of(lines: Lines, note: str) -> Lines:
+    """Those of a block's lines that stand in a note."""
+    rows, found, before = _rows(note), list[Line](), -1
+    pieces = any(map(attrgetter("joined"), lines.lines))
+    if not pieces and rows.isdisjoint([line.text for line in lines.lines]):
+        return replace(lines, lines=())
+    for index, line in enumerate(lines.lines):
+        if line.text in rows or (_in_pieces(lines.lines, index) and line.text in note):
+            joined = line.joined and before == index - 1
+            found.append(line if joined == line.joined else replace(line, joined=joined))
+            before = index
+    return replace(lines, lines=tuple(found))
+
+
+@lru_cache(maxsize=16)
+def _rows(note: str) -> frozenset[str]:
+    return frozenset(note.split("\n"))
+
+
+def _in_pieces(lines: Sequence[Line], index: int) -> bool:
+    """Whether a line is a piece of a longer one."""
+    return lines[index].joined or (index + 1 < len(lines) and lines[index + 1].joined)
 
 
 def written(sources: Sequence[Source]) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from trimtab.board import Board, Run
-from trimtab.cover import Choice, Source, weigh, written
+from trimtab.cover import Choice, Source, left_of, weigh, written
 from trimtab.model import Block, Group, Place
 from trimtab.plan import FOLD_LOSS, LEAST_GAIN, Planner
 from trimtab.presets import STALE
@@ -20,6 +20,9 @@ from trimtab.strategies.base import smaller
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
+HORIZON = 2
+"""Windows of history whose lines are all chosen from when notes are chosen anew (on 30
+recordings as much stays as with all of them)."""
 SMALL = 128
 """Blocks up to this many tokens are left alone as long as only the target asks for them."""
 PASSES, LEFT_TOKENS = 3, 64
@@ -72,18 +75,18 @@ def _cut_newest(planner: Planner) -> None:
 
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
-    board = planner.board
+    board, old = planner.board, dict[int, str]()
     fresh = _foldable(planner)
     prose = _prose(planner)
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
     if board.runs and room < FAIR_SHARE * size:
-        _lift(planner)
+        old = _lift(planner)
         fresh, prose = _foldable(planner), _prose(planner, again=True)
         room, size = _room(planner, goal, fresh, prose)
     runs = list(_runs(planner, fresh))
-    sources = [_sources(planner, [planner.transcript.groups[i] for i in run]) for run in runs]
+    sources = [list(_all_sources(planner, run, old)) for run in runs]
     said = [_source(planner, place, "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
     choice = Choice(every, _weights(planner), _standing(planner, fresh, prose))
@@ -115,12 +118,41 @@ def _take(planner: Planner, choice: Choice, room: int, parts: Sequence[Sequence[
             return
 
 
-def _lift(planner: Planner) -> None:
-    """Take back all that was dropped or folded and may be folded anew."""
+def _lift(planner: Planner) -> dict[int, str]:
+    """Take back all that was dropped or folded and may be folded anew.
+
+    Returns what was left of the groups beyond ``HORIZON``: nothing else is looked at there, or a
+    batch would cost more the longer a session lasts.
+    """
+    near, left = _horizon(planner), dict[int, str]()
     for old in planner.board.runs:
         numbers = range(old.first, old.last + 1)
         if all(planner.scope.droppable(number, spared=False) for number in numbers):
             planner.board.lift(old)
+            left.update((number, old.lines) for number in numbers if number < near)
+    return left
+
+
+def _horizon(planner: Planner) -> int:
+    """The first group of the newest so many tokens."""
+    groups, usage, messages = planner.transcript.groups, planner.usage, planner.transcript.messages
+    tokens, number = HORIZON * planner.bounds.capacity, len(groups)
+    while number and tokens > 0:
+        number -= 1
+        group = groups[number]
+        tokens -= sum(map(usage.message, messages[group.first : group.last + 1]))
+    return number
+
+
+def _all_sources(planner: Planner, run: Sequence[int], old: Mapping[int, str]) -> Iterator[Source]:
+    """The blocks of a run; of ``old`` groups, the lines that were left."""
+    for number in run:
+        found = _sources(planner, [planner.transcript.groups[number]])
+        if number in old:
+            for source in found:
+                source.lines = left_of(source.lines, old[number])
+            found = [source for source in found if source.lines.lines]
+        yield from found
 
 
 def _room(
