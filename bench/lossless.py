@@ -33,10 +33,10 @@ sys.path.insert(0, str(ROOT / "src"))
 from trimtab import formats  # noqa: E402
 from trimtab.formats.base import Memo  # noqa: E402
 from trimtab.model import Block, Transcript  # noqa: E402
+from trimtab.reading.usage import Usage  # noqa: E402
 from trimtab.strategies import Config, levels  # noqa: E402
 from trimtab.strategies.line_numbers import line_numbers  # noqa: E402
 from trimtab.tokens import counter_for  # noqa: E402
-from trimtab.usage import Usage  # noqa: E402
 
 READABLE = ("openai-chat", "openai-responses", "anthropic", "bedrock", "gemini")
 COUNT = counter_for("o200k", model=None, format="")

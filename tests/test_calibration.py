@@ -14,10 +14,10 @@ import openai.types.responses
 import pytest
 
 import trimtab
-from trimtab.billed import Billed, billed
-from trimtab.calibration import KEPT, Calibration, Sample
-from trimtab.observed import Counted, Observed
-from trimtab.sizes import measure
+from trimtab.money.billed import Billed, billed
+from trimtab.money.calibration import KEPT, Calibration, Sample
+from trimtab.money.observed import Counted, Observed
+from trimtab.telling.sizes import measure
 
 CHAT = openai.types.CompletionUsage.model_validate(
     {"prompt_tokens": 900, "completion_tokens": 30, "total_tokens": 930,

@@ -11,7 +11,7 @@ from stories import FORMATS
 from test_fold import request, step
 
 import trimtab
-from trimtab.journal import Journal
+from trimtab.turns.journal import Journal
 
 KEYWORDS: dict[str, Any] = {"window": 12_000, "reserve": 0, "counter": "o200k"}
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import trimtab
-from trimtab.economics import Batch, Money, break_even, cold, money, once, when_cold, worth
 from trimtab.errors import InvalidSetting
-from trimtab.plan import Bounds
-from trimtab.prices import TABLES
-from trimtab.work import Work
+from trimtab.money.economics import Batch, Money, break_even, cold, money, once, when_cold, worth
+from trimtab.money.prices import TABLES
+from trimtab.planning.plan import Bounds
+from trimtab.turns.work import Work
 
 CLAUDE, HOUR, GEMINI = TABLES["claude-5m"], TABLES["claude-1h"], TABLES["gemini"]
 

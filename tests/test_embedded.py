@@ -16,7 +16,7 @@ from pairs import orphans, parts, user_texts
 
 import trimtab
 from trimtab import Session
-from trimtab.embedded import NOTE, quoted
+from trimtab.reading.embedded import NOTE, quoted
 
 TOOL = 'Tool: {"tool_call_id": "c9", "output": "42 files"}'
 EXECUTION = '{"tool_execution": {"function_name": "ls", "result": {"output": "a.py"}}}'

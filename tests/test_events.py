@@ -19,7 +19,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from retrieval_cases import articles, conversation
 
 import trimtab
-from trimtab import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent, events
+from trimtab import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
+from trimtab.telling import events
 
 SECRETS = ("sk-secret", "lighthouse", "Ymir", "Article 0", "ex.org")
 """Parts of the conversation and of a header; none may be told."""
@@ -71,9 +72,9 @@ def test_the_outcome_says_what_became_of_the_request(monkeypatch: pytest.MonkeyP
     def fails(*_: Any, **__: Any) -> Any:
         raise RuntimeError("made to fail")
 
-    monkeypatch.setattr("trimtab.fitting.make_room", fails)
+    monkeypatch.setattr("trimtab.turns.fitting.make_room", fails)
     assert outcomes(body, window=9_000) == ["fallback"]
-    monkeypatch.setattr("trimtab.fitting._outcome", fails)
+    monkeypatch.setattr("trimtab.turns.fitting._outcome", fails)
     assert outcomes(body, window=9_000) == ["original"]
 
 

@@ -15,7 +15,7 @@ from flow_driver import drive
 
 import trimtab
 from trimtab.flow import Accepted, Refused, Totals, flow
-from trimtab.learned import LearnedLimits, key_for
+from trimtab.sending.learned import LearnedLimits, key_for
 from trimtab.testing import Refuse, StrictProvider, styles
 
 EVERY = pytest.mark.parametrize("format", FORMATS)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import trimtab
-from trimtab.cover import Choice, Source, left_of, weigh, written
-from trimtab.lines import lines_of
 from trimtab.model import Block
+from trimtab.planning.cover import Choice, Source, left_of, weigh, written
+from trimtab.planning.lines import lines_of
 
 FILLER = "the quick brown fox jumps over the lazy dog again"
 
@@ -168,9 +168,9 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
                 found.append(sum(len(source.lines.lines) for source in sources))
                 super().__init__(sources, *rest)
 
-        monkeypatch.setattr("trimtab.fold.HORIZON", horizon)
-        monkeypatch.setattr("trimtab.fold.FAIR_SHARE", 9.0)
-        monkeypatch.setattr("trimtab.fold.Choice", Counted)
+        monkeypatch.setattr("trimtab.planning.fold.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
+        monkeypatch.setattr("trimtab.planning.fold.Choice", Counted)
         session, body = trimtab.Session(), request(steps)
         for end in range(3, len(body["messages"]), 2):
             fit({**body, "messages": body["messages"][:end]}, session)

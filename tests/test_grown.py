@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trimtab import grown
 from trimtab.errors import InvalidRequest
-from trimtab.grown import Grown
-from trimtab.source import Source
+from trimtab.reading import grown
+from trimtab.reading.grown import Grown
+from trimtab.reading.source import Source
 
 LONG = "é" * 9_000
 VALUES = st.recursive(

@@ -14,10 +14,10 @@ import pytest
 from long_sessions import request
 
 import trimtab
-from trimtab import journal_format
 from trimtab.errors import InvalidSetting
-from trimtab.journal import Journal
 from trimtab.model import Edit
+from trimtab.turns import journal_format
+from trimtab.turns.journal import Journal
 
 FOLDER = Path(__file__).parent / "data_files" / "journals"
 VERSIONS = sorted(FOLDER.glob("version-*.json"))

@@ -69,7 +69,7 @@ def test_law_10_without_any_working_strategy_whole_groups_still_go(
     format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_strategies(monkeypatch, (fails,) * len(STRATEGY_NAMES))
-    monkeypatch.setattr("trimtab.fold.fold", fails)
+    monkeypatch.setattr("trimtab.planning.fold.fold", fails)
     fitted = assert_served(long_request(format), format, window=10_000)
     assert "drop" in {edit.kind for edit in fitted.report.edits}
 

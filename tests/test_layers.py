@@ -27,7 +27,7 @@ LAYERS = [
     {"formats", "rules", "tokens", "usage", "rows", "source", "grown"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
-    {"value", "lines", "cover", "edits", "scope", "board", "plan", "fold", "offered"},
+    {"value", "lines", "cover", "edits", "scope", "board", "runs", "plan", "fold", "offered"},
     {"hard_limits", "journal", "journal_format", "sound", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},
@@ -65,9 +65,19 @@ KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fit
 RULES_ENGINE = {"rules/__init__.py", "rules/base.py"}
 
 
+FOLDERS = {"asking", "money", "planning", "reading", "sending", "telling", "turns"}
+"""Only keep files together: in these each module has a layer of its own."""
+
+
 def part_of(file: Path) -> str:
-    """``cli`` for cli/fit.py, ``plan`` for plan.py."""
-    return file.relative_to(SRC / "trimtab").parts[0].removesuffix(".py")
+    """``cli`` for cli/fit.py, ``plan`` for planning/plan.py, ``tokens`` for tokens.py."""
+    return part_named(".".join(file.relative_to(SRC / "trimtab").with_suffix("").parts))
+
+
+def part_named(module: str) -> str:
+    """The same for ``planning.plan.Planner``."""
+    first, _, rest = module.partition(".")
+    return (rest.partition(".")[0] if first in FOLDERS else first) or first
 
 
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
@@ -80,7 +90,8 @@ def imports(file: Path) -> Iterator[tuple[str, bool]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: relative import"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
-            for name in names if node.module == "trimtab" else [node.module or ""]:
+            spread = node.module in {"trimtab", *(f"trimtab.{folder}" for folder in FOLDERS)}
+            for name in names if spread else [node.module or ""]:
                 yield name, id(node) in at_once
 
 
@@ -106,7 +117,7 @@ def test_imports_point_one_way(file):
     for name, _ in imports(file):
         root, _, rest = name.partition(".")
         if root == "trimtab":
-            other = rest.partition(".")[0]
+            other = part_named(rest)
             other = other if other in RANK else "__init__"
             assert RANK[other] <= RANK[here], f"{here} imports {other}"
             assert here != "strategies" or other in STRATEGIES_SEE, f"strategies import {other}"

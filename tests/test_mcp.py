@@ -22,7 +22,7 @@ from five_formats import session
 import trimtab
 from trimtab import stores
 from trimtab.mcp import TOOLS, said, server
-from trimtab.stored import Stored
+from trimtab.turns.stored import Stored
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMAND = [sys.executable, "-m", "trimtab", "mcp"]

@@ -17,7 +17,7 @@ from model_server import ModelServer
 
 import trimtab
 from trimtab.flow import Accepted, Done, Refused, Send, flow
-from trimtab.learned import LearnedLimits
+from trimtab.sending.learned import LearnedLimits
 from trimtab.testing import StrictProvider
 from trimtab.testing.record import Record
 

@@ -14,9 +14,9 @@ from proxy_story import listing
 from store_urls import store_url
 
 import trimtab
-from trimtab.learned import NOTHING, Learned, LearnedLimits
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
-from trimtab.stored_limits import StoredLimits
+from trimtab.sending.learned import NOTHING, Learned, LearnedLimits
+from trimtab.sending.stored_limits import StoredLimits
 from trimtab.testing import StrictProvider
 
 JSON = {"content-type": "application/json", "authorization": "Bearer sk-one"}

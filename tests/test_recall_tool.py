@@ -14,8 +14,8 @@ from sdk_clients import anthropic, boto3, genai, openai  # skips where they are 
 
 import trimtab
 from trimtab.errors import InvalidSetting, UnknownHandle
-from trimtab.passages import LINE_CHARS, MOST_CHARS, MOST_HITS, Said, answer, hits, part
 from trimtab.testing import Answer, Call, StrictProvider
+from trimtab.turns.passages import LINE_CHARS, MOST_CHARS, MOST_HITS, Said, answer, hits, part
 
 TEXT = "".join(f"line {n}: value {n * n}\n" for n in range(2_000))
 LONG = "x" * 5_000 + "NEEDLE" + "y" * 5_000

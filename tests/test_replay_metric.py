@@ -14,9 +14,9 @@ import pytest
 import sizes
 from replay_story import MESSAGES, MODULE
 
-from trimtab.demands import demands
 from trimtab.errors import InvalidSetting
-from trimtab.prices import TABLES, Prices, named
+from trimtab.money.prices import TABLES, Prices, named
+from trimtab.reading.demands import demands
 from trimtab.replay import atoms, summary
 from trimtab.replay.case import Task, replay, result
 from trimtab.replay.index import Index

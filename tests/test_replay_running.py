@@ -19,7 +19,7 @@ from replay_story import MESSAGES, SAMPLE, WINDOW, long_story, recording, timele
 import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
-from trimtab.prices import TABLES
+from trimtab.money.prices import TABLES
 from trimtab.replay import debugger, engine, ours, peers, policies, report, summary, table
 from trimtab.replay.case import CHANGED, Task, replay, run
 from trimtab.replay.index import Index

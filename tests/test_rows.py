@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from odd_json import SPACE, VALUES, every_path
 from test_paths import WILD, ops_on
 
-from trimtab import grown, paths
+from trimtab import paths
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.source import Source
+from trimtab.reading import grown
+from trimtab.reading.source import Source
 
 
 @pytest.fixture(autouse=True, scope="module")

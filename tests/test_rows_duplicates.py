@@ -11,8 +11,8 @@ from told import FILE, OTHER, history, kinds, of_calls, of_results, squeezed
 from tool_calls import FLAGGED, Step, conversation, inputs, results
 
 import trimtab
-from trimtab.calls import read_call
-from trimtab.history import Duplicates, History
+from trimtab.reading.calls import read_call
+from trimtab.reading.history import Duplicates, History
 
 TALK, MORE = (
     [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 400) for n in numbers]

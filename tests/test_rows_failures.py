@@ -11,11 +11,11 @@ from told import AT_ONCE, FILE, OTHER, exchanges, history, kinds, of_calls, of_r
 from tool_calls import FLAGGED, Step, conversation, inputs, results
 
 import trimtab
-from trimtab.exchanges import Reader
-from trimtab.failures import category, says_failed
-from trimtab.history import FailedInputs
 from trimtab.model import Block
 from trimtab.protect import compiled, matches, spared
+from trimtab.reading.exchanges import Reader
+from trimtab.reading.failures import category, says_failed
+from trimtab.reading.history import FailedInputs
 from trimtab.strategies import Config, levels
 from trimtab.strategies.base import BlockFacts
 

@@ -13,7 +13,8 @@ from five_formats import FORMATS, items_of, session
 from long_sessions import KEYWORDS, WINDOW, grown, request, step
 
 import trimtab
-from trimtab import Limits, UnknownHandle, passages, stores
+from trimtab import Limits, UnknownHandle, stores
+from trimtab.turns import passages
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ import trimtab
 from trimtab import config
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting
-from trimtab.history import Duplicates, FailedInputs
 from trimtab.model import Block
+from trimtab.reading.history import Duplicates, FailedInputs
 from trimtab.strategies import STRATEGIES, Config, Offer, with_extra
 
 SECRET = "hunter2-hunter2-hunter2"

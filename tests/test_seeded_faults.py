@@ -9,7 +9,7 @@ import pytest
 from soak.faults import FAULTS, Fault
 from soak.trial import Case, case_of, verdict_of
 
-from trimtab import once
+from trimtab.turns import once
 
 MANY = 400
 """Histories tried for one fault, at the most."""

@@ -22,10 +22,11 @@ import store_urls
 from long_sessions import KEYWORDS, WINDOW, grown, request, step
 
 import trimtab
-from trimtab import passages, stores
+from trimtab import stores
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
 from trimtab.stores.base import Batch, Store
 from trimtab.stores.memory import MemoryStore
+from trimtab.turns import passages
 
 KINDS = [
     *store_urls.NEAR,
@@ -244,7 +245,7 @@ def test_one_session_serves_many_conversations_as_sessions_of_their_own_would(ur
 def test_a_conversation_that_left_the_memory_is_found_again(
     file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trimtab.shelf.IN_MEMORY", 2)
+    monkeypatch.setattr("trimtab.turns.shelf.IN_MEMORY", 2)
     mine, alone = session(file), trimtab.Session(**KEYWORDS)
     for number in range(10, 20):
         body = request(number)
@@ -604,7 +605,7 @@ class Flaky(MemoryStore):
 
 @pytest.fixture
 def flaky(monkeypatch: pytest.MonkeyPatch) -> Flaky:
-    monkeypatch.setattr("trimtab.shelf.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("trimtab.turns.shelf.AGAIN_SECONDS", 0.0)
     monkeypatch.setattr("trimtab.stores.writer.RETRY_SECONDS", (0.01,))
     return Flaky()
 

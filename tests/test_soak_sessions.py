@@ -15,8 +15,8 @@ from soak.killed import killed
 from soak.sessions import trial
 from soak.story import FORMATS
 
-from trimtab import continuing, journal
 from trimtab.model import Edit
+from trimtab.turns import continuing, journal
 
 COUNT = int(os.environ.get("SOAK_SESSIONS") or 40)
 

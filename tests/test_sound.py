@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from test_openai_responses import mutated
 
 from trimtab import rules
-from trimtab.known import Known
 from trimtab.model import Transcript
-from trimtab.sound import Sound
-from trimtab.source import Source
+from trimtab.reading.known import Known
+from trimtab.reading.sound import Sound
+from trimtab.reading.source import Source
 
 CHAT_MODELS = (
     "gpt-5.1", "mistral-large-latest", "open-mixtral-8x7b", "deepseek-chat", "kimi-k2-thinking",

@@ -13,8 +13,8 @@ from pairs import orphans, parts, texts, user_texts
 
 import trimtab
 from trimtab import Session, Summarizer
-from trimtab.asks import CALL_SYNTAX
-from trimtab.step_asks import PART_CHARS
+from trimtab.asking.asks import CALL_SYNTAX
+from trimtab.asking.step_asks import PART_CHARS
 
 WORDS = "The agent read the modules one by one; mod_3 alone has token 7919 on its second line."
 SUMMARY = re.compile(r"\[([\d,]+) earlier steps, of which a model's summary is left\]\n(.*)", re.S)

@@ -19,9 +19,9 @@ from retrieval_cases import ANSWER, QUESTION, articles, conversation, results_of
 
 import trimtab
 from trimtab import ArticleRule, Endpoint, InvalidSetting, Limits, Summarizer
-from trimtab.asks import CALL_SYNTAX, usable
+from trimtab.asking.asks import CALL_SYNTAX, usable
+from trimtab.asking.summarizer import prompt_of
 from trimtab.strategies import Ask
-from trimtab.summarizer import prompt_of
 from trimtab.testing import StrictProvider
 
 WORDS = "The keeper got 412 crowns."

@@ -28,7 +28,7 @@ from sdk_clients import CLIENTS, PROMPT, Claude
 
 import trimtab
 from trimtab import transports
-from trimtab.learned import LearnedLimits
+from trimtab.sending.learned import LearnedLimits
 from trimtab.testing import Answer, Call, Cut, Refuse, StrictProvider
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

@@ -13,11 +13,11 @@ import pytest
 from five_formats import session
 
 import trimtab
-from trimtab.billed import billed
-from trimtab.calibration import Calibration, Sample
 from trimtab.flow import Accepted, flow
-from trimtab.learned import LearnedLimits, key_for
-from trimtab.truncation import is_near
+from trimtab.money.billed import billed
+from trimtab.money.calibration import Calibration, Sample
+from trimtab.sending.learned import LearnedLimits, key_for
+from trimtab.sending.truncation import is_near
 
 NEAR, FAR = key_for("127.0.0.1", "qwen"), key_for("gateway.example.com", "qwen")
 TURNS = range(8, 30)

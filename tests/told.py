@@ -11,9 +11,9 @@ from tool_calls import conversation
 
 import trimtab
 from trimtab import formats
-from trimtab.exchanges import Exchange, Reader
-from trimtab.history import FailedInputs, History
 from trimtab.model import Place
+from trimtab.reading.exchanges import Exchange, Reader
+from trimtab.reading.history import FailedInputs, History
 from trimtab.strategies.base import BlockFacts
 
 FILE = "".join(f"def function_{n}(value_{n * 7919}): return value_{n * 31}\n" for n in range(60))

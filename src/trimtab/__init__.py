@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trimtab.api import check, fit, repair
+    from trimtab.asking.endpoint import Endpoint
+    from trimtab.asking.summarizer import Summarizer
     from trimtab.config import load_settings
     from trimtab.conversion import Converted, Loss, convert
-    from trimtab.endpoint import Endpoint
     from trimtab.errors import (
         CannotFit,
         InvalidRequest,
@@ -23,20 +24,19 @@ if TYPE_CHECKING:
         TrimtabError,
         UnknownHandle,
     )
-    from trimtab.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
     from trimtab.fitted import Fitted
     from trimtab.formats.detect import Detected, detect
-    from trimtab.history import Duplicates, FailedInputs
     from trimtab.model import Limits
-    from trimtab.recalling import RecallTool, recall_tool
-    from trimtab.report import Report, ReportEdit, ReportRepair
+    from trimtab.reading.history import Duplicates, FailedInputs
     from trimtab.rules import Violation
     from trimtab.session import Session
-    from trimtab.sizes import Measured, MeasuredBlock, measure
     from trimtab.strategies.retrieval.article import ArticleRule
-    from trimtab.summarizer import Summarizer
+    from trimtab.telling.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
+    from trimtab.telling.report import Report, ReportEdit, ReportRepair
+    from trimtab.telling.sizes import Measured, MeasuredBlock, measure
     from trimtab.tokens import Counter
     from trimtab.transports.wrapping import wrap
+    from trimtab.turns.recalling import RecallTool, recall_tool
 
 __version__ = "0.1.0"
 
@@ -44,7 +44,7 @@ _WHERE = {
     "api": ("check", "fit", "repair"),
     "config": ("load_settings",),
     "conversion": ("Converted", "Loss", "convert"),
-    "endpoint": ("Endpoint",),
+    "asking.endpoint": ("Endpoint",),
     "errors": (
         "CannotFit",
         "InvalidRequest",
@@ -54,18 +54,18 @@ _WHERE = {
         "TrimtabError",
         "UnknownHandle",
     ),
-    "events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
+    "telling.events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
     "fitted": ("Fitted",),
     "formats.detect": ("Detected", "detect"),
-    "history": ("Duplicates", "FailedInputs"),
+    "reading.history": ("Duplicates", "FailedInputs"),
     "model": ("Limits",),
-    "recalling": ("RecallTool", "recall_tool"),
-    "report": ("Report", "ReportEdit", "ReportRepair"),
+    "turns.recalling": ("RecallTool", "recall_tool"),
+    "telling.report": ("Report", "ReportEdit", "ReportRepair"),
     "rules": ("Violation",),
     "session": ("Session",),
-    "sizes": ("Measured", "MeasuredBlock", "measure"),
+    "telling.sizes": ("Measured", "MeasuredBlock", "measure"),
     "strategies.retrieval.article": ("ArticleRule",),
-    "summarizer": ("Summarizer",),
+    "asking.summarizer": ("Summarizer",),
     "tokens": ("Counter",),
     "transports.wrapping": ("wrap",),
 }

@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from trimtab.arrival import Arrival
-from trimtab.events import OnEvent
+from trimtab.asking.summarizer import Summarizer
 from trimtab.fitted import Fitted
-from trimtab.history import Duplicates, FailedInputs
-from trimtab.internal import SIGNATURES
-from trimtab.journal import Journal
 from trimtab.model import Limits
-from trimtab.once import check_only, known_for, repair_only
+from trimtab.planning.arrival import Arrival
 from trimtab.protect import Pin
+from trimtab.reading.history import Duplicates, FailedInputs
+from trimtab.reading.internal import SIGNATURES
 from trimtab.rules import Violation
 from trimtab.settings import NO_WINDOW, Settings, Thinking, joined_settings
 from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import ArticleRule
-from trimtab.summarizer import Summarizer
+from trimtab.telling.events import OnEvent
 from trimtab.tokens import Counter
-from trimtab.turn import fitted
+from trimtab.turns.journal import Journal
+from trimtab.turns.once import check_only, known_for, repair_only
+from trimtab.turns.turn import fitted
 
 
 def fit(

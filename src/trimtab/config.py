@@ -89,7 +89,7 @@ def load_settings(
 
     What is not understood is a warning of the logger "trimtab".  Raises InvalidSetting.
     """
-    from trimtab.log import logger
+    from trimtab.telling.log import logger
 
     loaded = load(folder, env)
     for problem in loaded.problems:

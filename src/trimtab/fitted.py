@@ -10,16 +10,16 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import fitting
-from trimtab.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.errors import UnknownHandle
-from trimtab.floor import floor
 from trimtab.model import Edit, Limits
-from trimtab.observed import Counted
-from trimtab.report import Report, ReportEdit, ReportRepair
+from trimtab.money.observed import Counted
+from trimtab.planning.edits import Applied, gone_groups, groups_of, note_host
+from trimtab.planning.floor import floor
 from trimtab.settings import NO_WINDOW, calibration_key
+from trimtab.telling.report import Report, ReportEdit, ReportRepair
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
-from trimtab.work import Outcome, Work
+from trimtab.turns import fitting
+from trimtab.turns.work import Outcome, Work
 
 
 class Fitted:

@@ -34,17 +34,17 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trimtab import mending, tighter, truncation
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
-from trimtab.events import OnEvent, RefusalEvent, RetryEvent, emit, listening
 from trimtab.fitted import Fitted
-from trimtab.learned import NOTHING, Learned, LearnedLimits, host_of
-from trimtab.log import logger
 from trimtab.refusals import Refusal, classify
-from trimtab.sends import Accepted, Done, Refused, Send, Totals
+from trimtab.sending import mending, tighter, truncation
+from trimtab.sending.learned import NOTHING, Learned, LearnedLimits, host_of
+from trimtab.sending.sends import Accepted, Done, Refused, Send, Totals
+from trimtab.sending.tighter import Sent
+from trimtab.sending.truncation import Counts
 from trimtab.settings import NO_WINDOW
-from trimtab.tighter import Sent
-from trimtab.truncation import Counts
+from trimtab.telling.events import OnEvent, RefusalEvent, RetryEvent, emit, listening
+from trimtab.telling.log import logger
 
 MOST_SENDS = 3
 Fit = Callable[..., Fitted]

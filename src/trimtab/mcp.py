@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from trimtab.errors import MissingExtra, StoreError, UnknownHandle
-from trimtab.passages import LINE_CHARS, MOST_HITS, Said, answer
-from trimtab.recalling import DESCRIPTION, NAME, SCHEMA
-from trimtab.stored import Stored
+from trimtab.turns.passages import LINE_CHARS, MOST_HITS, Said, answer
+from trimtab.turns.recalling import DESCRIPTION, NAME, SCHEMA
+from trimtab.turns.stored import Stored
 
 HOST = "127.0.0.1"
 """Whoever can speak to the server can read everything the tenant kept: never another address."""

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from trimtab.calls import files_in_text
 from trimtab.errors import InvalidSetting
 from trimtab.model import Block, Place, Transcript
+from trimtab.reading.calls import files_in_text
 
 Pin = str | Callable[[Block], bool]
 """A ref (from a report or from ``measure``), or a predicate over blocks."""

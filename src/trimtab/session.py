@@ -14,26 +14,27 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trimtab import config, journal_format, passages
-from trimtab.conversation import Conversation, root_of
+from trimtab import config
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
 from trimtab.fitted import Fitted, recall
-from trimtab.grown import Grown
-from trimtab.journal import Journal
 from trimtab.model import Edit, Limits
-from trimtab.observed import PREFIX as CALIBRATIONS
-from trimtab.observed import Observed
+from trimtab.money.observed import PREFIX as CALIBRATIONS
+from trimtab.money.observed import Observed
+from trimtab.reading.grown import Grown
 from trimtab.settings import Settings, joined_settings
-from trimtab.totals import PREFIX as STATS
-from trimtab.totals import Totals
-from trimtab.turn import asking, fitted, room_left
+from trimtab.turns import journal_format, passages
+from trimtab.turns.conversation import Conversation, root_of
+from trimtab.turns.journal import Journal
+from trimtab.turns.totals import PREFIX as STATS
+from trimtab.turns.totals import Totals
+from trimtab.turns.turn import asking, fitted, room_left
 
 if TYPE_CHECKING:
-    from trimtab.pruning import Prunable, Pruned
-    from trimtab.shelf import Shelf
-    from trimtab.source import Source
+    from trimtab.reading.source import Source
     from trimtab.stores.base import Store
-    from trimtab.work import Work
+    from trimtab.turns.pruning import Prunable, Pruned
+    from trimtab.turns.shelf import Shelf
+    from trimtab.turns.work import Work
 
 
 _TOKENS_A_BYTE = 2
@@ -195,7 +196,7 @@ class Session:
 
     def prunable(self, request: Any, **keywords: Any) -> list[Prunable]:
         """The results that ``prune`` may take out, oldest first."""
-        from trimtab.pruning import prunable
+        from trimtab.turns.pruning import prunable
 
         _, work = self._work(request, keywords)
         return prunable(work)
@@ -205,7 +206,7 @@ class Session:
 
         What cannot be taken out is told with the reason.  Raises StoreError where it is not kept.
         """
-        from trimtab.pruning import prune
+        from trimtab.turns.pruning import prune
 
         one, work = self._work(request, keywords)
         done = prune(work, names, recall=work.settings.recall, key=work.settings.handle_key)
@@ -221,7 +222,7 @@ class Session:
 
     def _work(self, request: Any, keywords: Mapping[str, Any]) -> tuple[Conversation, Work]:
         """A request read as its next ``fit`` would read it."""
-        from trimtab.work import prepare
+        from trimtab.turns.work import prepare
 
         wanted, shelf, one = replace_settings(self._settings, keywords), self._shelf, self._last
         if shelf is not None:
@@ -351,7 +352,7 @@ class Session:
 def _shelf(store: str | Store, tenant: str) -> Shelf:
     """Loaded only where a store is asked for."""
     from trimtab import stores
-    from trimtab.shelf import Shelf
+    from trimtab.turns.shelf import Shelf
 
     return Shelf(stores.open(store, tenant))
 

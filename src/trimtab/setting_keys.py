@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from trimtab.amounts import amount, share
-from trimtab.endpoint import Endpoint
+from trimtab.asking.endpoint import Endpoint
+from trimtab.asking.summarizer import Summarizer
 from trimtab.errors import InvalidSetting
-from trimtab.history import Duplicates, FailedInputs
 from trimtab.presets import PRESETS
+from trimtab.reading.history import Duplicates, FailedInputs
 from trimtab.strategies.retrieval.article import ArticleRule
-from trimtab.summarizer import Summarizer
 
 
 class Key(NamedTuple):

@@ -10,20 +10,21 @@ from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Literal
 
-from trimtab import models, prices, rules, strategies
-from trimtab.arrival import Arrival
-from trimtab.calibration import Calibration, Factors
+from trimtab import models, rules, strategies
 from trimtab.errors import InvalidSetting
-from trimtab.history import Duplicates, FailedInputs
-from trimtab.internal import SIGNATURES, is_internal
 from trimtab.model import SURE_TRIGGER, TRIGGER, Limits, Transcript
-from trimtab.plan import Bounds
+from trimtab.money import prices
+from trimtab.money.calibration import Calibration, Factors
+from trimtab.planning.arrival import Arrival
+from trimtab.planning.plan import Bounds
 from trimtab.presets import PRESETS
 from trimtab.protect import Pin
+from trimtab.reading.history import Duplicates, FailedInputs
+from trimtab.reading.internal import SIGNATURES, is_internal
+from trimtab.reading.usage import Usage
 from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 from trimtab.tokens import Counter
-from trimtab.usage import Usage
 
 NO_WINDOW = 2**62
 """Tokens: more than any request has, where only other limits are asked for."""

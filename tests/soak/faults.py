@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from soak.story import FORMATS
-from trimtab import edits, rules
+from trimtab import rules
 from trimtab.model import Path, Transcript
 from trimtab.paths import Delete, Insert, Set
+from trimtab.planning import edits
 from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
 from trimtab.rules.base import Finding, Mend
 
@@ -141,7 +142,7 @@ def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
     """Nothing is checked on the way out."""
-    from trimtab.work import Work
+    from trimtab.turns.work import Work
 
     patch.setattr(Work, "check", lambda work, transcript: ())
 

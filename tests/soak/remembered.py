@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import trimtab.exchanges
-import trimtab.known
-import trimtab.plan
-from trimtab.calls import read_call
-from trimtab.lines import Lines, lines_of
+import trimtab.planning.plan
+import trimtab.reading.exchanges
+import trimtab.reading.known
 from trimtab.model import Block
+from trimtab.planning.lines import Lines, lines_of
+from trimtab.reading.calls import read_call
 from trimtab.strategies import Config, Offer, levels
 from trimtab.strategies.retrieval.found import read_articles
 
@@ -68,9 +68,9 @@ def _has_articles(text: str) -> bool:
 
 
 _PLACES: tuple[tuple[Any, str, Any, Any], ...] = (
-    (trimtab.known, "lines_of", lines_of, _remembered_lines),
-    (trimtab.plan, "levels_of", levels, _remembered_levels),
-    (trimtab.exchanges, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
+    (trimtab.reading.known, "lines_of", lines_of, _remembered_lines),
+    (trimtab.planning.plan, "levels_of", levels, _remembered_levels),
+    (trimtab.reading.exchanges, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
 )
 
 

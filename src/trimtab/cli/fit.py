@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import trimtab
-from trimtab import config, journal_format, paths
+from trimtab import config, paths
 from trimtab.cli import files, journal_file
 from trimtab.cli.amounts import amount, share
 from trimtab.cli.exits import DONE
@@ -24,8 +24,9 @@ from trimtab.cli.screen import clean
 from trimtab.fitted import Fitted
 from trimtab.model import SURE_TRIGGER, TRIGGER, Limits
 from trimtab.presets import PRESETS
-from trimtab.report import Report
 from trimtab.setting_keys import LIMITS
+from trimtab.telling.report import Report
+from trimtab.turns import journal_format
 
 _SHOWN = 5
 """Recall lines in a report; the other handles stand in the report as JSON."""

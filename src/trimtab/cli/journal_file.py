@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from trimtab import journal_format
 from trimtab.cli import files
 from trimtab.cli.exits import UNREADABLE, Stop
 from trimtab.errors import InvalidSetting
-from trimtab.journal import Journal
+from trimtab.turns import journal_format
+from trimtab.turns.journal import Journal
 
 
 def load(name: str, *, must_exist: bool = False) -> Journal:

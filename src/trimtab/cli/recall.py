@@ -12,13 +12,13 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from trimtab import passages
 from trimtab.cli import files, journal_file
 from trimtab.cli.exits import DONE, MISSING, NO_ORIGINAL, Stop
 from trimtab.cli.screen import clean
 from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
-from trimtab.stored import Stored
+from trimtab.turns import passages
+from trimtab.turns.stored import Stored
 
 MOST_NAMED = 50
 STORES = "sqlite:///file.db, redis://…, postgresql://…"

@@ -187,7 +187,7 @@ def _closer(args: Namespace, recordings: Sequence[Any], names: Sequence[str], wi
 
 
 def _list() -> int:
-    from trimtab import prices
+    from trimtab.money import prices
     from trimtab.replay import policies
 
     print("policies:", *(f"  {name}" for name in policies.names()), sep="\n")

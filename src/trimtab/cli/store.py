@@ -19,7 +19,7 @@ from trimtab.cli.recall import STORES, add_tenant, others
 from trimtab.cli.screen import clean
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import TenantStore
-from trimtab.totals import PREFIX, Totals
+from trimtab.turns.totals import PREFIX, Totals
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_SHOWN = 50

@@ -15,7 +15,7 @@ from trimtab.conversion import Converted, anthropic, bedrock, gemini, openai_cha
 from trimtab.conversion.neutral import Account, Neutral, Setting
 from trimtab.conversion.target import Alphabet, Target
 from trimtab.errors import InvalidRequest, InvalidSetting
-from trimtab.source import Source
+from trimtab.reading.source import Source
 
 
 class _Format(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from trimtab import models
-from trimtab.prices import Prices, named
+from trimtab.money.prices import Prices, named
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 
 from trimtab.fitted import Fitted
 from trimtab.flow import Accepted, Done, Flow, Refused, Send, flow, settles
-from trimtab.learned import LearnedLimits, key_for
 from trimtab.proxy import logs
 from trimtab.proxy.account import Account
 from trimtab.proxy.asgi import Header
 from trimtab.proxy.attempt import Sent
 from trimtab.proxy.headers import plain
 from trimtab.proxy.reading import Usage
+from trimtab.reading.source import Source
+from trimtab.sending.learned import LearnedLimits, key_for
 from trimtab.session import Session
-from trimtab.source import Source
 
 INLINE_BYTES = 20_000
 """Smaller bodies are made to fit on the spot; a thread would cost more than it frees."""

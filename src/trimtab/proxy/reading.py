@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.billed import billed
+from trimtab.money.billed import billed
 from trimtab.proxy.frames import AwsFrames, Event, Frames, ServerSent
 
 

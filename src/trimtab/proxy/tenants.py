@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
-from trimtab.grown import Grown
-from trimtab.learned import LearnedLimits
 from trimtab.proxy import logs
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.ledger import Edit
@@ -23,9 +21,11 @@ from trimtab.proxy.plan import INLINE_BYTES
 from trimtab.proxy.recall import Quiet, StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
+from trimtab.reading.grown import Grown
+from trimtab.reading.source import Source
+from trimtab.sending.learned import LearnedLimits
+from trimtab.sending.stored_limits import StoredLimits
 from trimtab.session import Session
-from trimtab.source import Source
-from trimtab.stored_limits import StoredLimits
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""

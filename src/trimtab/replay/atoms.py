@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from trimtab.names import TOKEN, names_in
+from trimtab.reading.names import TOKEN, names_in
 
 LINE_CHARS, LINE_WORDS = 15, 3
 """A line counts from so many characters and words on."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 import trimtab
-from trimtab.arrival import Arrival
 from trimtab.paths import escape
+from trimtab.planning.arrival import Arrival
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, Step
 from trimtab.replay.recording import Recording

@@ -11,8 +11,8 @@ from itertools import groupby
 from typing import Any
 
 from trimtab import paths
-from trimtab.edits import in_order, operations
 from trimtab.model import Edit, Group, Transcript
+from trimtab.planning.edits import in_order, operations
 from trimtab.replay.index import Index
 from trimtab.replay.policies import Sent, Step
 from trimtab.replay.recording import MESSAGES

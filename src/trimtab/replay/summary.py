@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.prices import TABLES, Prices, named
+from trimtab.money.prices import TABLES, Prices, named
 from trimtab.replay.judge import Row
 
 RESAMPLES = 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from trimtab.prices import TABLES, named
+from trimtab.money.prices import TABLES, named
 from trimtab.replay.summary import Line
 
 COLUMNS = (

@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
-from trimtab.demands import demands, squeezed
 from trimtab.formats import Format
 from trimtab.model import Block, Message, Transcript
+from trimtab.reading.demands import demands, squeezed
+from trimtab.reading.usage import Usage
 from trimtab.replay import atoms
 from trimtab.replay.atoms import Context, Span
 from trimtab.replay.recording import Recording
 from trimtab.tokens import Counter, counter_for
-from trimtab.usage import Usage
 
 _READ = ("text", "system", "call", "result", "reasoning", "other")
 """Kinds of blocks whose text the metric reads; tool definitions are carried by every request."""

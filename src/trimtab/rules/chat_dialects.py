@@ -13,8 +13,8 @@ from typing import Any
 from trimtab import paths
 from trimtab.formats.chat_parts import LONGEST_STRING
 from trimtab.model import Message, Transcript
-from trimtab.notes import without_notes
 from trimtab.paths import Delete, Insert, PathOp, Set
+from trimtab.reading.notes import without_notes
 from trimtab.rules.base import Finding, Mend, gives, new_alone, resumes
 from trimtab.rules.content import BEGIN, PLACEHOLDER
 from trimtab.rules.pairing import rename_all, turns

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trimtab.names import TOKEN, names_in
+from trimtab.reading.names import TOKEN, names_in
 from trimtab.strategies.content import kind_of
 from trimtab.strategies.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
 from trimtab.strategies.terminal import strip_escapes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from trimtab.demands import demand_spans, may_demand
+from trimtab.reading.demands import demand_spans, may_demand
 from trimtab.strategies.base import Config, smaller
 from trimtab.strategies.boundaries import (
     at_or_after,

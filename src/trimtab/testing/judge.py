@@ -14,6 +14,7 @@ from typing import Any
 from trimtab import formats, paths, rules
 from trimtab.formats import dialects
 from trimtab.model import Part, Path, Transcript
+from trimtab.reading.usage import Usage
 from trimtab.rules import Violation
 from trimtab.testing import binding
 from trimtab.testing.prefix import Unit, units
@@ -21,7 +22,6 @@ from trimtab.testing.record import Record
 from trimtab.testing.refusals import Style
 from trimtab.testing.wire import Wire
 from trimtab.tokens import Counter, counter_for
-from trimtab.usage import Usage
 
 UNREADABLE = "rule:unreadable"
 

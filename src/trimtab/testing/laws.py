@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from trimtab import paths
-from trimtab.edits import operations
 from trimtab.formats.base import Format, Memo, compact, read
 from trimtab.model import Block, Edit, Group, Path, Place, Transcript
+from trimtab.planning.edits import operations
 from trimtab.rules import TABLES
 from trimtab.rules.base import Table, violations
 

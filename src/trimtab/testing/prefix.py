@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from trimtab import paths
 from trimtab.model import Block, Message, Part, Path, Transcript
-from trimtab.usage import Usage
+from trimtab.reading.usage import Usage
 
 _MARKS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 _TEXT = frozenset({"type", "text"})

@@ -11,9 +11,9 @@ from typing import Any
 
 from trimtab.errors import InvalidSetting
 from trimtab.flow import Accepted, Done, Flow, Refused, Send
-from trimtab.log import logger
 from trimtab.refusals.answers import of_body, prompt_tokens
 from trimtab.refusals.openings import Opening
+from trimtab.telling.log import logger
 from trimtab.transports.guard import HEADER, Guard, guard_of
 
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")

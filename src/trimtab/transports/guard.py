@@ -12,10 +12,10 @@ from typing import Any
 from trimtab.errors import InvalidSetting
 from trimtab.fitted import Fitted
 from trimtab.flow import Done, Flow, Totals, flow
-from trimtab.learned import LearnedLimits
-from trimtab.log import logger
+from trimtab.sending.learned import LearnedLimits
+from trimtab.sending.stored_limits import StoredLimits
 from trimtab.session import Session
-from trimtab.stored_limits import StoredLimits
+from trimtab.telling.log import logger
 from trimtab.transports.spots import Spot, place, spot
 
 HEADER = "x-trimtab"

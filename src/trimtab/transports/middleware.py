@@ -10,8 +10,8 @@ from typing import Any
 
 from trimtab.errors import MissingExtra
 from trimtab.flow import Accepted, Done, Flow, Refused
-from trimtab.learned import key_for
 from trimtab.refusals.answers import of_body, prompt_tokens
+from trimtab.sending.learned import key_for
 from trimtab.transports.guard import HEADER, Guard, guard_of
 from trimtab.transports.over_http import step
 from trimtab.transports.spots import Spot

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtab.formats.dialects import of_host
-from trimtab.learned import key_for
+from trimtab.sending.learned import key_for
 
 _CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
 _VERTEX = r"/publishers/anthropic/models/(?P<model>[^/:]+)"

@@ -31,11 +31,11 @@ from trimtab.integrations.langchain.recall import recall_tool
 from trimtab.integrations.langchain.sending import Exchange
 from trimtab.integrations.langchain.updates import replaced
 from trimtab.integrations.langchain.views import View
-from trimtab.learned import LearnedLimits
-from trimtab.log import logger
 from trimtab.model import Limits
-from trimtab.stored_limits import StoredLimits
+from trimtab.sending.learned import LearnedLimits
+from trimtab.sending.stored_limits import StoredLimits
 from trimtab.strategies.retrieval.article import ArticleRule
+from trimtab.telling.log import logger
 
 Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]

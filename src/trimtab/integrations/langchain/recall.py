@@ -9,8 +9,8 @@ from langchain.tools import ToolRuntime
 from langchain_core.tools import BaseTool, StructuredTool
 
 from trimtab.integrations.langchain.keeping import Sessions
-from trimtab.passages import answer
-from trimtab.recalling import DESCRIPTION, NAME
+from trimtab.turns.passages import answer
+from trimtab.turns.recalling import DESCRIPTION, NAME
 
 
 def recall_tool(sessions: Sessions) -> BaseTool:

@@ -20,8 +20,8 @@ from trimtab.flow import Accepted, Fit, Refused, flow
 from trimtab.integrations.langchain.head import Head
 from trimtab.integrations.langchain.keeping import Kept
 from trimtab.integrations.langchain.views import View
-from trimtab.learned import key_for
 from trimtab.refusals.exceptions import parts
+from trimtab.sending.learned import key_for
 
 
 class Exchange:

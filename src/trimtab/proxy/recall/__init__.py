@@ -14,7 +14,6 @@ from typing import Any
 
 from trimtab import paths
 from trimtab.errors import StoreError
-from trimtab.internal import SIGNATURES
 from trimtab.proxy import logs
 from trimtab.proxy.recall import tools
 from trimtab.proxy.recall.chat import ChatVoice
@@ -32,9 +31,10 @@ from trimtab.proxy.recall.shapes import (
     with_turn,
 )
 from trimtab.proxy.recall.voice import Voice, dumped
-from trimtab.recalling import NAME
+from trimtab.reading.internal import SIGNATURES
 from trimtab.session import Session
 from trimtab.stores import TenantStore
+from trimtab.turns.recalling import NAME
 
 VOICES: Mapping[str, Callable[[], Voice]] = {
     "openai-chat": ChatVoice, "openai-responses": ItemsVoice, "anthropic": ClaudeVoice,

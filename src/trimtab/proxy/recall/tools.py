@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from trimtab.errors import TrimtabError
-from trimtab.passages import Said
-from trimtab.recalling import NAME, recall_tool
 from trimtab.session import Session
+from trimtab.turns.passages import Said
+from trimtab.turns.recalling import NAME, recall_tool
 
 PRUNE = "prune"
 MOST_NAMES = 40

@@ -11,7 +11,7 @@ import json
 from typing import Any, Protocol
 
 from trimtab.proxy.frames import Event, server_sent
-from trimtab.recalling import NAME, recall_tool
+from trimtab.turns.recalling import NAME, recall_tool
 
 
 class Voice(Protocol):

@@ -1,0 +1,1 @@
+"""What is shown instead of what: lines, levels, drops, and the smallest form."""

@@ -1,0 +1,89 @@
+"""What has just arrived, shown smaller before it was ever cached: that moves no cached prefix.
+
+Knows which results came after the model last spoke, and what may be lost of them.  Does not know
+how a result is shown smaller, nor what a batch does later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import takewhile
+from typing import Literal
+
+from trimtab.model import Block, Place, Transcript
+from trimtab.planning.plan import Planner
+from trimtab.planning.scope import ARRIVAL_SHARE
+from trimtab.reading.usage import Usage
+from trimtab.strategies import Offer
+
+Arrival = Literal["none", "lossless", "large"]
+"""``lossless``: a new result is re-spelled where that loses nothing, save what was read from a
+file, which an edit may have to quote; ``large``: and one that takes more than a quarter of what may
+be sent is cut to that, by what it says least."""
+
+LEAST_TOKENS = 256
+"""Smaller results are left alone, and a re-spelling has to save so much (measured)."""
+
+
+def new_results(transcript: Transcript) -> Iterator[Place]:
+    """The results behind the last words of the model, which no request has had before."""
+    messages, first = transcript.messages, len(transcript.messages)
+    while first and messages[first - 1].role != "assistant":
+        first -= 1
+    for number in range(first, len(messages)):
+        for index, block in enumerate(messages[number].blocks):
+            if block.kind == "result" and not block.sealed:
+                yield Place(number, index, block)
+
+
+def due(
+    transcript: Transcript,
+    usage: Usage,
+    arrival: Arrival,
+    capacity: int,
+    offers: Callable[[Block], Iterable[Offer]],
+    quotable: Callable[[Place], bool],
+) -> bool:
+    """Whether anything that came can be shown smaller: a turn with nothing to do stays one.
+
+    ``offers``: the levels of detail of a block, rising in what they lose; ``quotable``: whether
+    it was read from a file.
+    """
+    for place in new_results(transcript):
+        tokens = usage.block(transcript, place)
+        if tokens <= LEAST_TOKENS:
+            continue
+        if arrival == "large" and tokens > capacity * ARRIVAL_SHARE:
+            return True
+        least = tokens
+        for offer in takewhile(lambda offer: offer.loss == 0, offers(place.block)):
+            least = usage.block_cost(replace(place.block, text=offer.text))
+        if tokens - least >= LEAST_TOKENS and not quotable(place):
+            return True
+    return False
+
+
+def _fits(plan: Planner, place: Place, most: int) -> bool:
+    return plan.board.cost(place) <= most
+
+
+def arrive(plan: Planner, arrival: Arrival, quotable: Callable[[Place], bool]) -> None:
+    """Show new results smaller, as far as may be lost of them."""
+    end = len(plan.transcript.messages)
+    free = plan.scope.reducible(0, end, prose=False, spared=False)
+    allowed = {(place.message, place.index) for place in free}
+    for place in new_results(plan.transcript):
+        key = (place.message, place.index)
+        if key not in allowed or key in plan.board.shown:
+            continue
+        before = plan.board.cost(place)
+        if not quotable(place):
+            plan.reduce([place], lambda: False, LEAST_TOKENS, most_loss=0.0)
+        if key in plan.board.shown and before - plan.board.cost(place) < LEAST_TOKENS:
+            plan.board.restore(place, None)
+        most = int(plan.bounds.capacity * ARRIVAL_SHARE)
+        if arrival == "large" and plan.board.cost(place) > most:
+            plan.reduce([place], partial(_fits, plan, place, most), LEAST_TOKENS)
+    plan.give_back(0)  # nothing: what is chosen here is not a batch's to take back

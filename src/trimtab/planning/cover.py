@@ -1,0 +1,267 @@
+"""Which lines of old steps to keep: a weighted set cover, greedy by value a token.
+
+Knows lines, identifiers and weights.  Does not know messages or formats.  Each identifier counts
+once, and not at all where it stands in what is sent anyway; what the agent itself wrote counts
+most.  The weights were tried on recorded sessions; what they come to is in docs/benchmark.md.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import attrgetter
+
+from trimtab.planning.lines import Line, Lines
+
+WRITTEN, REUSED = 4.0, 2.5
+"""How much more an identifier counts that the agent ever wrote, and that it wrote after it had
+seen it."""
+OWN = {"call": 0.17, "text": 0.06}
+"""Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
+BARE = 0.5
+"""What an identifier counts on a line without words."""
+AGAIN = 0.6
+"""Value a token of a line that stands more than once, and of which one was the agent's."""
+END = 0.3
+"""Value of a block's first and last line: how it began, how it ended."""
+CONTEXT = 0.05
+"""Share of a kept line's value that its neighbours get, because they say what it is about."""
+
+
+MISSES = 50
+"""So many lines in a row that are too long for what is left end the search."""
+HEADER_RATE = 0.3
+"""Tokens a character of a header."""
+
+
+@dataclass
+class Source:
+    """The lines of one block, under one header; ``rate`` tokens a character."""
+
+    kind: str
+    lines: Lines
+    rate: float
+    header: str = ""
+    kept: set[int] = field(default_factory=set)
+
+
+def weigh(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
+    """Weights of identifiers from all blocks in order; each with whether the agent wrote it.
+
+    What is missing weighs 1.
+    """
+    seen: set[str] = set()
+    written: set[str] = set()
+    reused: set[str] = set()
+    for own, lines in blocks:
+        if own:
+            reused |= lines.names & seen
+            written |= lines.names
+        seen |= lines.names
+    weights: dict[str, float] = dict.fromkeys(written, WRITTEN)
+    weights.update(dict.fromkeys(reused, WRITTEN * REUSED))
+    return weights
+
+
+class Choice:
+    """One cover in the making; all lines of all sources stand in one row, told by their number."""
+
+    def __init__(
+        self, sources: Sequence[Source], weights: Mapping[str, float], covered: set[str]
+    ) -> None:
+        self.sources, self.weights, self.covered = sources, weights, covered
+        self.named: set[str] = set()
+        """Identifiers that stand, but with no words by them."""
+        self.told: set[str] = set()
+        """Lines that are kept."""
+        self.source: list[Source] = []
+        self.starts: list[int] = []
+        self.lines: list[Line] = []
+        self.costs: list[float] = []
+        """Tokens of each line, without a header."""
+        self.heads: list[float] = []
+        """Tokens of the header above each line."""
+        self.own: list[float] = []
+        """What the agent's own words are worth beside the identifiers on them."""
+        self.bonus: list[float] = []
+        seen: set[str] = set()
+        again: set[str] = set()
+        own: set[str] = set()
+        for source in sources:
+            texts = {line.text for line in source.lines.lines}
+            again |= texts & (seen if source.kind in OWN else own)
+            seen |= texts
+            own |= texts if source.kind in OWN else set()
+        for source in sources:
+            self._add(source, again)
+
+    def _add(self, source: Source, again: set[str]) -> None:
+        lines = source.lines.lines
+        start, rate = len(self.lines), source.rate
+        costs = [len(line.text) * rate + 1.0 for line in lines]
+        if own := OWN.get(source.kind):
+            worth = [AGAIN if line.text in again else own for line in lines]
+            self.own += [share * cost for share, cost in zip(worth, costs, strict=True)]
+        else:
+            self.own += [0.0] * len(lines)
+        self.source += [source] * len(lines)
+        self.starts += [start] * len(lines)
+        self.lines += lines
+        self.costs += costs
+        self.heads += [HEADER_RATE * len(source.header)] * len(lines)
+        self.bonus += [0.0] * len(lines)
+        if lines:
+            self.bonus[start] = self.bonus[-1] = END
+
+    def take(self, tokens: float) -> float:
+        """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
+        keeping; returns the tokens that are left."""
+        heap, missed = self._heap, 0
+        passed: list[tuple[float, int]] = []
+        price = self._price
+        while heap and tokens > 0 and missed < MISSES:
+            before, at = heap[0]
+            kept = self.source[at].kept
+            if at - self.starts[at] in kept:
+                heapq.heappop(heap)
+                continue
+            now = -price(at)
+            if now > before:
+                if now < 0:
+                    heapq.heapreplace(heap, (now, at))
+                else:
+                    heapq.heappop(heap)
+                continue
+            heapq.heappop(heap)
+            cost = self._cost(at)
+            missed += 1
+            if cost <= tokens:
+                missed, tokens = 0, tokens - cost
+                for near in self._keep(at):
+                    heapq.heappush(heap, (-price(near), near))
+            else:
+                passed.append((before, at))
+        for entry in passed:
+            heapq.heappush(heap, entry)
+        return tokens
+
+    @cached_property
+    def _heap(self) -> list[tuple[float, int]]:
+        """Lines by what they were worth a token when last looked at, the best first."""
+        heap = self._priced()
+        heapq.heapify(heap)
+        return heap
+
+    def _priced(self) -> list[tuple[float, int]]:
+        """(−price, number) of every line that is worth anything: ``_price`` of all, written out
+        because it is asked for every line of every old step."""
+        if self.told or self.named or any(source.kept for source in self.sources):
+            return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
+        found: list[tuple[float, int]] = []
+        covered, weigh = self.covered, self.weights.get
+        rows = zip(self.lines, self.bonus, self.own, self.costs, self.heads, strict=True)
+        for at, (line, value, own, cost, head) in enumerate(rows):
+            if line.names:
+                gain = 0.0
+                for name in line.names:
+                    if name not in covered:
+                        gain += weigh(name, 1.0)
+                value += gain if line.told else BARE * gain
+            value += own
+            if value and (price := round(value / (cost + head), 9)) > 0:
+                found.append((-price, at))
+        return found
+
+    def _price(self, at: int) -> float:
+        """Value a token."""
+        line = self.lines[at]
+        value = self.bonus[at]
+        if line.names:
+            value += self._gain(line)
+        if (own := self.own[at]) and line.text not in self.told:
+            value += own
+        return round(value / self._cost(at), 9) if value else 0.0
+
+    def _gain(self, line: Line) -> float:
+        """What the identifiers on a line are worth that do not stand elsewhere."""
+        value, covered, weigh = 0.0, self.covered, self.weights.get
+        if line.told:
+            for name in line.names:
+                if name not in covered:
+                    value += weigh(name, 1.0)
+            return value
+        named = self.named
+        for name in line.names:
+            if name not in covered and name not in named:
+                value += weigh(name, 1.0)
+        return BARE * value
+
+    def _cost(self, at: int) -> float:
+        return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
+
+    def _keep(self, at: int) -> Iterator[int]:
+        """Keep a line; its neighbours that are worth more now."""
+        line, source, start = self.lines[at], self.source[at], self.starts[at]
+        gain = self._gain(line)
+        source.kept.add(at - start)
+        self.told.add(line.text)
+        (self.covered if line.told else self.named).update(line.names)
+        if not gain:
+            return
+        for near in (at - 1, at + 1):
+            beside = start <= near < start + len(source.lines.lines)
+            if beside and near - start not in source.kept:
+                self.bonus[near] += CONTEXT * gain
+                yield near
+
+
+def left_of(lines: Lines, note: str) -> Lines:
+    """Those of a block's lines that stand in a note."""
+    rows, found, before = _rows(note), list[Line](), -1
+    pieces = any(map(attrgetter("joined"), lines.lines))
+    if not pieces and rows.isdisjoint([line.text for line in lines.lines]):
+        return replace(lines, lines=())
+    for index, line in enumerate(lines.lines):
+        if line.text in rows or (_in_pieces(lines.lines, index) and line.text in note):
+            joined = line.joined and before == index - 1
+            found.append(line if joined == line.joined else replace(line, joined=joined))
+            before = index
+    return replace(lines, lines=tuple(found))
+
+
+@lru_cache(maxsize=16)
+def _rows(note: str) -> frozenset[str]:
+    return frozenset(note.split("\n"))
+
+
+def _in_pieces(lines: Sequence[Line], index: int) -> bool:
+    """Whether a line is a piece of a longer one."""
+    return lines[index].joined or (index + 1 < len(lines) and lines[index + 1].joined)
+
+
+def written(sources: Sequence[Source]) -> list[str]:
+    """The kept lines in order, each call's under a header: its tool, and what it was asked where
+    none of that is among the lines."""
+    rows: list[str] = []
+    for header, own in groupby(sources, key=lambda source: source.header):
+        several = list(own)
+        if header and any(source.kept for source in several):
+            asked = any(source.kept for source in several if source.kind == "call")
+            rows.append("# " + (header.partition(" ")[0] if asked else header))
+        for source in several:
+            _write(source, rows)
+    return rows
+
+
+def _write(source: Source, rows: list[str]) -> None:
+    before = -2
+    for index in sorted(source.kept):
+        line = source.lines.lines[index]
+        if line.joined and before == index - 1:
+            rows[-1] += line.text
+        else:
+            rows.append(line.text)
+        before = index

@@ -1,0 +1,79 @@
+"""Limits other than size: how many images, how long one result.
+
+Knows how each is met on a board.  Does not know tokens or bytes of the whole request.
+"""
+
+from __future__ import annotations
+
+from trimtab.model import Place
+from trimtab.planning.plan import Planner
+from trimtab.strategies import Offer, cut_to_chars
+
+NOTHING = "."
+"""Stands for a text of which only white space would be left."""
+
+
+def meet_images(planner: Planner) -> int:
+    """Replace the oldest images until the count is met; returns how many are too many."""
+    limit = planner.bounds.images
+    if limit is None:
+        return 0
+    board, scope = planner.board, planner.scope
+    found = [
+        place
+        for place in planner.transcript.places()
+        if place.block.media
+        and place.message >= 0
+        and not board.gone(place)
+        and (place.message, place.index) not in board.shown
+    ]
+    spare = len(found) - limit
+    for place in found:
+        if spare <= 0 or place.message >= scope.open_from:
+            break
+        offer = next(planner.offers(place), None)
+        if offer is not None and not scope.pinned(place):
+            planner.show(place, offer)
+            spare -= 1
+    return max(spare, 0)
+
+
+def meet_result_chars(planner: Planner) -> int:
+    """Cut each result that is too long; returns the longest that stays too long, or 0."""
+    limit = planner.bounds.result_chars
+    if limit is None:
+        return 0
+    worst, messages = 0, planner.transcript.messages
+    for number, message in enumerate(messages[: planner.scope.open_from]):
+        for part in message.results:
+            places = [
+                Place(number, index, block)
+                for index, block in enumerate(message.blocks)
+                if block.kind in ("result", "media") and block.item[: len(part.path)] == part.path
+            ]
+            worst = max(worst, _shorten(planner, places, limit))
+    return worst
+
+
+def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
+    """Cut the longest texts of one result; returns its chars if it stays too long, else 0."""
+    board = planner.board
+    if places and all(board.gone(place) for place in places):
+        return 0
+    chars = sum(len(board.text(place)) for place in places)
+    for place in sorted(places, key=lambda place: -len(board.text(place))):
+        now = board.text(place)
+        if chars <= limit or planner.scope.pinned(place) or not now:
+            continue
+        room = max(limit - (chars - len(now)), 1)
+        text = cut_to_chars(place.block.text, room, "over the limit") or now[:room]
+        # A short cut of spaces or digits can cost more tokens than it spares: then plainly cut.
+        count = planner.usage.counter
+        if len(text) >= len(now) or count(text) > count(now):
+            text = now[:room]
+        if not text.strip():
+            text = NOTHING  # a text of white space alone is refused
+        why = f"a result may have {limit:,} chars"
+        planner.show(place, Offer("replace", text, 0.5, "result-limit", why))
+        chars += len(text) - len(now)
+    return 0 if chars <= limit else chars

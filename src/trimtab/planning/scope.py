@@ -1,0 +1,217 @@
+"""What may be touched at all: pins, protected tools, the newest part, the open group, groups.
+
+Knows places, groups and shares of the room.  Does not know offers or what anything is shown as.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from trimtab import rules
+from trimtab.model import Block, Place, Transcript
+from trimtab.planning.lines import Lines, lines_of
+from trimtab.planning.offered import Offered
+from trimtab.reading.notes import without_notes
+from trimtab.reading.usage import Usage
+from trimtab.strategies import Config, Strategy
+from trimtab.strategies.base import BlockFacts
+
+RAW_SHARE = 0.12
+"""Share of the room, newest first, that a batch leaves as it is."""
+ARRIVAL_SHARE = 0.25
+"""A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
+next turn, a tenth does (measured on real sessions)."""
+ARRIVAL_ROOM = 0.5
+"""The same where the head is large: a share of the room."""
+LARGE_HEAD = 0.4
+"""Where what no batch touches takes that share of the capacity, there is little room, and a batch
+writes little again, since the head stays cached."""
+CROWDED, LEFT_FREE = 0.25, 0.02
+"""Where besides the newest turn takes that share of the room, no more than the last stays free
+before the trigger: it is folded next turn in any case, with the next batch (measured)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What may be chosen from, and what must stay whole."""
+
+    config: Config
+    strategies: Sequence[Strategy]
+    pinned: frozenset[str] = frozenset()
+    spared: Callable[[Place], bool] = lambda place: False
+    """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
+    facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
+    """What the rest of the transcript tells about a block."""
+    open_tail: bool = False
+    drops: bool = True
+    want: bool = True
+    lines: Callable[[Block], Lines] = lines_of
+    most_loss: float = 1.0
+    """Of an offer that is taken for the target's sake."""
+    folds: bool = True
+    recent: int = 0
+    """So many of the newest steps with calls stay as they are, where none is larger than a newest
+    turn may be."""
+    handle_key: bytes = b""
+    failures: list[str] = field(default_factory=list)
+    about: Callable[[Place], Config] | None = None
+    """What strategies may know of one block's surroundings."""
+    offered: Offered = field(default_factory=Offered)
+    """What they offered for this transcript before."""
+
+    def config_for(self, place: Place) -> Config:
+        """The configuration for strategies on this block."""
+        config = self.config if self.about is None else self.about(place)
+        return replace(config, facts=self.facts(place))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """One transcript, one capacity (tokens), one choice."""
+
+    transcript: Transcript
+    usage: Usage
+    choice: Choice
+    capacity: int
+
+    def pinned(self, place: Place) -> bool:
+        """Whether the user wants this block whole."""
+        return bool(self.choice.pinned) and self.transcript.ref(place) in self.choice.pinned
+
+    @cached_property
+    def user_texts(self) -> tuple[Place, ...]:
+        """The user's own words, oldest first."""
+        numbers = [n for n, m in enumerate(self.transcript.messages) if m.role == "user"]
+        return tuple(
+            place
+            for number in (-1, *numbers)  # in the head where one text is all there is
+            for place in self.transcript.places_in(number)
+            if place.block.kind == "text"
+        )
+
+    @cached_property
+    def open_from(self) -> int:
+        """The first message of the open group, which is not ours to touch."""
+        groups = self.transcript.groups
+        if self.choice.open_tail and groups and not groups[-1].closed:
+            return groups[-1].first
+        return len(self.transcript.messages)
+
+    @cached_property
+    def fixed(self) -> int:
+        """Tokens that no batch touches: head, system messages, the user's words, pins."""
+        fixed = self.usage.head(self.transcript)
+        for place in self.transcript.places():
+            if place.message < 0:
+                continue
+            role, block = self.transcript.messages[place.message].role, place.block
+            if role in ("user", "system") and block.kind in ("text", "system"):
+                fixed += self._said_cost(place)
+            elif self.pinned(place):
+                fixed += self.usage.block(self.transcript, place)
+        return fixed
+
+    @property
+    def room(self) -> int:
+        """Tokens for the history: capacity without what no batch touches."""
+        return max(0, self.capacity - self.fixed)
+
+    def _said_cost(self, place: Place) -> int:
+        """Tokens of the user's own words: notes of ours take none of the room, or it would be
+        another one once they stand there."""
+        cost, text = self.usage.block(self.transcript, place), place.block.text
+        said = without_notes(text)
+        return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
+
+    def target(self, share: float, trigger: int) -> int:
+        """Where a batch stops: what is fixed, and a share of the room.
+
+        Of what may be used before the trigger the same part stays free, however large the head:
+        else the next turn would need the next batch.
+        """
+        part = min(1.0, share * self.capacity / trigger) if trigger else share
+        if self._crowded:
+            return trigger - int(LEFT_FREE * max(0, trigger - self.fixed))
+        return min(
+            self.fixed + int(self.room * share),
+            trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
+        )
+
+    @property
+    def tight(self) -> bool:
+        """Whether what no batch touches leaves little room."""
+        return self.fixed > LARGE_HEAD * self.capacity
+
+    @cached_property
+    def _crowded(self) -> bool:
+        """Whether there is little room, and the newest turn takes much of it."""
+        groups = self.transcript.groups
+        if not self.tight or not groups or not groups[-1].has_calls:
+            return False
+        newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
+        return min(newest, self.arrival) > CROWDED * self.room
+
+    @property
+    def arrival(self) -> int:
+        """What the newest turn may take before it is cut at once."""
+        return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
+
+    @cached_property
+    def raw_from(self) -> int:
+        """The first message of the newest part, which a batch leaves as it is."""
+        allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
+        groups, recent = self.transcript.groups, self.choice.recent
+        for index in range(len(groups) - 1, -1, -1):
+            messages = self.transcript.messages[groups[index].first : number]
+            cost = sum(self.usage.message(message) for message in messages)
+            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival:
+                cost = min(cost, allowed)
+            if cost > allowed:
+                break
+            allowed, recent = allowed - cost, recent - groups[index].has_calls
+            number = groups[index].first
+        return number
+
+    def reducible(self, first: int, end: int, *, prose: bool, spared: bool) -> Iterator[Place]:
+        """Blocks of messages[first:end] that may be shown smaller."""
+        for number in range(first, min(end, self.open_from)):
+            message = self.transcript.messages[number]
+            for index, block in enumerate(message.blocks):
+                place = Place(number, index, block)
+                ours = block.kind in ("result", "call", "media") and not block.sealed
+                if block.kind == "reasoning":  # of the model: a stray one may be all a user says
+                    ours = message.role == "assistant" and rules.may_drop_reasoning(
+                        self.transcript, number
+                    )
+                if block.kind == "text" and message.role == "assistant":
+                    ours = prose
+                if ours and not self.pinned(place) and (spared or not self.choice.spared(place)):
+                    yield place
+
+    def droppable(self, index: int, *, spared: bool = True) -> bool:
+        """Whether a group may go as a whole: closed, answered, not the newest, nothing pinned."""
+        groups = self.transcript.groups
+        group = groups[index]
+        return (
+            self.choice.drops
+            and group.closed
+            and group.has_calls
+            and index != len(groups) - 1
+            and not any(self.pinned(place) for place in group.places)
+            and (spared or not any(self.choice.spared(place) for place in group.places))
+        )
+
+    def stretches(self, end: int, *, spared: bool) -> Iterator[tuple[int, ...]]:
+        """Neighbouring droppable groups that end before message ``end``."""
+        groups, run = self.transcript.groups, list[int]()
+        for index, group in enumerate(groups):
+            free = group.last < end and self.droppable(index, spared=spared)
+            if run and not (free and self.transcript.adjoin(groups[run[-1]], group)):
+                yield tuple(run)
+                run = []
+            if free:
+                run.append(index)
+        if run:
+            yield tuple(run)

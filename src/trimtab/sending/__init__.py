@@ -1,0 +1,1 @@
+"""Sent again, smaller: the parts of ``flow``."""

@@ -1,0 +1,97 @@
+"""A request that only goes on where the last one ended: what was decided then stands.
+
+Knows when nothing has to be decided anew.  Decides nothing: whatever is in doubt is planned as if
+there had been no turn before, and gives the same bytes.  It is what makes a turn cost what is new.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trimtab.model import Edit, Transcript
+from trimtab.paths import Ops
+from trimtab.planning.edits import in_order
+from trimtab.settings import Settings
+from trimtab.turns.journal import Journal, stands
+from trimtab.turns.work import Outcome, Work
+
+
+@dataclass(frozen=True)
+class Last:
+    """The outcome of a turn whose edits will stand, and the journal behind it."""
+
+    outcome: Outcome
+    entries: tuple[Edit, ...]
+    ops: Ops
+    """What the edits come to; nothing of it depends on what more arrives."""
+
+
+def remember(outcome: Outcome, journal: Journal) -> None:
+    """Keep what the next turn may go on from; nothing where it could come out otherwise."""
+    work = outcome.work
+    before: Last | None = work.known.last
+    if before is not None and outcome.applied and before.outcome.applied is outcome.applied:
+        work.known.last = Last(outcome, journal.entries, before.ops)
+    elif (
+        outcome.step == "planned"
+        and work.mends is None
+        and outcome.asked is None
+        and _all_there(work.transcript, journal.entries)
+    ):
+        work.known.last = Last(outcome, journal.entries, in_order(outcome.applied))
+    else:
+        work.known.last = None
+
+
+def _all_there(transcript: Transcript, entries: tuple[Edit, ...]) -> bool:
+    """Whether every entry found its blocks: none can begin to count when more arrives."""
+    refs = transcript.refs
+    return all(edit.op != "insert" and stands(edit, refs) for edit in entries)
+
+
+def continued(work: Work) -> Outcome | None:
+    """The edits of the turn before on a request that extends it; None where it does not, or where
+    more has to be done."""
+    last: Last | None = work.known.last
+    if last is None or work.journal.entries != last.entries or not _extends(work, last.outcome):
+        return None
+    before, transcript, usage = last.outcome, work.transcript, work.usage
+    arrived = usage.measure(transcript)
+    tokens = before.tokens_after + arrived - before.tokens_before
+    if work.needs(tokens):
+        return None
+    ops = last.ops
+    sent = work.source.after_as(before.work.source, before.sent, ops) or work.source.after([ops])
+    after = work.known.as_sent(sent, transcript.format, work.settings.model)
+    if work.check(after):
+        return None
+    return replace(
+        before, work=work, sent=sent, tokens_before=arrived, tokens_after=tokens, new=(),
+        originals={}, target=None, asked=None, money=None,
+        signed=before.signed + usage.signed(transcript) - usage.signed(before.work.transcript),
+    )  # fmt: skip
+
+
+def _extends(work: Work, before: Outcome) -> bool:
+    """Whether nothing but messages behind the last one is new."""
+    then, now = before.work.transcript, work.transcript
+    old = len(then.messages)
+    return (
+        work.mends is None
+        and work.usage is before.work.usage
+        and 0 < old <= len(now.messages)
+        and now.messages[:old] == then.messages
+        and now.head == then.head
+        and now.facts == then.facts
+        and now.format is then.format
+        and _same(work.settings, before.work.settings)
+    )
+
+
+def _same(one: Settings, other: Settings) -> bool:
+    """Equal but for what was learned and how long it took meanwhile, which move limits only."""
+    return one is other or _timeless(one) == _timeless(other)
+
+
+def _timeless(settings: Settings) -> Settings:
+    return replace(settings, calibrations={}, idle_seconds=None)
