@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trimtab import jsontext
 from trimtab.errors import InvalidRequest
 from trimtab.reading import grown
 from trimtab.reading.grown import Grown
@@ -119,3 +120,15 @@ def test_what_is_no_json_is_refused_as_ever(end):
     grown.source((start + "1]}").encode())
     with pytest.raises(InvalidRequest):
         grown.source((start + end).encode("utf-8", "surrogateescape"))
+
+
+@pytest.mark.parametrize("depth", [jsontext.MAX_DEPTH - 2, jsontext.MAX_DEPTH - 1])
+def test_a_message_is_refused_at_the_same_depth_wherever_it_is_read(depth):
+    data = ('{"messages": ["' + LONG + '",' + "[" * depth + "]" * depth + "]}").encode()
+    told = []
+    for read in (Grown().source, Source.of):
+        try:
+            told.append(repr(read(data).tree))
+        except InvalidRequest as error:
+            told.append(str(error))
+    assert told[0] == told[1]

@@ -159,3 +159,10 @@ def test_another_beginning_is_no_going_on() -> None:
     after = parser.source(b'{"messages": [1,  2, 3]}')
     ops = [Set(("messages", 1), 5)]
     assert after.after_as(before, before.after([ops]), ops) is None
+
+
+def test_a_number_that_got_longer_is_no_going_on() -> None:
+    parser = grown.Grown()
+    before, after = (parser.source(b'{"messages": [1, 2%s]}' % more) for more in (b"", b"5, 3"))
+    ops = [Set(("messages", 0), 7)]
+    assert after.after_as(before, before.after([ops]), ops) is None

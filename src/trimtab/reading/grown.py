@@ -142,7 +142,7 @@ def _read(
             if closed >= 0:
                 break
         tail = _tail(jsontext.decode(data[place + closed - behind + 1 :]))
-        jsontext.check_depth(new)
+        jsontext.check_depth([new])  # as deep as they stand in the text
     except (ValueError, RecursionError):
         return None
     if not ends or not head.keys().isdisjoint(tail):

@@ -74,5 +74,6 @@ class Rows:
         )
 
     def go_on(self, before: Rows) -> bool:
-        """Whether there are as many messages as there were, or more."""
-        return self.key == before.key and len(self.ends) >= len(before.ends)
+        """Whether the messages there were end where they did: a number may have got longer."""
+        count = len(before.ends)
+        return self.key == before.key and self.ends[count - 1 : count] == before.ends[-1:]
