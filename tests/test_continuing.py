@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from responses_cases import call, output, thought, user
 from stories import FORMATS
 from test_fold import request, step
 
@@ -176,3 +177,60 @@ def test_a_client_that_goes_on_from_what_was_sent_gets_the_words_of_a_repair_onc
     done = session.fit(body)
     assert done.request is body
     assert done.report.tokens_after == trimtab.measure(body, counter="o200k").total
+
+
+def spoil(value: Any) -> None:
+    """Change in place everything there is."""
+    for inner in list(value.values() if isinstance(value, dict) else value):
+        if isinstance(inner, (dict, list)):
+            spoil(inner)
+    if isinstance(value, dict):
+        value |= {key: "spoilt" for key, inner in value.items() if isinstance(inner, str)}
+        value["cache_control"] = {"type": "ephemeral"}
+    else:
+        value.append("spoilt")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_a_caller_does_to_the_request_it_got_back_changes_no_later_one(format: str) -> None:
+    body, session = story(format, 31), trimtab.Session(**KEYWORDS)
+    text = json.dumps(body)
+    for _ in range(3):
+        fitted = assert_as_anew(session, json.loads(text))
+        assert fitted.report.edits
+        spoil(fitted.request)
+
+
+def test_what_a_caller_does_to_a_repaired_request_changes_no_later_one() -> None:
+    body = request(3)
+    call = step(9, "")[0]
+    body["messages"] += [call, {"role": "user", "content": "And now?"}]
+    session = trimtab.Session(**KEYWORDS)
+    own = {id(body), *(id(value) for value in everything(body))}
+    wanted = json.dumps(session.fit(body).request)
+    assert wanted != json.dumps(body)
+    for _ in range(3):
+        sent = session.fit(body).request
+        assert json.dumps(sent) == wanted
+        for made in [value for value in everything(sent) if id(value) not in own]:
+            made.append("spoilt") if isinstance(made, list) else made.update(spoilt=1)
+
+
+def everything(value: Any) -> list[Any]:
+    """All containers in a value."""
+    inner = value.values() if isinstance(value, dict) else value
+    found = [one for one in inner if isinstance(one, (dict, list))]
+    return [*found, *(deep for one in found for deep in everything(one))]
+
+
+def test_a_call_that_comes_late_under_a_reasoning_that_is_gone_is_sent_without_its_id() -> None:
+    items: list[Any] = [user("Fix it.")]
+    for n in range(12):
+        long = "\n".join(f"a line of output {n} {m}" for m in range(60))
+        items += [call(f"c{n}", id=f"fc_{n}"), output(f"c{n}", long)]
+    items.insert(1, thought("rs_1"))
+    session = trimtab.Session(window=4_000, reserve=0, counter="o200k")
+    body = {"model": "gpt-5.1", "input": items}
+    assert session.fit(copy.deepcopy(body)).report.edits
+    body["input"] = [*items, call("c99", id="fc_99"), output("c99", "ok")]
+    assert_as_anew(session, body, window=4_000)

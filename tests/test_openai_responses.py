@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import judge_responses as judge
@@ -31,7 +32,10 @@ from responses_cases import (
 )
 
 import trimtab
+import trimtab.rules
 from trimtab import CannotFit
+from trimtab.paths import Delete
+from trimtab.rules import Mend
 
 
 def rules_of(request: Any, **more: Any) -> set[str]:
@@ -403,3 +407,28 @@ def test_another_item_under_a_taken_id_leaves_the_reasoning_of_the_first_as_it_w
     assert mended.request["input"] == [asked, thought, first, output("a"), bare, output("b")]
     (repair,) = mended.report.repairs
     assert json.loads(mended.recall(repair.handle)) == second
+
+
+def test_an_item_that_has_no_id_loses_none_when_another_under_its_reasoning_does() -> None:
+    items = [
+        user(), thought("rs_1"), call("c1", id="fc_1"), output("c1"),
+        thought("rs_2"), call("c2", id="fc_1", arguments='{"n": 2}'),
+        output("c2"), said(), user(),
+    ]  # fmt: skip
+    done = trimtab.repair({"model": "gpt-5.1", "input": items})
+    assert done.report.warnings == ()
+    assert not trimtab.check(done.request)
+
+
+def test_a_repair_that_fails_half_way_leaves_nothing_behind(monkeypatch: Any) -> None:
+    body = {"model": "gpt-5.1", "input": [user(), call("c1"), user()]}
+    table = trimtab.rules.TABLES["openai-responses"]
+
+    def lost(transcript: Any, tree: Any, found: Any) -> Any:
+        yield Mend(found[0].path, "this place does not exist", (Delete(("input", 99)),))
+
+    rows = tuple(replace(row, mend=lost) for row in table.rows)
+    monkeypatch.setitem(trimtab.rules.TABLES, "openai-responses", replace(table, rows=rows))
+    done = trimtab.fit(body, window=100_000)
+    assert "LookupError" in done.report.warnings[0]
+    assert done.request == body

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NoReturn
@@ -162,7 +163,8 @@ class _Node:
 
 
 class Ops(tuple[PathOp, ...]):
-    """Operations that are done again and again: what they come to is worked out once."""
+    """Operations that are done again and again: what they come to is worked out once, and each
+    time copies of the values are put in, since a caller may change what was handed out."""
 
     @cached_property
     def root(self) -> _Node:
@@ -192,15 +194,18 @@ def _plan(ops: Iterable[PathOp]) -> _Node:
 def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
     """The tree after ``ops``; only containers along touched paths are new, the rest is shared.
 
-    Without ops the very same object.  Values are put in as they are, not copied.
+    Without ops the very same object.  Values are put in as they are, not copied (but of ``Ops``).
     """
-    root = _plan(ops)
-    return _applied(tree, root, ()) if root.op or root.opens else tree
+    root, own = _plan(ops), deepcopy if isinstance(ops, Ops) else lambda value: value
+    return _applied(tree, root, (), own) if root.op or root.opens else tree
 
 
-def _applied(value: Any, node: _Node, path: Path) -> Any:
+_Own = Callable[[Any], Any]
+
+
+def _applied(value: Any, node: _Node, path: Path, own: _Own) -> Any:
     if isinstance(node.op, Set):
-        return node.op.value
+        return own(node.op.value)
     is_object, is_array = isinstance(value, dict), isinstance(value, list)
     new: Any = dict(value) if is_object else list(value) if is_array else None
     for key, child in node.below.items():
@@ -208,23 +213,23 @@ def _applied(value: Any, node: _Node, path: Path) -> Any:
         if not may_be_new and not _has(value, key):
             _lost((*path, key))
         if not isinstance(child.op, Delete):
-            new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key))
+            new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key), own)
     if is_array:
-        return _spaced(new, node, path)
+        return _spaced(new, node, path, own)
     _marks(node, -1, path)
     for key in node.deleted:
         del new[key]
     return new
 
 
-def _spaced(items: list[Any], node: _Node, path: Path) -> list[Any]:
+def _spaced(items: list[Any], node: _Node, path: Path, own: Callable[[Any], Any]) -> list[Any]:
     """The array without its deleted items and with the inserted ones."""
     deleted = node.deleted
     out: list[Any] = []
     done = 0
     for index in _marks(node, len(items), path):
         out += items[done:index]
-        out += node.inserts.get(index, ())
+        out += map(own, node.inserts.get(index, ()))
         done = index + (index in deleted)
     return out + items[done:]
 

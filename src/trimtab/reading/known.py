@@ -152,9 +152,12 @@ class Known:
         """Let go of it: the next turn asks about another transcript."""
         self._offered = None
 
-    def mended(self, tree: Any, given: Transcript, asked: Any, mend: Callable[[], T]) -> T:
-        """What ``mend`` made of this very request before, with equal options."""
-        last = self._mended
+    def mended(self, source: Source, given: Transcript, asked: Any, mend: Callable[[], T]) -> T:
+        """What ``mend`` made of this very request before, with equal options; made anew of a
+        caller's own objects: it was handed out, and both may have been changed since."""
+        last, tree = self._mended, source.tree
+        if not source.private:
+            return mend()
         if last is None or last[0] is not tree or last[1] is not given or last[2] != asked:
             last = self._mended = tree, given, asked, mend()
         return last[3]

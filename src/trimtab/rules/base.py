@@ -286,12 +286,13 @@ def _mend(
     ops = tuple(op for mend in mends for op in mend.ops)
     if not ops:
         return False
-    for mend in mends:
-        for path in mend.taken:
-            done.taken.append((len(done.mends), path, paths.get(done.tree, path)))
-        done.mends.append((row.name, mend))
-        done.at.append(len(done.passes))
+    tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
+    transcript = read(tree, format, model=done.transcript.facts.model, memo=views)
+    first = len(done.mends)
+    taken = [(first + at, path) for at, mend in enumerate(mends) for path in mend.taken]
+    done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]
+    done.mends += [(row.name, mend) for mend in mends]
+    done.at += [len(done.passes)] * len(mends)
     done.passes.append(ops)
-    done.tree = paths.apply(done.tree, ops)
-    done.transcript = read(done.tree, format, model=done.transcript.facts.model, memo=views)
+    done.tree, done.transcript = tree, transcript
     return len(mends) < len(wanted)

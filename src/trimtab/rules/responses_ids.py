@@ -157,10 +157,14 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
             thoughts = _right_before(transcript.messages, again)
             made = {n for first in thoughts for n in companions(transcript.messages, first)}
             ids = (Delete((*transcript.base, n, "id")) for n in sorted({*made, again})
-                   if n == again or may_lose_id(transcript.messages[n]))  # fmt: skip
+                   if n == again or _loses_id(transcript.messages[n]))  # fmt: skip
             taken = tuple((*transcript.base, n) for n in thoughts)
             ops = (*map(Delete, taken), *ids)
             yield Mend((*finding.path, "id"), "an item id taken off; the item stays", ops, taken)
+
+
+def _loses_id(message: Message) -> bool:
+    return message.id is not None and may_lose_id(message)
 
 
 def _right_before(messages: Sequence[Message], number: int) -> list[int]:

@@ -6,11 +6,12 @@ there had been no turn before, and gives the same bytes.  It is what makes a tur
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from trimtab.model import Edit, Transcript
+from trimtab.model import Edit, Place, Transcript
 from trimtab.paths import Ops
-from trimtab.planning.edits import in_order
+from trimtab.planning.edits import Applied, in_order
 from trimtab.settings import Settings
 from trimtab.turns.journal import Journal, stands
 from trimtab.turns.work import Outcome, Work
@@ -23,7 +24,10 @@ class Last:
     outcome: Outcome
     entries: tuple[Edit, ...]
     ops: Ops
-    """What the edits come to; nothing of it depends on what more arrives."""
+    """What the edits come to; nothing of it depends on what more arrives, but for ``tip``."""
+    tip: Place | None = None
+    """The newest reasoning taken out: items behind it, which may be yet to come, may refer to
+    it."""
 
 
 def remember(outcome: Outcome, journal: Journal) -> None:
@@ -31,14 +35,15 @@ def remember(outcome: Outcome, journal: Journal) -> None:
     work = outcome.work
     before: Last | None = work.known.last
     if before is not None and outcome.applied and before.outcome.applied is outcome.applied:
-        work.known.last = Last(outcome, journal.entries, before.ops)
+        work.known.last = replace(before, outcome=outcome, entries=journal.entries)
     elif (
         outcome.step == "planned"
         and work.mends is None
         and outcome.asked is None
         and _all_there(work.transcript, journal.entries)
     ):
-        work.known.last = Last(outcome, journal.entries, in_order(outcome.applied))
+        ops, tip = in_order(outcome.applied), _tip(work.transcript, outcome.applied)
+        work.known.last = Last(outcome, journal.entries, ops, tip)
     else:
         work.known.last = None
 
@@ -47,6 +52,19 @@ def _all_there(transcript: Transcript, entries: tuple[Edit, ...]) -> bool:
     """Whether every entry found its blocks: none can begin to count when more arrives."""
     refs = transcript.refs
     return all(edit.op != "insert" and stands(edit, refs) for edit in entries)
+
+
+def _tip(transcript: Transcript, applied: Sequence[Applied]) -> Place | None:
+    """The newest reasoning that an edit takes out."""
+    gone = (ref for a in applied if a.edit.op in ("remove", "drop") for ref in a.edit.targets)
+    places = (place for ref in gone if (place := transcript.refs[ref]).block.kind == "reasoning")
+    return max(places, key=lambda place: place.message, default=None)
+
+
+def _refers(transcript: Transcript, tip: Place, old: int) -> bool:
+    """Whether something behind the first ``old`` messages goes with a reasoning."""
+    paths, depth = transcript.format.goes_with(transcript, tip), len(transcript.base)
+    return any(path[depth] in range(old, len(transcript.messages)) for path in paths)
 
 
 def continued(work: Work) -> Outcome | None:
@@ -59,6 +77,8 @@ def continued(work: Work) -> Outcome | None:
     arrived = usage.measure(transcript)
     tokens = before.tokens_after + arrived - before.tokens_before
     if work.needs(tokens):
+        return None
+    if last.tip and _refers(transcript, last.tip, len(before.work.transcript.messages)):
         return None
     ops = last.ops
     sent = work.source.after_as(before.work.source, before.sent, ops) or work.source.after([ops])

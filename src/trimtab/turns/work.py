@@ -279,7 +279,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
                 found,
             )
         mends, left, failed = known.mended(
-            source.tree, given, settings.open_tail, lambda: _mended(source, given, settings)
+            source, given, settings.open_tail, lambda: _mended(source, given, settings)
         )
         warnings += failed
         repaired, transcript = source.after(mends.passes), mends.transcript
