@@ -200,10 +200,7 @@ def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
     return _applied(tree, root, (), own) if root.op or root.opens else tree
 
 
-_Own = Callable[[Any], Any]
-
-
-def _applied(value: Any, node: _Node, path: Path, own: _Own) -> Any:
+def _applied(value: Any, node: _Node, path: Path, own: Callable[[Any], Any]) -> Any:
     if isinstance(node.op, Set):
         return own(node.op.value)
     is_object, is_array = isinstance(value, dict), isinstance(value, list)
@@ -225,11 +222,9 @@ def _applied(value: Any, node: _Node, path: Path, own: _Own) -> Any:
 def _spaced(items: list[Any], node: _Node, path: Path, own: Callable[[Any], Any]) -> list[Any]:
     """The array without its deleted items and with the inserted ones."""
     deleted = node.deleted
-    out: list[Any] = []
-    done = 0
+    out, done = list[Any](), 0
     for index in _marks(node, len(items), path):
-        out += items[done:index]
-        out += map(own, node.inserts.get(index, ()))
+        out += (*items[done:index], *map(own, node.inserts.get(index, ())))
         done = index + (index in deleted)
     return out + items[done:]
 
