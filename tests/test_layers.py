@@ -35,7 +35,7 @@ LAYERS = [
     {"passages", "recalling"},
     {"log"},
     {"events", "telemetry"},
-    {"summarizer", "endpoint", "article_log", "told", "setting_keys", "config"},
+    {"summarizer", "embedding", "endpoint", "article_log", "told", "setting_keys", "config"},
     {"turn", "once", "totals"},
     {"conversation", "stores"},
     {"learned"},
@@ -59,6 +59,7 @@ LAZY = {"cryptography", "opentelemetry", "psycopg", "redis", "splintr", "uvicorn
 LAZY |= {"mcp", "mcp_types"}
 LAZY |= {"anthropic", "litellm"}  # the transports'
 LAZY |= {"aiohttp", "botocore", "multidict", "yarl", "zstandard"}  # the proxy's
+LAZY |= {"numpy", "onnxruntime", "tokenizers"}  # the embedding ranker's
 """Third-party, and only within a function."""
 
 KERNEL = {"model", "paths", "errors", "tokens", "value", "plan", "journal", "fitting"}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trimtab.api import check, fit, repair
+    from trimtab.asking.embedding import EmbeddingRanker
     from trimtab.asking.endpoint import Endpoint
     from trimtab.asking.summarizer import Summarizer
     from trimtab.config import load_settings
@@ -65,6 +66,7 @@ _WHERE = {
     "session": ("Session",),
     "telling.sizes": ("Measured", "MeasuredBlock", "measure"),
     "strategies.retrieval.article": ("ArticleRule",),
+    "asking.embedding": ("EmbeddingRanker",),
     "asking.summarizer": ("Summarizer",),
     "tokens": ("Counter",),
     "transports.wrapping": ("wrap",),
@@ -95,6 +97,7 @@ __all__ = [
     "Detected",
     "Duplicates",
     "EditEvent",
+    "EmbeddingRanker",
     "Endpoint",
     "Event",
     "FailedInputs",

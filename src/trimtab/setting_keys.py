@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from trimtab.amounts import amount, share
+from trimtab.asking.embedding import EmbeddingRanker
 from trimtab.asking.endpoint import Endpoint
 from trimtab.asking.summarizer import Summarizer
 from trimtab.errors import InvalidSetting
@@ -126,6 +127,7 @@ KEYS: dict[str, Key | dict[str, Key]] = {
     "articles": {
         "rule": _one_of("match", "position", "just-in-time"), "shares": SHARES, "keep": COUNT,
         "least_tokens": COUNT, "newest_first": FLAG, "list_keys": NAMES,
+        "ranker": _one_of("words", "embed"), "ranker_share": SHARE,
     },
     "summarizer": {
         "url": TEXT, "model": TEXT, "api": _one_of("openai", "anthropic"), "key_env": TEXT,
@@ -138,7 +140,7 @@ KEYS: dict[str, Key | dict[str, Key]] = {
 def built(tables: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     """The tables among these values as what ``fit`` takes; all else as it is.
 
-    Raises InvalidSetting where a table lacks something.
+    Raises InvalidSetting where a table lacks something, MissingExtra where a package is.
     """
     found = dict(tables)
     for key, kind in (("duplicates", Duplicates), ("failed_inputs", FailedInputs)):
@@ -151,7 +153,9 @@ def built(tables: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _article_rule(rule: str = "match", **given: Any) -> ArticleRule:
+def _article_rule(rule: str = "match", ranker: str = "words", **given: Any) -> ArticleRule:
+    if ranker == "embed":
+        given["ranker"] = EmbeddingRanker()
     if rule == "just-in-time":
         return replace(ArticleRule.just_in_time(), **given)
     return ArticleRule(order="position" if rule == "position" else "match", **given)

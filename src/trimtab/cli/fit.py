@@ -119,6 +119,11 @@ def _add_articles(parser: ArgumentParser) -> None:
         "--articles-keep", type=amount, metavar="N", help="best articles of a list that stay whole"
     )
     group.add_argument(
+        "--articles-ranker", choices=("words", "embed"),
+        help="what matches a question: shared words (default), or meaning too, by an embedding "
+        "model on this machine (extra embed)",
+    )  # fmt: skip
+    group.add_argument(
         "--summarizer", metavar="URL",
         help="endpoint of a model that says articles and old steps in its own words; the only "
         "connection that is ever opened",
@@ -169,7 +174,9 @@ def _settings(args: Namespace) -> tuple[dict[str, Any], list[str]]:
 def _take_tables(values: dict[str, Any], args: Namespace) -> None:
     """Options that stand in a table among the settings."""
     given = {
-        "articles": {"rule": args.articles, "keep": args.articles_keep},
+        "articles": {
+            "rule": args.articles, "keep": args.articles_keep, "ranker": args.articles_ranker,
+        },
         "summarizer": {
             "url": args.summarizer, "model": args.summarizer_model,
             "key_env": args.summarizer_key_env,

@@ -93,8 +93,11 @@ def levels(
     """All offers for one block, lazily: each strictly smaller than the block and the one before.
 
     After a lossless offer the rest works on its text.  A strategy that raises is left out from
-    there on; what it said is appended to ``failures``.  Sealed text is only ever removed.
+    there on; that, and what a strategy warns of, is appended to ``failures``.  Sealed text is only
+    ever removed.
     """
+    if failures is not None:
+        config = replace(config, warn=failures.append)
     last = whole = block.text
     loss = 0.0
     for strategy in strategies:
@@ -116,7 +119,7 @@ def levels(
         except Exception as error:  # an error of ours must never break a request (law 10)
             if failures is not None:
                 name = getattr(strategy, "__name__", repr(strategy))
-                failures.append(f"{name}: {type(error).__name__}: {error}")
+                failures.append(f"strategy skipped: {name}: {type(error).__name__}: {error}")
 
 
 def _check(offer: Offer, block: Block) -> None:

@@ -52,6 +52,10 @@ def never(content: str) -> bool:
     return False
 
 
+def untold(warning: str) -> None:
+    """Nobody is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class BlockFacts:
     """What the rest of the transcript tells about one block.
@@ -77,7 +81,8 @@ class Config:
     ``question``: what the user asked last; ``query``: what the model searched for since then, and
     for this block.  ``repeated``: whether an article with this content stands in a later result
     too.  ``age`` of the block: 0 newest … 1 oldest.
-    ``facts``: what the rest of the transcript tells about this very block.
+    ``facts``: what the rest of the transcript tells about this very block.  ``warn`` takes a line
+    for the report.
     """
 
     count: Callable[[str], int]
@@ -88,6 +93,7 @@ class Config:
     age: float = 0.0
     articles: ArticleRule = DEFAULT_RULE
     facts: BlockFacts = BlockFacts()
+    warn: Callable[[str], None] = untold
 
 
 Strategy = Callable[[Block, Config], Iterator[Offer]]

@@ -76,8 +76,7 @@ def _planned(
         if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
             plan = smallest_or_refuse(work, wanted)
         asked = None if (say := work.settings.summarizer) is None else _answers(plan, say)
-        skipped = dict.fromkeys(plan.choice.failures)  # one line, however many blocks it met
-        work.warnings += [f"strategy skipped: {text}" for text in skipped]
+        work.warnings += dict.fromkeys(plan.choice.failures)  # one line, however many blocks
         new = plan.edits()
         target = plan.scope.target(bounds.target, bounds.trigger) if acted else None
         outcome = _outcome(work, (*plan.kept(), *new), new, target, step)

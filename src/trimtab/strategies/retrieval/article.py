@@ -29,8 +29,9 @@ class ArticleRule:
     article's tokens, step by step; after the last step only title and URL are left.  ``keep``: so
     many of each list's best articles stay whole.  ``least_tokens``: a shorter article is left
     alone.  ``newest_first``: whether later results go before earlier ones; None: by relevance.
-    ``ranker``: tells how well each sentence answers the question, instead of the words they share;
-    a function of yours, such as one around an embedding model.
+    ``ranker``: tells how well each sentence answers the question: an ``EmbeddingRanker``, or a
+    function of yours.  ``ranker_share``: how much of the match is its word; the rest is that of
+    the words they share, as all is without one and where it fails.
     """
 
     order: Literal["match", "position"] = "match"
@@ -40,6 +41,7 @@ class ArticleRule:
     newest_first: bool | None = None
     list_keys: tuple[str, ...] = LIST_KEYS
     ranker: Ranker | None = None
+    ranker_share: float = 0.5
 
     @classmethod
     def just_in_time(cls) -> ArticleRule:

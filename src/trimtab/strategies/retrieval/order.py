@@ -14,7 +14,7 @@ from itertools import accumulate
 from trimtab.strategies.base import Config
 from trimtab.strategies.retrieval.article import Article, ArticleRule
 from trimtab.strategies.retrieval.pieces import Piece, pieces
-from trimtab.strategies.retrieval.relevance import Question, ranked, relevance
+from trimtab.strategies.retrieval.relevance import Question, Written, ranked, relevance
 
 GAP_TOKENS = 3
 """What ``[...]`` between two pieces takes at the most."""
@@ -50,9 +50,8 @@ def read_items(found: Sequence[Article], config: Config) -> list[Item]:
         (a.title, [(a.content[p.start : p.end], p.heading) for p in of])
         for a, of in zip(found, cut, strict=True)
     ]
-    rank, asked = config.articles.ranker, config.question or config.query
-    own = None if rank is None else ranked(rank, asked, tuple(t for _, of in texts for t, _ in of))
-    scores = relevance(texts, Question.of(config.question, config.query), own)
+    question = Question.of(config.question, config.query)
+    scores = relevance(texts, question, _ranks(texts, config), config.articles.ranker_share)
     seen: set[str] = set()
     items = []
     for article, of, score, (_, spoken) in zip(found, cut, scores, texts, strict=True):
@@ -61,6 +60,20 @@ def read_items(found: Sequence[Article], config: Config) -> list[Item]:
         seen.add(article.content)
         items.append(Item(article, of, score, sizes, frozenset(range(len(of))), repeated))
     return items
+
+
+def _ranks(texts: Sequence[Written], config: Config) -> Sequence[float] | None:
+    """What the rule's ranker says of all pieces in order; None without one, or where it fails."""
+    rank = config.articles.ranker
+    if rank is None:
+        return None
+    try:
+        spoken = tuple(text for _, of in texts for text, _ in of)
+        return ranked(rank, config.question or config.query, spoken)
+    except Exception as error:  # a model's fault must never break a request (law 10)
+        said = f"{type(error).__name__}: {error}"
+        config.warn(f"articles by shared words, their ranker failed: {said}")
+        return None
 
 
 @dataclass(frozen=True)

@@ -81,13 +81,17 @@ def ranked(rank: Ranker, question: str, texts: tuple[str, ...]) -> tuple[float, 
 
 
 def relevance(
-    articles: Sequence[Written], question: Question, ranks: Sequence[float] | None = None
+    articles: Sequence[Written],
+    question: Question,
+    ranks: Sequence[float] | None = None,
+    ranker_share: float = 1.0,
 ) -> list[list[float]]:
     """A number for each piece of each article, about 0 to 4; comparable within one question.
 
     The share of the question's words in the piece, rare words weighing more (inverse document
     frequency, Robertson and Spärck Jones 1976, over all pieces), with what neighbours, headings
-    and the article lend.  ``ranks``: of all pieces in order, in place of these shares.
+    and the article lend.  ``ranks``: of all pieces in order; they are ``ranker_share`` of
+    a piece's own match.
     """
     wanted = question.weights
     found = [
@@ -101,10 +105,14 @@ def relevance(
         for term, number in sorted(seen.items())
     }
     total = sum(rare.values()) or 1.0
+    if ranks is not None:  # beside a ranker words weigh less, the more of them stand nowhere
+        unseen = sum(weight for term, weight in sorted(wanted.items()) if term not in seen)
+        total += unseen * log(1 + (len(sets) + 0.5) / 0.5)
     scores, given = [], iter(ranks or ())
     for place, (article, terms_of) in enumerate(zip(articles, found, strict=True)):
         own = [sum(sorted(rare[term] for term in hits)) / total for hits in terms_of]
-        own = own if ranks is None else [next(given) for _ in own]
+        if ranks is not None:
+            own = [ranker_share * next(given) + (1 - ranker_share) * words for words in own]
         titled = {term for term in terms(article[0]) if term in rare}
         title = sum(sorted(rare[term] for term in titled)) / total
         first = FIRST * (1 - place / len(articles))
