@@ -63,6 +63,17 @@ def test_B7_a_strategy_that_raises_is_skipped_and_reported_once(format: str) -> 
     assert fitted.request == squeezed(format, given, 0.6).request
 
 
+def test_B7_notes_on_old_steps_that_raise_are_skipped_and_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr("trimtab.planning.fold.fold", broken)
+    fitted = squeezed("openai-chat", body("openai-chat"), 0.15)
+    assert fitted.report.warnings == ("strategy skipped: fold: RuntimeError: not today",)
+
+
 @pytest.mark.parametrize(
     ("offer", "said"),
     [

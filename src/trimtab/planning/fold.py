@@ -53,7 +53,8 @@ def make_room(planner: Planner) -> None:
                 if board.tokens > goal and planner.choice.folds:
                     fold(planner, goal)
             except Exception as error:  # an error of ours must never break a request (law 10)
-                planner.choice.failures.append(f"fold: {type(error).__name__}: {error}")
+                said = f"{type(error).__name__}: {error}"
+                planner.choice.failures.append(f"strategy skipped: fold: {said}")
         planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=most_loss)
         if not planner.over():
             planner.fill(goal)
