@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from typing import Any
 
 import anthropic.types
@@ -198,6 +200,27 @@ def test_a_batch_begins_later_where_counts_are_the_models_own_or_were_observed()
     session.observe(bill(before.tokens_after))
     after = session.fit(request(20)).report
     assert after.limits["trigger_tokens"] == int(9_500 / after.calibration["mean"])
+
+
+def test_a_batch_begins_where_it_began_also_after_a_function_failed_to_count() -> None:
+    def count(text: str) -> int:
+        return len(text) // 4 if len(text) < 40 else -1
+
+    session = trimtab.Session(window=30_000, counter=count)
+    triggers = [session.fit(request(2)).trigger for _ in range(2)]
+    triggers.append(trimtab.Session(window=30_000, counter=count).fit(request(2)).trigger)
+    assert len(set(triggers)) == 1, triggers
+
+
+def test_a_batch_begins_early_on_the_first_count_too_where_the_vocabulary_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['splintr'] = None\n"
+        "import trimtab\n"
+        "body = {'model': 'gpt-5.5', 'messages': [{'role': 'user', 'content': 'Hello.'}]}\n"
+        "print(*(trimtab.fit(body, window=10_000, reserve=0).trigger for _ in range(2)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["9000", "9000"]
 
 
 def test_what_must_fit_fits_by_the_providers_count() -> None:

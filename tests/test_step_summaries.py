@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from five_formats import FORMATS, session
+from long_sessions import request as grown
 from pairs import orphans, parts, texts, user_texts
 
 import trimtab
@@ -165,3 +166,17 @@ def test_E4_later_steps_get_a_summary_of_their_own_beside_the_first() -> None:
             break
     assert len(counts) == 2
     assert len(seen) >= 2
+
+
+def test_E4_steps_that_a_model_summed_up_long_ago_are_read_again_when_notes_are_made_anew() -> None:
+    """Beyond the horizon too: of a summary's words none is a line of the steps."""
+    seen, answer = list[str](), " ".join(f"fact {number} holds." for number in range(70))
+    asking = trimtab.Session(
+        window=3_000, reserve=0, counter="o200k", summarizer=saying(seen, answer)
+    )
+    whole, asked_first = grown(120), 0
+    for turns in range(10, 120):
+        before = len(seen)
+        asking.fit({**whole, "messages": whole["messages"][: 1 + 2 * turns]})
+        asked_first += any("_0.py:" in prompt for prompt in seen[before:])
+    assert asked_first > 1

@@ -26,6 +26,8 @@ from trimtab.strategies import Strategy
 from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
 from trimtab.tokens import Counter
 
+VOCABULARY = "o200k"
+"""The source of counts that is loaded on the first one."""
 NO_WINDOW = 2**62
 """Tokens: more than any request has, where only other limits are asked for."""
 
@@ -218,7 +220,8 @@ def in_force(settings: Settings, transcript: Transcript, counter: Counter) -> In
     capacity = window - reserve
     internal = is_internal(transcript, settings.internal)
     target = PRESETS[settings.preset].target if limits.target is None else limits.target
-    trigger = limits.trigger or (SURE_TRIGGER if counter.exact else TRIGGER)
+    begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
+    trigger = limits.trigger or begins
     bounds = Bounds(
         capacity=capacity,
         trigger=capacity if internal else int(capacity * trigger),
@@ -228,6 +231,17 @@ def in_force(settings: Settings, transcript: Transcript, counter: Counter) -> In
         images=hard.get("images") if limits.images is None else limits.images,
     )
     return InForce(window, reserve, bounds, internal, window_of, trigger=trigger)
+
+
+def trigger_for(counter: Counter) -> float:
+    """Share of the capacity above which a batch begins: higher where the model's own tokenizer
+    counts, or a function of the caller's, which is taken at its word.
+
+    The same before the first count and after the last, so that equal requests get equal answers.
+    """
+    if counter.source.name == VOCABULARY:
+        counter("")  # loads it: only then is known whether it is missing
+    return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
 
 
 def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:

@@ -16,6 +16,7 @@ from trimtab.planning.cover import Choice, Source, left_of, weigh, written
 from trimtab.planning.plan import FOLD_LOSS, LEAST_GAIN, Planner
 from trimtab.planning.runs import Run
 from trimtab.presets import STALE
+from trimtab.reading.notes import LINES
 from trimtab.strategies import Offer
 from trimtab.strategies.base import smaller
 
@@ -124,14 +125,16 @@ def _lift(planner: Planner) -> dict[int, str]:
     """Take back all that was dropped or folded and may be folded anew.
 
     Returns what was left of the groups beyond ``HORIZON``: nothing else is looked at there, or a
-    batch would cost more the longer a session lasts.
+    batch would cost more the longer a session lasts.  What a model said of steps is none of their
+    lines: these are read whole, or nothing would be left of them.
     """
     near, left = _horizon(planner), dict[int, str]()
     for old in planner.board.runs:
         numbers = range(old.first, old.last + 1)
         if all(planner.scope.droppable(number, spared=False) for number in numbers):
             planner.board.lift(old)
-            left.update((number, old.lines) for number in numbers if number < near)
+            if old.left == LINES:
+                left.update((number, old.lines) for number in numbers if number < near)
     return left
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from trimtab import formats
 from trimtab.formats import Memo
-from trimtab.model import SURE_TRIGGER, TRIGGER, Path
+from trimtab.model import TRIGGER, Path
 from trimtab.reading.source import Source
 from trimtab.reading.usage import Usage
+from trimtab.settings import trigger_for
 from trimtab.tokens import Counter, counter_for
 
 
@@ -66,5 +67,5 @@ def measure(
         )
         for place in transcript.places()
     )  # fmt: skip
-    trigger = SURE_TRIGGER if chosen.exact else TRIGGER
+    trigger = trigger_for(chosen)
     return Measured(found.name, reason, chosen.name, total, rows, trigger)
