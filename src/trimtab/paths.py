@@ -221,10 +221,10 @@ def _applied(value: Any, node: _Node, path: Path, own: Callable[[Any], Any]) -> 
 
 def _spaced(items: list[Any], node: _Node, path: Path, own: Callable[[Any], Any]) -> list[Any]:
     """The array without its deleted items and with the inserted ones."""
-    deleted = node.deleted
-    out, done = list[Any](), 0
+    deleted, out, done = node.deleted, list[Any](), 0
+    new = {index: [*map(own, some)] for index, some in node.inserts.items()}
     for index in _marks(node, len(items), path):
-        out += (*items[done:index], *map(own, node.inserts.get(index, ())))
+        out += items[done:index] + new.get(index, [])
         done = index + (index in deleted)
     return out + items[done:]
 
