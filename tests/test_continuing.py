@@ -234,3 +234,24 @@ def test_a_call_that_comes_late_under_a_reasoning_that_is_gone_is_sent_without_i
     assert session.fit(copy.deepcopy(body)).report.edits
     body["input"] = [*items, call("c99", id="fc_99"), output("c99", "ok")]
     assert_as_anew(session, body, window=4_000)
+
+
+def test_a_turn_that_cannot_be_gone_on_with_is_planned_anew_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short, longer = story("anthropic", 30), story("anthropic", 31)
+    session = trimtab.Session(**KEYWORDS)
+    session.fit(short)
+    anew = trimtab.Session(journal=session.journal, **KEYWORDS).fit(copy.deepcopy(longer))
+
+    def broken(*_: Any) -> Any:
+        raise LookupError("no such turn")
+
+    monkeypatch.setattr("trimtab.turns.continuing._extends", broken)
+    planned = session.fit(longer)
+    assert text(planned.request) == text(anew.request)
+    assert "going on failed: LookupError: no such turn" in planned.report.warnings
+    strict = trimtab.Session(strict=True, **KEYWORDS)
+    strict.fit(short)
+    with pytest.raises(LookupError):
+        strict.fit(longer)

@@ -70,6 +70,16 @@ def _refers(transcript: Transcript, tip: Place, old: int) -> bool:
 def continued(work: Work) -> Outcome | None:
     """The edits of the turn before on a request that extends it; None where it does not, or where
     more has to be done."""
+    try:
+        return _continued(work)
+    except Exception as error:  # planned as if there had been no turn before (law 10)
+        if work.settings.strict:
+            raise
+        work.warnings.append(f"going on failed: {type(error).__name__}: {error}")
+        return None
+
+
+def _continued(work: Work) -> Outcome | None:
     last: Last | None = work.known.last
     if last is None or work.journal.entries != last.entries or not _extends(work, last.outcome):
         return None
