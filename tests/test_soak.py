@@ -84,3 +84,9 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     whole = soak(1_000, 1, 700_001, tmp_path, 0)
     assert (part.count, whole.count) == (500, 1_000)
     assert len((tmp_path / "ranges-700001.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("seed", [3_001_488])
+def test_a_history_that_once_came_out_bad_does_no_more(seed: int) -> None:
+    verdict = verdict_of(case_of(seed), thorough=True)
+    assert verdict.kind == "ok", verdict.detail

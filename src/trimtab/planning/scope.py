@@ -28,6 +28,8 @@ ARRIVAL_ROOM = 0.5
 LARGE_HEAD = 0.4
 """Where what no batch touches takes that share of the capacity, there is little room, and a batch
 writes little again, since the head stays cached."""
+LEAST_ROOM = 4_000
+"""In less, so little left free is less than what the estimate of lines errs by."""
 CROWDED, LEFT_FREE = 0.25, 0.02
 """Where besides the newest turn takes that share of the room, no more than the last stays free
 before the trigger: it is folded next turn in any case, with the next batch (measured)."""
@@ -148,7 +150,7 @@ class Scope:
     def _crowded(self) -> bool:
         """Whether there is little room, and the newest turn takes much of it."""
         groups = self.transcript.groups
-        if not self.tight or not groups or not groups[-1].has_calls:
+        if not self.tight or self.room < LEAST_ROOM or not groups or not groups[-1].has_calls:
             return False
         newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
         return min(newest, self.arrival) > CROWDED * self.room
