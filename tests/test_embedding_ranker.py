@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from retrieval_cases import articles, conversation, results_of
+from retrieval_cases import articles, conversation
+from test_ranker import shown
+from test_ranker import third as third_of
 
 import trimtab
-from trimtab import ArticleRule, EmbeddingRanker, Limits, MissingExtra, config
+from trimtab import ArticleRule, EmbeddingRanker, MissingExtra, config
 
 MEANT = "A keeper on that cliff earned four hundred and twelve coins."
 """Answers "How much was the lighthouse keeper at Ymir rock paid?" with one of its words."""
@@ -35,16 +37,7 @@ def searches(answer: str = MEANT) -> dict[str, Any]:
 
 
 def third(rule: ArticleRule, body: dict[str, Any] | None = None) -> Any:
-    body = body or searches()
-    total = trimtab.measure(body, counter="o200k").total
-    limits = Limits(window=total // 3, reserve=0, trigger=1.0, target=1.0)
-    return trimtab.fit(body, limits=limits, counter="o200k", articles=rule)
-
-
-def shown(fitted: Any) -> list[str]:
-    return [
-        a["content"] for text in results_of(fitted.request) for a in json.loads(text)["articles"]
-    ]
+    return third_of(rule, body or searches())
 
 
 def test_C3_an_embedding_model_keeps_what_means_the_answer() -> None:

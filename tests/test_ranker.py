@@ -22,8 +22,8 @@ def searches() -> dict[str, Any]:
     return conversation("openai-chat", [json.dumps({"articles": found})])
 
 
-def third(rule: ArticleRule) -> Any:
-    body = searches()
+def third(rule: ArticleRule, body: dict[str, Any] | None = None) -> Any:
+    body = body or searches()
     total = trimtab.measure(body, counter="o200k").total
     limits = Limits(window=total // 3, reserve=0, trigger=1.0, target=1.0)
     return trimtab.fit(body, limits=limits, counter="o200k", articles=rule)

@@ -1,1 +1,4 @@
-"""Texts in a model's words: what is asked, of whom, within which bounds."""
+"""Texts in a model's words: what is asked, of whom, within which bounds.
+
+Knows models as functions of text.  Does not know requests.
+"""

@@ -1,1 +1,4 @@
-"""Sent again, smaller: the parts of ``flow``."""
+"""Sent again, smaller: the parts of ``flow``.
+
+Knows refusals and limits.  Does not know HTTP.
+"""

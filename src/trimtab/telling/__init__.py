@@ -1,1 +1,4 @@
-"""What is told of a fit: logs, events, spans."""
+"""What is told of a fit: logs, events, spans.
+
+Knows what came out.  Changes nothing.
+"""
