@@ -89,6 +89,7 @@ def fold(planner: Planner, goal: int) -> None:
         fresh, prose = _foldable(planner), _prose(planner, again=True)
         room, size = _room(planner, goal, fresh, prose)
     runs = list(_runs(planner, fresh))
+    room -= FRAME_TOKENS * max(len(runs) - 1, 0) * planner.scope.tight  # elsewhere enough is left
     sources = [list(_all_sources(planner, run, old)) for run in runs]
     said = [_source(planner, place, "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
