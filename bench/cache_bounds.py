@@ -1,8 +1,9 @@
 """Prints what no policy can beat: tokens read from the cache, and how often it is lost.
 
-    python bench/cache_bounds.py LOGS … [--window 32k] [--above 1.3]
+    python bench/cache_bounds.py LOGS … [--window 32k] [--above 1.3] [--arrival 0.25]
 
-For policies that show what is new whole, keep head, system messages and the user's words, and stay
+For policies that show what is new whole (or a new result cut at once to that share of the window,
+``--arrival``), keep head, system messages and the user's words, and stay
 under the window.  The one played here counts exactly, cuts only when the next request would not
 fit, and then leaves out what stands right before the newest turn, so that nothing but that turn is
 written again.  Columns: the share of the room it cuts down to; at 0 % nothing is left but what must
@@ -15,6 +16,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,16 +50,21 @@ class Sums(NamedTuple):
         return Sums(*map(sum, zip(self, other, strict=True)))
 
 
-def growth(index: Index) -> Growth:
-    """The sizes of one recording, request by request."""
-    fixed, done, seen = list[int](), sum(unit.tokens for unit in index.head), 0
+def growth(index: Index, most: float = inf) -> Growth:
+    """The sizes of one recording, request by request; no results take more than ``most`` tokens."""
+    full, fixed = list[int](), list[int]()
+    size = done = sum(unit.tokens for unit in index.head)
+    seen = 0
     for turn in index.turns:
         for view in index.views[seen : turn.sent]:
-            if view.message.role in ("user", "system") and not view.message.results:
+            results = bool(view.message.results)
+            if view.message.role in ("user", "system") and not results:
                 done += view.tokens
+            size += int(min(view.tokens, most)) if results else view.tokens
         seen = turn.sent
+        full.append(size)
         fixed.append(done)
-    return Growth([index.tokens(turn) for turn in index.turns], fixed)
+    return Growth(full, fixed)
 
 
 def play(grown: Growth, window: int, keep: float) -> Sums:
@@ -84,12 +91,14 @@ def main() -> None:
     parser.add_argument("logs", nargs="+")
     parser.add_argument("--window", type=amount, default=32_000)
     parser.add_argument("--above", type=float, default=1.3)
+    parser.add_argument("--arrival", type=float, default=inf)
     args = parser.parse_args()
     sources: dict[str, list[Growth]] = defaultdict(list)
     for recording in reading.read(args.logs).recordings:
         if recording.turns:
-            grown = growth(Index(recording))
-            if grown.full[-1] > args.above * args.window:
+            index = Index(recording)
+            if index.tokens(recording.turns[-1]) > args.above * args.window:
+                grown = growth(index, args.arrival * args.window)
                 sources[recording.source].append(grown)
     sources["all"] = [grown for some in sources.values() for grown in some]
     print("hits in % of the tokens sent / breaks in 20 calls, where a batch keeps of the room")

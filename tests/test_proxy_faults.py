@@ -6,6 +6,7 @@ Knows broken providers, broken bodies, slow and vanishing clients.
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import http.server
 import json
@@ -23,6 +24,7 @@ import pytest
 from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
+from trimtab.proxy import Proxy, ProxySettings, Server
 from trimtab.testing import Cut, Refuse, Slow, StrictProvider
 
 JSON = {"content-type": "application/json"}
@@ -285,6 +287,19 @@ async def streams(port, count, body):
         return data
 
     return await asyncio.gather(*(one() for _ in range(count)))
+
+
+def test_what_is_loaded_before_it_serves_is_not_looked_through_for_garbage_again(monkeypatch):
+    async def nothing(server):
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(Server, "_serve", nothing)
+    gc.unfreeze()
+    try:
+        Server(Proxy(ProxySettings(port=0))).run()
+        assert gc.get_freeze_count() > 10_000
+    finally:
+        gc.unfreeze()
 
 
 def test_sigterm_during_50_streams_lets_them_end_and_takes_no_more():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 import socket
 import threading
@@ -43,6 +44,8 @@ class Server:
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM: running answers are finished first, new requests are
         refused.  SIGHUP reads the settings again."""
+        gc.collect()
+        gc.freeze()  # modules stay: looking through them takes 26 ms in the middle of an answer
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
