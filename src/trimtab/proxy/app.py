@@ -29,7 +29,7 @@ from trimtab.proxy.aws import NoCredentials
 from trimtab.proxy.bill import Bill
 from trimtab.proxy.bodies import unpacked
 from trimtab.proxy.exchange import Call, Exchange
-from trimtab.proxy.headers import downwards, fingerprint, plain, session_hint, upwards
+from trimtab.proxy.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
 from trimtab.proxy.plan import Fitting, aside
 from trimtab.proxy.recall import Memory, Recaller
 from trimtab.proxy.routes import route
@@ -39,6 +39,9 @@ from trimtab.proxy.upstreams import choose
 from trimtab.proxy.wire import Client, Timeouts, UpstreamFailed, length_of
 
 OURS = "/_trimtab"
+HELD_BYTES = 1_000_000
+"""A body up to this is read before it is passed on, so that it can be sent once more where a kept
+connection turns out to be closed."""
 Pages = Callable[["Proxy", Scope, Receive, Reply], Awaitable[None]]
 
 
@@ -181,21 +184,29 @@ class Proxy:
         self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
     ) -> None:
         """Untouched, in both directions, as it comes."""
-        assert self._client is not None
         content: Any = None
         length = length_of(headers)
         fields = upwards(call.raw_headers)
-        if call.upstream.sign or length == 0:
+        if call.upstream.sign or self._short(length, headers):
             content = await body.whole()
             if content is None:
                 raise await self._too_long(body, call)
             if call.upstream.sign:
                 fields = call.headers(content, repacked=False)
-        elif length is not None or "transfer-encoding" in headers:
+        else:
             content = body.rest()
             if length is not None:
                 fields.append((b"content-length", str(length).encode()))
-        async with self._client.send(call.method, call.address, fields, content or None) as answer:
+        await while_there(body, self._relayed(call, fields, content or None, reply))
+
+    def _short(self, length: int | None, headers: dict[str, str]) -> bool:
+        if length is None:
+            return "transfer-encoding" not in headers
+        return length <= min(HELD_BYTES, self.settings.most_bytes)
+
+    async def _relayed(self, call: Call, fields: Raw, content: Any, reply: Reply) -> None:
+        assert self._client is not None
+        async with self._client.send(call.method, call.address, fields, content) as answer:
             await reply.begin(answer.status, downwards(answer.headers))
             async for part in answer.parts():
                 await reply.part(part)
@@ -266,8 +277,7 @@ class Proxy:
             call, self._client, plan, reply, recaller, far=self.tenants.far
         )  # fmt: skip
         try:
-            if not await while_there(body.receive, exchange.run(given, text)):
-                raise ClientGone
+            await while_there(body, exchange.run(given, text))
         finally:
             account.usage = exchange.usage
 

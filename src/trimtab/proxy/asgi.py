@@ -46,6 +46,7 @@ class Body:
     stalled: Declined | None = None
     parts: list[bytes] = field(default_factory=list)
     ended: bool = False
+    _over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def _next(self) -> bytes:
         try:
@@ -58,8 +59,11 @@ class Body:
             )  # fmt: skip
             raise self.stalled from None
         if message["type"] == "http.disconnect":
+            self._over.set()
             raise ClientGone
         self.ended = not message.get("more_body", False)
+        if self.ended:
+            self._over.set()
         data: bytes = message.get("body", b"")
         return data
 
@@ -82,6 +86,12 @@ class Body:
         while not self.ended:
             if part := await self._next():
                 yield part
+
+    async def hung_up(self) -> None:
+        """Returns when the client has hung up.  As long as the body comes, reading it tells."""
+        await self._over.wait()
+        while (await self.receive())["type"] != "http.disconnect":
+            pass
 
 
 @dataclass
@@ -127,22 +137,15 @@ class Reply:
         await self.whole(status, [kind, *headers], json.dumps(value).encode())
 
 
-async def until_gone(receive: Receive) -> None:
-    """Returns when the client has hung up.  Only after its body was read."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-async def while_there(receive: Receive, work: Coroutine[Any, Any, None]) -> bool:
-    """Do the work, unless the client hangs up first; whether it was done."""
+async def while_there(body: Body, work: Coroutine[Any, Any, None]) -> None:
+    """Do the work.  Raises ClientGone where the client hangs up first."""
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(until_gone(receive))
+    gone = asyncio.ensure_future(body.hung_up())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            return False
+            raise ClientGone
         task.result()
-        return True
     finally:
         for one in (task, gone):
             one.cancel()

@@ -7,6 +7,7 @@ what is asked for.
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ LOOK_SECONDS = 0.25
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 """Clients pass over it, wherever it comes before an answer; a closed socket answers with RST."""
+_OFFER = re.compile(rb"^upgrade:(?!.*websocket).*\r\n", re.IGNORECASE | re.MULTILINE)
 
 
 class Patience(asyncio.Protocol):
@@ -27,6 +29,9 @@ class Patience(asyncio.Protocol):
     direction gets its answer, as one that keeps it open does.  From here that looks as if it had
     hung up: so it is told something that it has to pass over.  Where nobody is left to hear it, it
     has hung up.
+
+    An offer to go on in another protocol (Java's client sends ``Upgrade: h2c`` with its first
+    request) is taken out of the head: httptools would take the body for that other protocol.
     """
 
     head_seconds: float
@@ -45,7 +50,7 @@ class Patience(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request."""
-        super().data_received(data)
+        super().data_received(_without_offer(data) if self._waits else data)
         if not self._waits:
             self._stop_timer()
         elif not self._begun:
@@ -97,6 +102,14 @@ class Patience(asyncio.Protocol):
             self.transport.abort()
         else:
             self._timer = self.loop.call_later(LOOK_SECONDS, self._look)
+
+
+def _without_offer(data: bytes) -> bytes:
+    """The bytes of a head, and what comes with it, without an offer of another protocol."""
+    end = data.find(b"\r\n\r\n") + 2
+    head = data[:end] if end > 1 else data
+    kept, offers = _OFFER.subn(b"", head)
+    return kept + data[len(head) :] if offers else data
 
 
 def _is_gone(connection: Any) -> bool:

@@ -16,6 +16,8 @@ from trimtab.proxy.headers import Raw
 
 STALE_SECONDS = 5.0
 """A kept connection that breaks within this time, before a byte came, was closed while idle."""
+_STALE_AT_MOST = 3
+"""So many kept connections are tried one after the other: a provider may have closed them all."""
 
 
 class UpstreamFailed(Exception):
@@ -81,7 +83,9 @@ class Client:
     def __init__(self, timeouts: Timeouts | None = None, *, system_proxy: bool = False) -> None:
         self._timeouts = timeouts or Timeouts()
         self._system_proxy = system_proxy
-        self._session: Any = None
+        self._kept: Any = None
+        self._new: Any = None
+        """For bodies that cannot be sent again: each on a connection of its own."""
 
     async def open(self) -> None:
         """Make the pool.  Raises MissingExtra without aiohttp."""
@@ -91,9 +95,16 @@ class Client:
             raise MissingExtra(
                 "the proxy needs an HTTP client: pip install 'trimtab[proxy]'"
             ) from None
+        kept = aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ttl_dns_cache=60)
+        self._kept = self._session(kept)
+        self._new = self._session(aiohttp.TCPConnector(limit=0, force_close=True, ttl_dns_cache=60))
+
+    def _session(self, connector: Any) -> Any:
+        import aiohttp
+
         times = self._timeouts
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ttl_dns_cache=60),
+        return aiohttp.ClientSession(
+            connector=connector,
             timeout=aiohttp.ClientTimeout(
                 total=None, sock_connect=times.connect, sock_read=times.read
             ),
@@ -101,14 +112,16 @@ class Client:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             trust_env=self._system_proxy,
+            trace_configs=[_tracing()],
             max_line_size=65_536,
             max_field_size=65_536,
         )
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._kept, self._new):
+            if session is not None:
+                await session.close()
 
     @asynccontextmanager
     async def send(
@@ -116,8 +129,8 @@ class Client:
     ) -> AsyncIterator[Answer]:
         """Send one request.  ``body``: bytes, an async iterator, or None.  Raises UpstreamFailed.
 
-        A kept connection that the provider closed in the same moment is tried once more: else a
-        request that would have worked without us would fail.
+        What met a kept connection that the provider closed in the same moment is sent once more:
+        else a request that would have worked without us would fail.  On a new one it is sent once.
         """
         response = await self._sent(method, address, headers, body)
         try:
@@ -126,34 +139,60 @@ class Client:
             response.close()  # gives it back to the pool if it was read to its end
 
     async def _sent(self, method: str, address: str, headers: Raw, body: Any) -> Any:
-        from aiohttp import ClientConnectorError, ServerDisconnectedError
+        from aiohttp import ClientConnectorError
         from multidict import CIMultiDict
         from yarl import URL
 
-        # latin-1 is what the client sent: aiohttp encodes as UTF-8, so go through its own way back
         fields: CIMultiDict[str] = CIMultiDict(
-            (name.decode("latin-1"), value.decode("utf-8", "surrogateescape"))
-            for name, value in headers
+            (name.decode("latin-1"), _text(value)) for name, value in headers
         )
         url = URL(address, encoded=True)
         again = isinstance(body, bytes) or body is None
+        session, left = (self._kept, _STALE_AT_MOST) if again else (self._new, 0)
         while True:
-            began = time.monotonic()
+            began, kept = time.monotonic(), list[bool]()
             try:
-                return await self._session.request(
-                    method, url, headers=fields, data=body, allow_redirects=False
-                )
+                return await session.request(
+                    method, url, headers=fields, data=body, allow_redirects=False,
+                    trace_request_ctx=kept,
+                )  # fmt: skip
             except TimeoutError:
                 raise UpstreamFailed(504, "the provider did not answer in time") from None
             except ClientConnectorError as error:
                 raise UpstreamFailed(502, f"cannot reach {url.host} ({_said(error)})") from None
-            except (ServerDisconnectedError, ConnectionResetError) as error:
-                if again and time.monotonic() - began < STALE_SECONDS:
-                    again = False
-                    continue
-                raise UpstreamFailed(502, f"the provider hung up ({_said(error)})") from None
             except _errors() as error:
-                raise UpstreamFailed(502, f"the provider failed ({_said(error)})") from None
+                stale = any(kept) and time.monotonic() - began < STALE_SECONDS
+                if not (left and stale and _broke(error)):
+                    what = "hung up" if _broke(error) else "failed"
+                    raise UpstreamFailed(502, f"the provider {what} ({_said(error)})") from None
+                left -= 1
+
+
+def _text(value: bytes) -> str:
+    """A header's value as aiohttp takes it: it sends UTF-8, and leaves out what it cannot write."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _tracing() -> Any:
+    """Tells a request, in the list that it brings along, that it got a kept connection."""
+    import aiohttp
+
+    async def kept(session: Any, context: Any, _: Any) -> None:
+        context.trace_request_ctx.append(True)
+
+    found = aiohttp.TraceConfig()
+    found.on_connection_reuseconn.append(kept)
+    return found
+
+
+def _broke(error: BaseException) -> bool:
+    """Whether the connection broke, rather than that something odd was said on it."""
+    import aiohttp
+
+    return isinstance(error, (aiohttp.ServerDisconnectedError, OSError))
 
 
 def length_of(headers: Mapping[str, str]) -> int | None:

@@ -1,0 +1,131 @@
+"""Providers and clients that are within their rights, or nearly: what works without us works.
+
+Knows sockets, byte by byte.  Waits for what happens, never for a time.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+from proxies import ask, proxied, settled
+from raw_provider import EVENT, SAID, STREAM_HEAD, piece, raw_provider, whole
+from test_proxy_slow_clients import parser  # noqa: F401
+
+JSON = {"content-type": "application/json"}
+CHAT = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]}
+BODY = json.dumps(CHAT).encode()
+HOME = "/v1/chat/completions"
+
+
+def connected(server):
+    parts = urlsplit(server.url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+
+
+def request(method="POST", path=HOME, body=BODY, more=b""):
+    head = f"{method} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n".encode()
+    return head + b"content-length: %d\r\n" % len(body) + more + b"\r\n" + body
+
+
+# --- clients that hang up ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["silent", "streaming"])
+@pytest.mark.parametrize(
+    ("method", "path", "body", "settings"),
+    [
+        ("POST", "/v1/completions", BODY, {}),
+        ("GET", "/v1/responses/resp_1", b"", {}),
+        ("POST", HOME, BODY, {"most_bytes": 10}),
+    ],
+    ids=["passed", "no body", "too long to be read"],
+)
+def test_a_client_that_hangs_up_ends_what_is_only_passed_on(method, path, body, settings, begun):
+    closed = []
+
+    def answer(talk, seen):
+        if begun:
+            talk.say(STREAM_HEAD + piece(EVENT))
+        asked.set()
+        closed.append(talk.is_closed())
+        return False
+
+    asked = threading.Event()
+    with raw_provider(answer) as provider, proxied(provider.url, **settings) as server:
+        with connected(server) as client:
+            client.sendall(request(method, path, body))
+            if begun:
+                assert client.recv(300).startswith(b"HTTP/1.1 200")
+            asked.wait(30)
+        assert settled(server).proxy.books.metrics.in_flight == 0
+        told = server.proxy.books.metrics.text({}, 0)
+        assert 'trimtab_errors_total{kind="client"} 1' in told
+    assert closed == [True]
+
+
+# --- clients that would rather speak HTTP/2 ------------------------------------------------------
+
+UPGRADE = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA\r\n"
+"""As Java's own client sends it with its first request to an http address."""
+
+
+@pytest.mark.parametrize("path", [HOME, "/v1/files"])
+def test_an_offer_of_http_2_does_not_cost_the_body(path, parser):  # noqa: F811
+    with (
+        raw_provider(lambda talk, _: talk.say(whole())) as provider,
+        proxied(provider.url) as server,
+        connected(server) as client,
+    ):
+        for _ in range(2):  # and the connection goes on
+            client.sendall(request(path=path, more=UPGRADE))
+            said = b""
+            while not said.endswith(SAID):
+                said += client.recv(1_000)
+        assert [seen.body for seen in provider.requests] == [BODY, BODY]
+
+
+# --- kept connections ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+@pytest.mark.parametrize("path", [HOME, "/v1/files"])
+def test_a_kept_connection_that_is_reset_meanwhile_costs_nothing(path, size):
+    """The provider gives up a kept connection just as the next request begins."""
+    body = json.dumps({**CHAT, "user": "x" * size})
+
+    def answer(talk, _):
+        talk.say(whole())
+        talk.is_closed()  # the first byte of the next request, or the end
+        talk.reset()
+        return False
+
+    with raw_provider(answer) as provider, proxied(provider.url, window=9_000_000) as server:
+        for _ in range(4):
+            assert ask(server.url, "POST", path, body, JSON)[0::2] == (200, SAID)
+        assert [seen.body for seen in provider.requests] == [body.encode()] * 4
+
+
+def test_a_new_connection_that_breaks_is_told_and_the_request_is_not_sent_twice():
+    with raw_provider(lambda *_: False) as provider, proxied(provider.url) as server:
+        assert ask(server.url, "POST", HOME, BODY, JSON)[0] == 502
+        assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "got"),
+    [("José".encode(), "José".encode()), ("José".encode("latin-1"), "José".encode())],
+    ids=["UTF-8", "Latin-1"],
+)
+def test_a_letter_in_a_header_is_not_lost(sent, got):
+    with (
+        raw_provider(lambda talk, _: talk.say(whole())) as provider,
+        proxied(provider.url) as server,
+        connected(server) as client,
+    ):
+        client.sendall(request(more=b"x-user: " + sent + b"\r\n"))
+        client.recv(100)
+        assert b"x-user: " + got + b"\r\n" in provider.requests[0].head + b"\r\n"
