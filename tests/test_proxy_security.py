@@ -16,7 +16,7 @@ from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 from trimtab.errors import InvalidSetting
-from trimtab.proxy import ProxySettings, Upstream
+from trimtab.proxy import Proxy, ProxySettings, Upstream
 from trimtab.testing import StrictProvider
 
 HOME = "/_trimtab/"
@@ -144,6 +144,22 @@ def test_a_form_from_elsewhere_changes_nothing():
         status, said, _ = ask(server.url, "POST", f"{HOME}undo", urlencode(good), form)
         assert (status, said["location"]) == (303, f"{page}?done=undo")
         assert len(provider.requests) == before
+
+
+@pytest.mark.parametrize("origin", ["http://[::1", "null", "http://[x]:9", ""])
+def test_an_origin_that_is_none_is_another_site_and_no_fault_of_ours(origin):
+    with proxied("http://127.0.0.1:1") as server:
+        assert ask(server.url, "POST", "/_trimtab/undo", b"", {"origin": origin})[0] == 403
+
+
+def test_settings_read_again_do_not_open_the_pages_to_whom_we_still_listen():
+    upstreams = (Upstream("provider", "http://127.0.0.1:1"),)
+    proxy = Proxy(ProxySettings(host="0.0.0.0", token="long enough", upstreams=upstreams))
+    with pytest.raises(InvalidSetting):
+        proxy.reload(ProxySettings(upstreams=upstreams))
+    proxy.reload(ProxySettings(upstreams=upstreams, token="another"))
+    assert not proxy.access.known({})
+    assert not proxy.settings.one_tenant
 
 
 def test_the_pages_carry_headers_that_forbid_scripts_frames_and_sniffing():

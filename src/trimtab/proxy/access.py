@@ -41,7 +41,7 @@ class Access:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         origin = headers.get("origin")
-        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+        return origin is None or _netloc(origin) == headers.get("host", "")
 
     def from_elsewhere(self, headers: Mapping[str, str]) -> bool:
         """Whether a page of another site sends this."""
@@ -77,6 +77,13 @@ class Access:
         except CookieError:
             return ""
         return found.value if found else ""
+
+
+def _netloc(origin: str) -> str | None:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _host(value: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -63,7 +64,8 @@ class Proxy:
 
         Raises InvalidSetting and keeps what it has.
         """
-        fresh = settings.checked()
+        # Who may see what hangs on where we do listen, whatever the settings now say.
+        fresh = replace(settings, host=self.settings.host, port=self.settings.port).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
         self.books.ledger.bill = Bill.of(fresh.fit.get("prices"))
@@ -122,7 +124,12 @@ class Proxy:
         elif path == "/metrics" or path == OURS or path.startswith(f"{OURS}/"):
             from trimtab.proxy.dashboard import serve
 
-            await serve(self, scope, receive, reply)
+            try:
+                await serve(self, scope, receive, reply)
+            except ClientGone:
+                return
+            except Declined as declined:
+                await _failed(reply, declined.status, str(declined), declined.kind)
         elif headers.get("upgrade", "").lower() == "websocket":
             # 426 at once: clients that prefer WebSocket fall back to HTTP.
             await reply.json(426, _error("no WebSocket here: send it as HTTP"))
