@@ -121,6 +121,14 @@ def test_a_fingerprint_tells_credentials_apart_and_nothing_about_them():
     assert fingerprint({}, "") == ""
 
 
+@pytest.mark.parametrize("query", ["", "key=d"])
+def test_a_key_is_told_apart_beside_a_dummy(query):
+    dummy = {"authorization": "Bearer none"}
+    found = {fingerprint({**dummy, "x-api-key": key}, query) for key in "ab"}
+    assert len(found | {fingerprint(dummy, query)}) == 3
+    assert fingerprint(dummy, "key=d") != fingerprint(dummy, "key=e")
+
+
 EVENTS = b'event: a\r\ndata: {"x":1}\r\n\r\n: comment\n\ndata: 1\ndata: 2\n\ndata: [DONE]\n\n'
 
 

@@ -78,14 +78,16 @@ def fingerprint(headers: Mapping[str, str], query: str) -> str:
 
     Keys are long and random: their digest tells nothing.  "" where the request carries none.
     """
-    found = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
-    if signer := _AWS_SIGNER.match(found):
-        found = signer[1]
-    if not found and "key=" in query:
-        found = dict(parse_qsl(query)).get("key", "")
-    if not found:
+    # All of them: which one the provider goes by is not ours to know, and one may be a dummy.
+    keys = [headers[name] for name in _CREDENTIALS if headers.get(name)]
+    if keys and (signer := _AWS_SIGNER.match(keys[0])):
+        keys[0] = signer[1]
+    if "key=" in query and (key := dict(parse_qsl(query)).get("key")):
+        keys.append(key)
+    if not keys:
         return ""
-    return hmac.new(b"trimtab tenant", found.encode("utf-8", "replace"), sha256).hexdigest()[:20]
+    found = "\0".join(keys).encode("utf-8", "replace")
+    return hmac.new(b"trimtab tenant", found, sha256).hexdigest()[:20]
 
 
 HINTS = (
