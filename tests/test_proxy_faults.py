@@ -316,9 +316,10 @@ def test_sigterm_during_50_streams_lets_them_end_and_takes_no_more():
             socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
-def test_streams_that_outlast_the_drain_are_cut_and_never_end_well():
+@pytest.mark.parametrize("drain", [1, 0.5, 0])
+def test_streams_that_outlast_the_drain_are_cut_and_never_end_well(drain):
     with StrictProvider(lambda _: Slow(0.0, 0.2, "word " * 400)) as provider:
-        process, port = started(provider.url, 1)
+        process, port = started(provider.url, drain)
         timer = threading.Timer(1.0, process.send_signal, [signal.SIGTERM])
         timer.start()
         answers = asyncio.run(streams(port, 5, STREAM))

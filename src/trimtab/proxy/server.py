@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra
 from trimtab.proxy import logs
@@ -128,7 +128,7 @@ def _server(proxy: Proxy) -> Any:
         proxy, log_level="critical", access_log=False, lifespan="on", ws="none",
         http=protocol(proxy.settings.head_seconds), interface="asgi3",
         server_header=False, date_header=False,
-        timeout_graceful_shutdown=int(proxy.settings.drain_seconds) or None,
+        timeout_graceful_shutdown=cast(int, proxy.settings.drain_seconds),  # and parts of a second
         timeout_keep_alive=75, h11_max_incomplete_event_size=262_144,
     )  # fmt: skip
     return uvicorn.Server(config)
