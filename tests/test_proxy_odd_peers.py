@@ -129,3 +129,66 @@ def test_a_letter_in_a_header_is_not_lost(sent, got):
         client.sendall(request(more=b"x-user: " + sent + b"\r\n"))
         client.recv(100)
         assert b"x-user: " + got + b"\r\n" in provider.requests[0].head + b"\r\n"
+
+
+# --- streams that take their time ----------------------------------------------------------------
+
+
+def test_a_stream_that_only_says_that_it_goes_on_is_not_held_for_ever(monkeypatch):
+    """Gateways send comments while a provider thinks, for clients that give up a silent one."""
+    monkeypatch.setattr("trimtab.proxy.attempt.HOLD_SECONDS", 0.0)
+    heard = threading.Event()
+
+    def answer(talk, _):
+        talk.say(STREAM_HEAD + piece(b": PROCESSING\n\n"))
+        assert heard.wait(30)
+        talk.say(piece(EVENT) + piece(b""))
+
+    body = json.dumps({**CHAT, "stream": True}).encode()
+    with (
+        raw_provider(answer) as provider,
+        proxied(provider.url) as server,
+        connected(server) as client,
+    ):
+        client.sendall(request(body=body))
+        said = b""
+        while b": PROCESSING\n\n" not in said:
+            said += client.recv(1_000)
+        heard.set()
+        while not said.endswith(b"0\r\n\r\n"):
+            said += client.recv(1_000)
+        assert EVENT in said
+
+
+# --- settings of the machine ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def netrc(tmp_path, monkeypatch):
+    file = tmp_path / "netrc"
+    file.write_text("default login somebody password secret\n")
+    monkeypatch.setenv("NETRC", str(file))
+
+
+@pytest.mark.parametrize("key", [{"authorization": "Bearer k"}, {"x-api-key": "k"}])
+def test_passwords_of_the_machine_are_not_sent_to_providers(netrc, monkeypatch, key):
+    monkeypatch.setenv("no_proxy", "*")
+    with (
+        raw_provider(lambda talk, _: talk.say(whole())) as provider,
+        proxied(provider.url, system_proxy=True) as server,
+    ):
+        assert ask(server.url, "POST", HOME, BODY, {**JSON, **key})[0] == 200
+        head = provider.requests[0].head.lower()
+        assert b"basic" not in head
+        assert all(f"{name}: {value}".lower().encode() in head for name, value in key.items())
+
+
+def test_the_proxy_of_the_machine_is_used_where_it_is_asked_for(netrc, monkeypatch):
+    with raw_provider(lambda talk, _: talk.say(whole())) as outer:
+        monkeypatch.setenv("http_proxy", outer.url.replace("//", "//me:word@"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        with proxied("http://provider.invalid", system_proxy=True) as server:
+            assert ask(server.url, "POST", HOME, BODY, JSON)[0] == 200
+        head = outer.requests[0].head
+        assert head.startswith(b"POST http://provider.invalid" + HOME.encode())
+        assert b"Proxy-Authorization: Basic bWU6d29yZA==" in head

@@ -168,3 +168,24 @@ def test_exchanges_that_the_client_never_saw_outlast_the_proxy(tmp_path):
             client.send(True)
         assert _calls_recall(provider.requests[-1])
         assert provider.requests[-1].refusal == ""
+
+
+def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
+    """Nothing in the request asks for a stream, but the arguments of a call look as if."""
+    call = {"type": "tool_use", "id": "t0", "name": "get", "input": {"stream": True}}
+    body = {
+        "model": "claude-opus-5-5", "max_tokens": 50,
+        "tools": [{"name": "get", "input_schema": {"type": "object"}}],
+        "messages": [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": "t0", "content": "ok"}]},
+        ],
+    }  # fmt: skip
+    script = [Answer("", [Call("recall", {"handle": "r1"})]), "Done."]
+    with StrictProvider(script) as provider, proxied(provider.url, recall=True) as server:
+        status, _, said = ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)
+        assert (status, len(provider.requests)) == (200, 2)
+        assert [block.get("text") for block in json.loads(said)["content"]] == ["Done."]
+        assert settled(server).proxy.books.ledger.totals["prompt_tokens"] > 0

@@ -7,8 +7,9 @@ about a refusal, stands elsewhere (``refusals``, ``flow``).
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,9 @@ from trimtab.proxy.wire import Answer, Client
 from trimtab.refusals.answers import of_body
 from trimtab.refusals.openings import Opening
 
+HOLD_SECONDS = 15.0
+"""The longest that a stream is held which says only that it goes on, by comments say: clients give
+up one that says nothing, the least patient after half a minute."""
 MOST_ERROR_BYTES = 1_000_000
 MOST_ANSWER_BYTES = 256_000_000
 
@@ -64,9 +68,15 @@ class Attempt:
             return await self._refusal(answer)
         if answer.encoding not in ("", "identity"):
             return Sent(answer.status, answer.headers, [], answer.parts())
-        if "event-stream" in answer.type or "eventstream" in answer.type or self._stream:
+        if "event-stream" in answer.type or "eventstream" in answer.type:
             return await self._opened(answer)
-        return await self._whole(answer)
+        if not self._stream:
+            return await self._whole(answer)
+        async with aclosing(answer.parts()) as parts:
+            first = await anext(parts, b"")
+        # That a stream is wanted may be a guess: an object that says it is JSON is an answer.
+        whole = answer.type.startswith("application/json") and first.lstrip()[:1] == b"{"
+        return await (self._whole if whole else self._opened)(answer, first)
 
     async def close(self) -> None:
         """The connection is no longer needed."""
@@ -79,9 +89,9 @@ class Attempt:
         more = answer.parts() if len(raw) > MOST_ERROR_BYTES else None
         return Sent(answer.status, answer.headers, [raw], more, refused=True, error=error)
 
-    async def _whole(self, answer: Answer) -> Sent:
-        """An answer in one piece."""
-        raw = await answer.whole(MOST_ANSWER_BYTES)
+    async def _whole(self, answer: Answer, first: bytes = b"") -> Sent:
+        """An answer in one piece.  ``first``: what was read of it."""
+        raw = first + await answer.whole(MOST_ANSWER_BYTES)
         try:
             tree = json.loads(raw) if raw else raw
         except (ValueError, RecursionError):
@@ -92,16 +102,27 @@ class Attempt:
         sent.usage.take(tree)
         return sent
 
-    async def _opened(self, answer: Answer) -> Sent:
-        """Hold a stream until it says something, or is an error, or ends."""
+    async def _opened(self, answer: Answer, first: bytes = b"") -> Sent:
+        """Hold a stream until it says something, or is an error, or ends, or has said nothing for
+        too long: who waits with a limit of his own hears that it goes on.  ``first``: what was
+        read of it."""
         sent = Sent(answer.status, answer.headers, [], streamed=True)
-        opening, parts = Opening(frames=self._format == "bedrock"), answer.parts()
+        opening, parts = Opening(frames=self._format == "bedrock"), _after(first, answer.parts())
+        began = time.monotonic()
         async for part in parts:
             sent.held.append(part)
-            if opening.feed(part):
+            if opening.feed(part) or time.monotonic() - began >= HOLD_SECONDS:
                 sent.more = parts
                 break
         else:
             opening.end()
         sent.refused, sent.error = opening.verdict == "refused", opening.error
         return sent
+
+
+async def _after(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A piece, where there is one, and then the rest."""
+    if first:
+        yield first
+    async for part in parts:
+        yield part

@@ -6,10 +6,11 @@ Knows aiohttp.  Does not know formats, retries for size, or what is in a body.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
+from urllib.request import getproxies, proxy_bypass
 
 from trimtab.errors import MissingExtra
 from trimtab.proxy.headers import Raw
@@ -46,7 +47,7 @@ class Answer:
         self.encoding: str = response.headers.get("content-encoding", "").lower()
         self.type: str = response.headers.get("content-type", "").lower()
 
-    async def parts(self) -> AsyncIterator[bytes]:
+    async def parts(self) -> AsyncGenerator[bytes]:
         """The body as it comes.  Raises UpstreamFailed where it breaks off."""
         try:
             async for data in self._response.content.iter_any():
@@ -111,7 +112,6 @@ class Client:
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-            trust_env=self._system_proxy,
             trace_configs=[_tracing()],
             max_line_size=65_536,
             max_field_size=65_536,
@@ -154,7 +154,7 @@ class Client:
             try:
                 return await session.request(
                     method, url, headers=fields, data=body, allow_redirects=False,
-                    trace_request_ctx=kept,
+                    trace_request_ctx=kept, proxy=_proxy(url) if self._system_proxy else None,
                 )  # fmt: skip
             except TimeoutError:
                 raise UpstreamFailed(504, "the provider did not answer in time") from None
@@ -174,6 +174,18 @@ def _text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
+
+
+def _proxy(url: Any) -> str | None:
+    """The environment's proxy for an address; None: there is none.
+
+    aiohttp's own ``trust_env`` would also send what ``~/.netrc`` has for the provider, or fail on
+    it where the client has a key.
+    """
+    if not url.host or proxy_bypass(url.host):
+        return None
+    found = getproxies().get(url.scheme, "")
+    return found if found.startswith("http://") else None
 
 
 def _tracing() -> Any:
