@@ -10,6 +10,7 @@ import re
 
 import pytest
 from proxies import ask, proxied, settled
+from raw_provider import STREAM_HEAD, piece, raw_provider, whole
 from sdk_clients import CLIENTS, PROMPT
 
 from trimtab.testing import Answer, Call, StrictProvider
@@ -189,3 +190,45 @@ def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
         assert (status, len(provider.requests)) == (200, 2)
         assert [block.get("text") for block in json.loads(said)["content"]] == ["Done."]
         assert settled(server).proxy.books.ledger.totals["prompt_tokens"] > 0
+
+
+TOOLS = [{"type": "function", "function": {"name": "get", "parameters": {"type": "object"}}}]
+ODD = [
+    b'data: {"choices":[{"delta":{"content":"a"}}]}\n\n',
+    b'data: {"choices":[{"delta":{"tool_calls":[{"index":null,"function":null}]}}]}\n\n',
+    b'data: {"choices":[5]}\n\n',
+    b'data: {"choices":[{"delta":{"tool_calls":[7]}}]}\n\n',
+    b'data: {"choices":[{"delta":{"content":"b"},"finish_reason":"stop"}]}\n\n',
+    b"data: [DONE]\n\n",
+]
+
+
+def test_an_event_that_nobody_can_read_does_not_end_the_stream():
+    def answer(talk, _):
+        talk.say(STREAM_HEAD + b"".join(map(piece, (*ODD, b""))))
+
+    asked = {"model": "m", "stream": True, "tools": TOOLS,
+             "messages": [{"role": "user", "content": "Hi."}]}  # fmt: skip
+    with raw_provider(answer) as provider, proxied(provider.url, recall=True) as server:
+        _, _, said = ask(server.url, "POST", "/v1/chat/completions", json.dumps(asked), JSON)
+        assert b'"recall"' in provider.requests[0].body
+    assert all(event in said for event in ODD[1:4])
+    assert said.endswith(ODD[-1])
+    assert b'"content":"b"' in said
+
+
+def test_an_answer_without_a_recall_arrives_byte_for_byte():
+    odd = (
+        b'{ "choices":[{"message":{"role":"assistant","content":"\\u00e9"},"p":-1e999,"p":0.10}] }'
+    )
+    asked = {"model": "m", "tools": TOOLS, "messages": [{"role": "user", "content": "Hi."}]}
+    with (
+        raw_provider(lambda talk, _: talk.say(whole(odd))) as provider,
+        proxied(provider.url, recall=True) as server,
+    ):
+        status, headers, said = ask(
+            server.url, "POST", "/v1/chat/completions", json.dumps(asked), JSON
+        )
+        assert b'"recall"' in provider.requests[0].body
+    assert (status, said) == (200, odd)
+    assert headers["content-length"] == str(len(odd))

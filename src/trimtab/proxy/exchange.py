@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 from trimtab.proxy import aws, logs
 from trimtab.proxy.asgi import Header, Reply
 from trimtab.proxy.attempt import Attempt, Sent
+from trimtab.proxy.frames import Event
 from trimtab.proxy.headers import Raw, downwards, upwards
 from trimtab.proxy.plan import aside
 from trimtab.proxy.reading import Usage, Watch, frames_for, parsed
@@ -191,12 +192,17 @@ class Exchange:
             sent = following
         await self._safely(b"", recaller.remember)
         if sent.streamed:
-            await self._reply.part(voice.end())
+            await self._reply.part(await self._safely(b"", voice.end) or b"")
             await self._reply.end()
-        else:
-            told = self._planned.told() if self._planned else []
-            headers = [*downwards(sent.headers, length=False), *told]
-            await self._reply.whole(sent.status, headers, dumped(voice.answer()))
+            return
+        changed = voice.recalls or recaller.rounds > 1
+        said = await self._safely(b"", lambda: dumped(voice.answer())) if changed else None
+        if said is None:  # nothing was left out, or nobody knows how
+            await self._deliver(sent)
+            return
+        told = self._planned.told() if self._planned else []
+        headers = [*downwards(sent.headers, length=False), *told]
+        await self._reply.whole(sent.status, headers, said)
 
     async def _spoken(self, sent: Sent, voice: Voice) -> None:
         await self._begin(sent)
@@ -206,7 +212,7 @@ class Exchange:
                 if b"sage" in event.data:
                     sent.usage.take(parsed(event))
                     await self._learn()
-                await self._reply.part(voice.event(event))
+                await self._reply.part(_told(voice, event))
         await self._reply.part(frames.rest())
 
     async def _said(self, sent: Sent, voice: Voice) -> bool:
@@ -239,6 +245,15 @@ class Exchange:
         except Exception as error:
             logs.fault("recall", error)
             return None
+
+
+def _told(voice: Voice, event: Event) -> bytes:
+    """What a voice makes of an event; the event itself where that is a fault of ours."""
+    try:
+        return voice.event(event)
+    except Exception as error:
+        logs.fault("recall", error)
+        return event.raw
 
 
 def _unread(sent: Sent) -> bool:
