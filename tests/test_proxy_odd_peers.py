@@ -88,6 +88,26 @@ def test_an_offer_of_http_2_does_not_cost_the_body(path, parser):  # noqa: F811
         assert [seen.body for seen in provider.requests] == [BODY, BODY]
 
 
+def test_a_refused_websocket_does_not_leave_a_connection_that_hears_nothing(parser):  # noqa: F811
+    wanted = b"GET /v1/responses HTTP/1.1\r\nhost: 127.0.0.1\r\nConnection: Upgrade\r\n"
+    with proxied("http://127.0.0.1:1") as server, connected(server) as client:
+        client.sendall(wanted + b"Upgrade: websocket\r\n\r\n")
+        said = b""
+        while part := client.recv(1_000):  # until the connection is closed
+            said += part
+        assert said.startswith(b"HTTP/1.1 426 ")
+
+
+def test_a_header_that_no_server_may_send_does_not_cost_the_answer(parser):  # noqa: F811
+    odd = b"x-odd: a\x01b\r\nx-good: c\r\n"
+    with (
+        raw_provider(lambda talk, _: talk.say(whole(headers=odd))) as provider,
+        proxied(provider.url) as server,
+    ):
+        status, headers, said = ask(server.url, "POST", HOME, BODY, JSON)
+        assert (status, said, headers["x-good"]) == (200, SAID, "c")
+
+
 # --- kept connections ----------------------------------------------------------------------------
 
 

@@ -43,6 +43,7 @@ OURS = "/_trimtab"
 HELD_BYTES = 1_000_000
 """A body up to this is read before it is passed on, so that it can be sent once more where a kept
 connection turns out to be closed."""
+_CLOSING = (b"connection", b"close")
 Pages = Callable[["Proxy", Scope, Receive, Reply], Awaitable[None]]
 
 
@@ -132,7 +133,8 @@ class Proxy:
                 await _failed(reply, declined.status, str(declined), declined.kind)
         elif headers.get("upgrade", "").lower() == "websocket":
             # 426 at once: clients that prefer WebSocket fall back to HTTP.
-            await reply.json(426, _error("no WebSocket here: send it as HTTP"))
+            # Closed, since httptools reads nothing more on a connection that was to change.
+            await reply.json(426, _error("no WebSocket here: send it as HTTP"), [_CLOSING])
         else:
             await self._forward(scope, receive, reply, headers)
 
@@ -299,5 +301,5 @@ def _error(message: str, kind: str = "") -> dict[str, Any]:
 async def _failed(reply: Reply, status: int, message: str, kind: str = "") -> None:
     """Say so where nothing was said yet; else leave the answer without its end."""
     if not reply.begun:
-        closing = [(b"connection", b"close")] if status == 408 else []  # its rest may still come
+        closing = [_CLOSING] if status == 408 else []  # its rest may still come
         await reply.json(status, _error(message, kind), closing)

@@ -24,6 +24,8 @@ _OURS = "x-trimtab"
 _CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 _AWS_SIGNER = re.compile(r"AWS4-[A-Z0-9-]+ +Credential=([^/,\s]+)/")
 """Whose signature it is: the rest of the header is another one in each request."""
+_UNSENT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+"""Characters that no server sends in a header's value: it would rather break the connection."""
 _SIGNED = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256")
 
 
@@ -60,7 +62,11 @@ def downwards(raw: Iterable[tuple[bytes, bytes]], *, length: bool = True) -> Raw
     dropped = {*_HOP, *_named(pairs)}
     if not length:
         dropped.update(("content-length", "content-md5", "digest", "etag"))
-    return [(name, value) for name, value in pairs if name.decode("latin-1").lower() not in dropped]
+    return [
+        (name, value)
+        for name, value in pairs
+        if name.decode("latin-1").lower() not in dropped and not _UNSENT.search(value)
+    ]
 
 
 def _named(raw: Iterable[tuple[bytes, bytes]]) -> set[str]:
