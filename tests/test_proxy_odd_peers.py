@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from urllib.parse import urlsplit
 
 import pytest
@@ -65,6 +66,18 @@ def test_a_client_that_hangs_up_ends_what_is_only_passed_on(method, path, body, 
         told = server.proxy.books.metrics.text({}, 0)
         assert 'trimtab_errors_total{kind="client"} 1' in told
     assert closed == [True]
+
+
+@pytest.mark.parametrize("path", [HOME, "/v1/files"])
+def test_a_client_that_hangs_up_in_the_middle_of_its_body_is_not_told_as_the_provider_s_fault(path):
+    with raw_provider(lambda *_: None) as provider, proxied(provider.url) as server:
+        with connected(server) as client:
+            client.sendall(request(path=path, body=b"x" * 3_000_000)[:1_500_000])
+            while not server.proxy.books.metrics.in_flight:
+                time.sleep(0.01)
+        told = settled(server).proxy.books.metrics.text({}, 0)
+        assert 'trimtab_errors_total{kind="client"} 1' in told
+        assert 'kind="upstream"} 1' not in told
 
 
 # --- clients that would rather speak HTTP/2 ------------------------------------------------------

@@ -174,7 +174,7 @@ class Proxy:
         except UpstreamFailed as failed:
             # Sending up what comes, the HTTP client says only that it broke off.
             stalled = body.stalled
-            error = str(stalled or failed)
+            error = HUNG_UP if body.gone else str(stalled or failed)
             await _failed(reply, (stalled or failed).status, error, stalled.kind if stalled else "")
         except (NoCredentials, MissingExtra) as failed:
             error = str(failed)

@@ -44,6 +44,7 @@ class Body:
     most_bytes: int
     patience: float = 600.0
     stalled: Declined | None = None
+    gone: bool = False
     parts: list[bytes] = field(default_factory=list)
     ended: bool = False
     _over: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,6 +60,7 @@ class Body:
             )  # fmt: skip
             raise self.stalled from None
         if message["type"] == "http.disconnect":
+            self.gone = True
             self._over.set()
             raise ClientGone
         self.ended = not message.get("more_body", False)
