@@ -14,6 +14,8 @@ from trimtab.errors import InvalidSetting
 from trimtab.money.economics import Batch, Money, break_even, cold, money, once, when_cold, worth
 from trimtab.money.prices import TABLES
 from trimtab.planning.plan import Bounds
+from trimtab.reading.usage import Usage
+from trimtab.tokens import counter_for
 from trimtab.turns.work import Work
 
 CLAUDE, HOUR, GEMINI = TABLES["claude-5m"], TABLES["claude-1h"], TABLES["gemini"]
@@ -166,8 +168,9 @@ def test_worth_is_what_the_next_turn_brings_or_three_hundredths_of_what_may_be_s
     class Nothing:
         groups = ()
 
-    assert worth(Nothing(), None, 10_000, 1)  # type: ignore[arg-type]
-    assert not worth(Nothing(), None, 10_000, 0)  # type: ignore[arg-type]
+    usage = Usage(counter_for("o200k", model=None, format="anthropic"))
+    assert worth(Nothing(), usage, 10_000, 1)  # type: ignore[arg-type]
+    assert not worth(Nothing(), usage, 10_000, 0)  # type: ignore[arg-type]
 
 
 # --- arrival -------------------------------------------------------------------------------------

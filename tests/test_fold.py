@@ -10,8 +10,9 @@ import pytest
 
 import trimtab
 from trimtab.model import Block
-from trimtab.planning.cover import Choice, Source, left_of, weigh, written
+from trimtab.planning.cover import Choice, Source, left_of, written
 from trimtab.planning.lines import lines_of
+from trimtab.planning.weights import Weights
 
 FILLER = "the quick brown fox jumps over the lazy dog again"
 
@@ -95,8 +96,9 @@ def source(text: str, kind: Any = "result") -> Source:
 
 
 def kept(tokens: float, *sources: Source, own: tuple[Source, ...] = ()) -> list[str]:
-    weight = weigh([(False, s.lines) for s in sources] + [(True, s.lines) for s in own])
-    Choice(sources, weight, set()).take(tokens)
+    known = Weights()
+    known.add([(False, s.lines) for s in sources] + [(True, s.lines) for s in own])
+    Choice(sources, known.weights, set()).take(tokens)
     return written(sources)
 
 

@@ -21,13 +21,14 @@ FILES = sorted((SRC / "trimtab").rglob("*.py"))
 
 # Imports point up this list, or stay within a line.  A module that stands nowhere has no layer yet.
 LAYERS = [
-    {"errors", "model", "amounts", "models", "calibration", "prices"},
+    {"errors", "model", "index", "amounts", "models", "calibration", "prices"},
     {"jsontext", "paths", "calls", "failures", "protect", "names", "demands", "notes"},
     {"refusals"},
     {"formats", "rules", "tokens", "usage", "rows", "source", "grown"},
     {"strategies"},
     {"exchanges", "history", "presets", "internal"},
-    {"value", "lines", "cover", "edits", "scope", "board", "runs", "plan", "fold", "offered"},
+    {"lines", "weights", "cover", "edits", "runs"},
+    {"value", "scope", "board", "plan", "fold", "offered"},
     {"hard_limits", "journal", "journal_format", "sound", "known", "report", "billed", "observed"},
     {"asked", "asks", "step_asks", "forecast", "economics", "arrival"},
     {"settings", "conversion"},

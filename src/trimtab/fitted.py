@@ -17,7 +17,7 @@ from trimtab.planning.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.planning.floor import floor
 from trimtab.settings import NO_WINDOW, calibration_key
 from trimtab.telling.report import Report, ReportEdit, ReportRepair
-from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
+from trimtab.tokens import MESSAGE_TOKENS
 from trimtab.turns import fitting
 from trimtab.turns.work import Outcome, Work
 
@@ -240,44 +240,49 @@ def _reason(outcome: Outcome) -> str:
 
 def _edit(work: Work, applied: Applied, gone: Collection[int]) -> ReportEdit:
     edit, transcript = applied.edit, work.transcript
-    places = work.places(edit)
-    found = tuple(work.before_repair(path) for path in applied.paths)
-    before = sum(work.usage.block(transcript, place) for place in places)
+    found = applied.paths
+    if work.mends is not None:
+        found = tuple(work.before_repair(path) for path in found)
+    span = transcript.index.span(edit.targets) if edit.op == "drop" else None
+    before, chars, tools = _blocks(work, edit) if span is None else _groups(work, *span)
     after = work.usage.counter(edit.text) if edit.text else 0
+    first = transcript.refs.get(edit.targets[0]) if edit.targets else None
     if edit.op == "insert":
         before = 0
     elif edit.op == "drop":
-        before += _frames(work, edit)
         whole = note_host(transcript, groups_of(transcript, edit) or (), gone) is None
         after += work.usage.counter.scaled(MESSAGE_TOKENS) if whole else 0
-    elif edit.op == "replace" and places[0].block.label:
-        after += work.usage.counter(places[0].block.label)
-    tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
+    elif edit.op == "replace" and first is not None and first.block.label:
+        after += work.usage.counter(first.block.label)
     role = ""
-    if places:
-        number = places[0].message
-        role = "head" if number < 0 else transcript.messages[number].role
+    if first is not None:
+        role = "head" if first.message < 0 else transcript.messages[first.message].role
     return ReportEdit(
         kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
         tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
         tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=False, chars_before=sum(len(place.block.text) for place in places),
-        chars_after=len(edit.text),
+        new=False, chars_before=chars, chars_after=len(edit.text),
     )  # fmt: skip
 
 
-def _frames(work: Work, edit: Edit) -> int:
-    """The fixed cost that goes with dropped groups: frames of messages, calls and results."""
-    transcript, counter, total = work.transcript, work.usage.counter, 0
-    for group in groups_of(transcript, edit) or ():
-        for item in group.items:
-            number = item[len(transcript.base)]
-            assert isinstance(number, int)
-            if len(item) == len(transcript.base) + 1:
-                total += work.usage.overhead(transcript.messages[number])
-            else:
-                total += counter.scaled(CALL_TOKENS)
-    return total
+def _groups(work: Work, first: int, last: int) -> tuple[int, int, list[str]]:
+    """Tokens, chars and tools of groups[first:last + 1]."""
+    index, tokens = work.transcript.index, work.usage.runs(work.transcript).tokens
+    chars = index.rows.chars
+    return (
+        tokens[last + 1] - tokens[first], chars[last + 1] - chars[first], index.tools(first, last)
+    )  # fmt: skip
+
+
+def _blocks(work: Work, edit: Edit) -> tuple[int, int, list[str]]:
+    """The same of the blocks an edit stands for."""
+    transcript, places = work.transcript, work.places(edit)
+    tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
+    tokens = sum(work.usage.block(transcript, place) for place in places)
+    for group in (groups_of(transcript, edit) or ()) if edit.op == "drop" else ():
+        own = sum(work.usage.block(transcript, place) for place in group.places)
+        tokens += work.usage.group(transcript, group) - own  # their frames
+    return tokens, sum(len(place.block.text) for place in places), list(tools)
 
 
 def _repairs(work: Work) -> tuple[ReportRepair, ...]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
+from trimtab.index import Index, called
+
 Path = tuple[str | int, ...]
 """Where a value stands in the request: ``("messages", 3, "content", 0, "text")``."""
 
@@ -208,6 +210,8 @@ class Transcript:
     head: tuple[Block, ...]
     messages: tuple[Message, ...]
     facts: Facts
+    before: Index | None = field(default=None, repr=False, compare=False)
+    """Of one that may begin this one: what is known of it is not worked out again."""
 
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""
@@ -237,21 +241,19 @@ class Transcript:
         return Place(message, index, blocks[index])
 
     @cached_property
+    def index(self) -> Index:
+        """Where everything stands."""
+        return Index(self, self.before)
+
+    @cached_property
     def refs(self) -> Mapping[str, Place]:
         """ref → place.  A ref is the digest plus its ordinal among equal ones, oldest first."""
-        seen: dict[str, int] = {}
-        found: dict[str, Place] = {}
-        for place in self.places():
-            digest = place.block.digest
-            ordinal = seen.get(digest, 0)
-            seen[digest] = ordinal + 1
-            found[f"{digest}.{ordinal}"] = place
-        return found
+        return self.index.names.places
 
     @cached_property
     def ref_of(self) -> Mapping[tuple[int, int], str]:
         """(message, index) → ref, the inverse of ``refs``."""
-        return {(place.message, place.index): ref for ref, place in self.refs.items()}
+        return self.index.names.refs
 
     def ref(self, place: Place) -> str:
         """The ref of one block."""
@@ -266,11 +268,7 @@ class Transcript:
     @cached_property
     def group_at(self) -> Mapping[tuple[int, int], int]:
         """(message, index) of a block → the number of its group."""
-        return {
-            (place.message, place.index): number
-            for number, group in enumerate(self.groups)
-            for place in group.places
-        }
+        return self.index.rows.at
 
     @cached_property
     def runs(self) -> dict[tuple[str, ...], tuple[Group, ...] | None]:
@@ -288,20 +286,6 @@ class Transcript:
         last = self.messages[before.last]
         return not (self.facts.alternates and last.role == "user" and last.other_parts)
 
-    @cached_property
-    def _tools(self) -> Mapping[tuple[int, int], str]:
-        found: dict[tuple[int, int], str] = {}
-        for group in self.groups:
-            names = {
-                part.id: part.tool
-                for number in range(group.first, group.last + 1)
-                for part in self.messages[number].calls
-            }
-            for place in group.places:
-                if name := names.get(place.block.call_id or ""):
-                    found[place.message, place.index] = name
-        return found
-
     def is_part(self, place: Place) -> bool:
         """Whether the block is a whole content part (else it stands beside the content)."""
         parts = self.messages[place.message].parts
@@ -309,7 +293,10 @@ class Transcript:
 
     def tool(self, place: Place) -> str | None:
         """The tool a call or result belongs to; a result learns it from the call it answers."""
-        return place.block.tool or self._tools.get((place.message, place.index))
+        number = None if place.block.tool else self.group_at.get((place.message, place.index))
+        if number is None:
+            return place.block.tool
+        return called(self, self.groups[number]).get(place.block.call_id or "") or None
 
 
 Op = Literal["replace", "remove", "drop", "insert", "restore"]

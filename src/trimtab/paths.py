@@ -104,62 +104,62 @@ def _lost(path: Path) -> NoReturn:
 # --- ops as a tree of their own ------------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@dataclass
 class _Node:
     """What is asked of one place: at itself (``op``), below it, and, of an array, between items."""
 
     op: Set | Delete | None = None
     below: dict[str | int, _Node] = field(default_factory=dict)
     inserts: dict[int, list[Any]] = field(default_factory=dict)
-    _segments: tuple[list[int], list[int | None]] | None = None
-    _deleted: set[str | int] | None = None
-    _marks: list[int] | None = None
 
     @property
     def opens(self) -> bool:
         return self.op is None and bool(self.below or self.inserts)
 
-    @property
+    @cached_property
     def deleted(self) -> set[str | int]:
-        if self._deleted is None:
-            self._deleted = {k for k, child in self.below.items() if isinstance(child.op, Delete)}
-        return self._deleted
+        return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
 
-    @property
-    def marks(self) -> list[int]:
-        """Where items of an array go or come, in order."""
-        if self._marks is None:
-            gone = (key for key in self.deleted if isinstance(key, int))
-            self._marks = sorted({*self.inserts, *gone})
-        return self._marks
+    @cached_property
+    def changed(self) -> list[tuple[str | int, _Node]]:
+        return [(key, child) for key, child in self.below.items() if key not in self.deleted]
 
-    @property
+    @cached_property
+    def pieces(self) -> list[tuple[int, int]]:
+        """Runs of items of an array that stay, each up to where something comes or goes; behind
+        the last one there is no such place."""
+        found, done = list[tuple[int, int]](), 0
+        for mark in sorted({*self.inserts, *(key for key in self.deleted if isinstance(key, int))}):
+            if mark > done or mark in self.inserts:
+                found.append((done, mark))
+            done = mark + (mark in self.deleted)
+        return [*found, (done, -1)]
+
+    @cached_property
     def segments(self) -> tuple[list[int], list[int | None]]:
         """Where runs of items begin afterwards, and where they began before (None: new ones)."""
-        if self._segments is None:
-            starts: list[int] = []
-            olds: list[int | None] = []
-            deleted = self.deleted
-            old = new = 0  # items passed before and after
-            for mark in self.marks:
-                for first, count in ((old, mark - old), (None, len(self.inserts.get(mark, ())))):
-                    if count:
-                        starts.append(new)
-                        olds.append(first)
-                        new += count
-                old = mark + (mark in deleted)
-            self._segments = [*starts, new], [*olds, old]
-        return self._segments
+        starts, olds, new = list[int](), list[int | None](), 0  # items passed
+        for done, mark in self.pieces[:-1]:
+            for first, count in ((done, mark - done), (None, len(self.inserts.get(mark, ())))):
+                if count:
+                    starts.append(new)
+                    olds.append(first)
+                    new += count
+        return [*starts, new], [*olds, self.pieces[-1][0]]
 
     def at(self, path: Path) -> _Node:
         """The node of a path, made if it is new."""
         node = self
         for key in path:
             found = node.below.get(key)
-            if found is None:
-                found = node.below[key] = _Node()
+            if found is None or found is _GONE:
+                found = node.below[key] = _Node(found.op if found else None)
             node = found
         return node
+
+
+_GONE = _Node(Delete(()))
+"""What is only deleted, as most of what goes is."""
 
 
 class Ops(tuple[PathOp, ...]):
@@ -181,9 +181,11 @@ def _plan(ops: Iterable[PathOp]) -> _Node:
             if not op.path or not isinstance(op.path[-1], int):
                 raise ValueError(f"an Insert needs an index as its last step, not {op.path!r}")
             root.at(op.path[:-1]).inserts.setdefault(op.path[-1], []).append(op.value)
-        elif not op.path and isinstance(op, Delete):
+        elif isinstance(op, Set):
+            root.at(op.path).op = op
+        elif not op.path:
             raise ValueError("the whole tree cannot be deleted, only set")
-        else:
+        elif root.at(op.path[:-1]).below.setdefault(op.path[-1], _GONE) is not _GONE:
             root.at(op.path).op = op
     return root
 
@@ -205,36 +207,36 @@ def _applied(value: Any, node: _Node, path: Path, own: Callable[[Any], Any]) -> 
         return own(node.op.value)
     is_object, is_array = isinstance(value, dict), isinstance(value, list)
     new: Any = dict(value) if is_object else list(value) if is_array else None
-    for key, child in node.below.items():
+    for key, child in node.changed:
         may_be_new = is_object and isinstance(key, str) and isinstance(child.op, Set)
         if not may_be_new and not _has(value, key):
             _lost((*path, key))
-        if not isinstance(child.op, Delete):
-            new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key), own)
+        new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key), own)
+    gone, there = node.deleted, value if is_object else range(len(value) if is_array else 0)
+    if not gone.issubset(there):
+        _lost((*path, next(key for key in node.below if key in gone and key not in there)))
+    _check(node, len(value) if is_array else -1, path)
     if is_array:
-        return _spaced(new, node, path, own)
-    _marks(node, -1, path)
-    for key in node.deleted:
+        return _spaced(new, node, own)
+    for key in gone:
         del new[key]
     return new
 
 
-def _spaced(items: list[Any], node: _Node, path: Path, own: Callable[[Any], Any]) -> list[Any]:
+def _spaced(items: list[Any], node: _Node, own: Callable[[Any], Any]) -> list[Any]:
     """The array without its deleted items and with the inserted ones."""
-    deleted, out, done = node.deleted, list[Any](), 0
-    new = {index: [*map(own, some)] for index, some in node.inserts.items()}
-    for index in _marks(node, len(items), path):
-        out += items[done:index] + new.get(index, [])
-        done = index + (index in deleted)
-    return out + items[done:]
+    out = list[Any]()
+    for done, mark in node.pieces[:-1]:
+        out += items[done:mark]
+        out += map(own, node.inserts.get(mark, ()))
+    return out + items[node.pieces[-1][0] :]
 
 
-def _marks(node: _Node, count: int, path: Path) -> list[int]:
-    """Where items go or come, in order; ``LookupError`` for an insert outside ``0 … count``."""
+def _check(node: _Node, count: int, path: Path) -> None:
+    """``LookupError`` for an insert outside ``0 … count``."""
     for index in node.inserts:
         if not 0 <= index <= count:
             _lost((*path, index))
-    return node.marks
 
 
 def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
@@ -310,7 +312,7 @@ def cuts(
         if not isinstance(child.op, Delete):
             start, end = starts[index], ends[index]
             found.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
-    _marks(node, count, (key,))
+    _check(node, count, (key,))
     new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     deleted = {index for index in node.deleted if isinstance(index, int)}
     return sorted([*found, *_gap_cuts(Spot(0, 0, (), starts, ends, {}), deleted, new)])
@@ -362,7 +364,7 @@ def _cut(text: str, spot: Spot, node: _Node, path: Path, cuts: list[_Cut]) -> No
         keys = enumerate(spot.keys) if first == "{" else ((key, key) for key in gone)
         deleted = {index for index, key in keys if key in gone and isinstance(index, int)}
     if node.inserts:
-        _marks(node, len(spot.starts) if first == "[" else -1, path)
+        _check(node, len(spot.starts) if first == "[" else -1, path)
         new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     if deleted or new:
         cuts += _gap_cuts(spot, deleted, new)

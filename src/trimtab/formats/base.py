@@ -272,7 +272,8 @@ def group_turns(transcript: Transcript) -> tuple[Group, ...]:
     A turn is one assistant message (a run of them where the provider merges roles) and the
     results that follow it: messages of their own, or the leading parts of the next user message.
     """
-    messages, groups, index = transcript.messages, list[Group](), 0
+    messages, groups = transcript.messages, list(transcript.index.over)
+    index = groups[-1].last + 1 if groups else 0
     while index < len(messages):
         if messages[index].role != "assistant":
             index += 1

@@ -306,8 +306,8 @@ def groups(transcript: Transcript) -> tuple[Group, ...]:
     Closed where their numbers agree: ids may be given on one side only.
     """
     messages = transcript.messages
-    found = []
-    for group in group_turns(transcript):
+    found = list(transcript.index.over)
+    for group in group_turns(transcript)[len(found) :]:
         span = messages[group.first : group.last + 1]
         calls = sum(len(message.calls) for message in span)
         answered = sum(len(message.results) for message in span)

@@ -20,15 +20,10 @@ def growth(transcript: Transcript, usage: Usage, calls_left: int) -> int | None:
 
     None where there were none to judge by.
     """
-    groups = [group for group in transcript.groups if group.has_calls and group.closed]
-    calls = sum(
-        len(transcript.messages[n].calls) for g in groups for n in range(g.first, g.last + 1)
-    )
+    sums = usage.runs(transcript)
+    calls, cost = sums.calls[-1], sums.closed[-1]
     if not calls:
         return None if calls_left else 0
-    cost = sum(
-        usage.message(transcript.messages[n]) for g in groups for n in range(g.first, g.last + 1)
-    )
     return int(MARGIN * calls_left * cost / calls)
 
 

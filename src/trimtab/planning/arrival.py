@@ -71,10 +71,10 @@ def _fits(plan: Planner, place: Place, most: int) -> bool:
 
 def arrive(plan: Planner, arrival: Arrival, quotable: Callable[[Place], bool]) -> None:
     """Show new results smaller, as far as may be lost of them."""
-    end = len(plan.transcript.messages)
-    free = plan.scope.reducible(0, end, prose=False, spared=False)
+    new, end = list(new_results(plan.transcript)), len(plan.transcript.messages)
+    free = plan.reducible(new[0].message if new else end, end, prose=False, spared=False)
     allowed = {(place.message, place.index) for place in free}
-    for place in new_results(plan.transcript):
+    for place in new:
         key = (place.message, place.index)
         if key not in allowed or key in plan.board.shown:
             continue

@@ -7,8 +7,9 @@ and has never seen JSON.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -27,7 +28,7 @@ from trimtab.reading.notes import BOTH, LINES, SUMMARY
 from trimtab.reading.usage import Usage
 from trimtab.strategies import Offer
 from trimtab.strategies.base import json_bytes, utf8_bytes
-from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS
+from trimtab.tokens import MESSAGE_TOKENS
 
 Key = tuple[int, int]
 """(message, index) of a block."""
@@ -64,8 +65,10 @@ class Board:
         self.dropped: set[int] = set()
         self.inserted: list[Edit] = []
         self._removed: Tally[int] = Tally()
-        self._gone: set[Key] = set()
-        self._costs: dict[int, int] = {}  # of groups, until a block is shown otherwise
+        self._changed: set[int] = set()
+        """Groups of which a block was shown otherwise."""
+        self._more: dict[int, int] = {}
+        """What each of them takes more so, as far as it is known."""
 
     # --- what stands now ---
 
@@ -91,22 +94,18 @@ class Board:
 
     def gone(self, place: Place) -> bool:
         """Whether the block stands in a dropped group."""
-        return (place.message, place.index) in self._gone
+        return self.transcript.group_at.get((place.message, place.index), -1) in self.dropped
 
     def standing(self) -> list[tuple[Place, Shown]]:
         """Every block that is shown otherwise than it came, dropped ones apart."""
-        return [
-            (self.transcript.at(*key), shown)
-            for key, shown in self.shown.items()
-            if key not in self._gone
-        ]
+        found = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
+        return [(place, shown) for place, shown in found if not self.gone(place)]
 
     # --- moves ---
 
     def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
         """Show this offer instead of what stands there."""
-        self._costs.clear()
-        key = (place.message, place.index)
+        key = self._touched(place)
         before = self.text(place)
         self.tokens += tokens - self.cost(place)
         if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
@@ -114,6 +113,14 @@ class Board:
         if self._item_bytes is not None:
             self.bytes_saved += self._spared(place, offer.text) - self._spared(place, before)
         self.shown[key] = Shown(offer, tokens, edit)
+
+    def _touched(self, place: Place) -> Key:
+        key = (place.message, place.index)
+        number = self.transcript.group_at.get(key)
+        if number is not None:
+            self._changed.add(number)
+            self._more.pop(number, None)
+        return key
 
     def _spared(self, place: Place, text: str) -> int:
         """Encoded bytes saved by showing this text instead of the block as it came."""
@@ -125,8 +132,7 @@ class Board:
 
     def restore(self, place: Place, back: Shown | None) -> None:
         """Take a move back: show what stood there before it."""
-        self._costs.clear()
-        key = (place.message, place.index)
+        key = self._touched(place)
         now = self.shown[key]
         if self._item_bytes is not None:
             then = back.offer.text if back else place.block.text
@@ -163,28 +169,56 @@ class Board:
 
     def group_cost(self, group: Group) -> int:
         """Tokens that go with this group, as its blocks are shown now."""
-        if (known := self._costs.get(group.first)) is not None:
-            return known
-        usage, messages = self.usage, self.transcript.messages
-        cost = sum(self.cost(place) for place in group.places)
-        depth = len(self.transcript.base) + 1
+        number = group_index(self.transcript, group)
+        return self.run_cost(number, number)
+
+    def run_cost(self, first: int, last: int) -> int:
+        """Tokens that go with groups[first:last + 1], as their blocks are shown now."""
+        sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
+        changed = [number for number in self._changed if first <= number <= last]
+        for number in changed:
+            if number not in self._more:
+                self._more[number] = self._shown_more(groups[number])
+        return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
+
+    def _shown_more(self, group: Group) -> int:
+        """Tokens that a group takes more as it is shown now than as it came."""
+        usage, transcript = self.usage, self.transcript
+        more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
+        depth = len(transcript.base) + 1
         for item in group.items:
             number = item[depth - 1]
             assert isinstance(number, int)
-            if len(item) == depth:
-                cost += usage.overhead(messages[number])
-                removed, message = self._removed[number], messages[number]
-                if message.listed and removed and removed == len(message.parts):
-                    cost += usage.counter(EMPTIED)
-            elif all(mark.path != item[depth:] for mark in messages[number].marks):
-                cost += usage.counter.scaled(CALL_TOKENS)
-        self._costs[group.first] = cost
-        return cost
+            removed, message = self._removed[number], transcript.messages[number]
+            if len(item) == depth and message.listed and removed == len(message.parts) > 0:
+                more += usage.counter(EMPTIED)
+        return more
 
     @property
     def runs(self) -> list[Run]:
         """The dropped runs, oldest first."""
         return [self._first[index] for index in sorted(self._first)]
+
+    def standing_groups(self) -> Iterator[int]:
+        """The numbers of the groups that are not dropped."""
+        number = 0
+        for run in self.runs:
+            yield from range(number, run.first)
+            number = run.last + 1
+        yield from range(number, len(self.transcript.groups))
+
+    def messages(self, first: int, end: int) -> Iterator[int]:
+        """The numbers of messages[first:end] that are not gone, or not as a whole."""
+        groups, partial = self.transcript.groups, self.transcript.index.rows.partial
+        for run in self.runs:
+            start, stop = groups[run.first].first, groups[run.last].last + 1
+            yield from range(first, min(start, end))
+            first = max(first, start)
+            if first >= end:
+                return
+            yield from partial[bisect_left(partial, first) : bisect_left(partial, min(stop, end))]
+            first = max(first, stop)
+        yield from range(first, end)
 
     def groups(self, run: Run) -> tuple[Group, ...]:
         """The groups of a run."""
@@ -192,7 +226,7 @@ class Board:
 
     def handle(self, run: Run) -> str:
         """The handle of a run: named by every block, as a client may change one of them."""
-        targets = drop_targets(self.transcript, self.groups(run))
+        targets = self.transcript.index.targets(run.first, run.last)
         return handle(("run", *targets), self.handle_key)
 
     def drop_saving(self, first: int, last: int, lines: str = "") -> int:
@@ -200,17 +234,15 @@ class Board:
         run, touching = self._joined(first, last, lines)
         if not has_place(self.transcript, self.groups(run), self.dropped):
             return 0
-        groups = self.transcript.groups[first : last + 1]
-        saved = sum(self.group_cost(group) for group in groups)
-        return saved + sum(old.tokens for old in touching) - run.tokens
+        return self.run_cost(first, last) + sum(old.tokens for old in touching) - run.tokens
 
     def drop(self, first: int, last: int, lines: str = "") -> None:
         """Drop neighbouring groups; without ``lines`` they join the dropped runs that touch them
         and have none either."""
         run, touching = self._joined(first, last, lines)
-        for group in self.transcript.groups[first : last + 1]:
-            self.tokens -= self.group_cost(group)
-            if self._item_bytes is not None:
+        self.tokens -= self.run_cost(first, last)
+        if self._item_bytes is not None:
+            for group in self.transcript.groups[first : last + 1]:
                 self.bytes_saved += sum(self._item_bytes(item) + 1 for item in group.items)
                 self.bytes_saved -= sum(self._spared(p, self.text(p)) for p in group.places)
         for old in touching:
@@ -224,12 +256,10 @@ class Board:
         del self._first[run.first], self._last[run.last]
         self.tokens -= run.tokens
         self.bytes_saved += json_bytes(run.note)
-        for index in range(run.first, run.last + 1):
-            group = self.transcript.groups[index]
-            self.dropped.discard(index)
-            self._gone.difference_update((p.message, p.index) for p in group.places)
-            self.tokens += self.group_cost(group)
-            if self._item_bytes is not None:
+        self.dropped.difference_update(range(run.first, run.last + 1))
+        self.tokens += self.run_cost(run.first, run.last)
+        if self._item_bytes is not None:
+            for group in self.groups(run):
                 self.bytes_saved -= sum(self._item_bytes(item) + 1 for item in group.items)
                 self.bytes_saved += sum(self._spared(p, self.text(p)) for p in group.places)
 
@@ -249,10 +279,7 @@ class Board:
         self._first[run.first] = self._last[run.last] = run
         self.tokens += run.tokens
         self.bytes_saved -= json_bytes(run.note)
-        for index in fresh:
-            self.dropped.add(index)
-            places = self.transcript.groups[index].places
-            self._gone.update((place.message, place.index) for place in places)
+        self.dropped.update(fresh)
 
     def _joined(self, first: int, last: int, lines: str = "") -> tuple[Run, list[Run]]:
         """The run these groups make with the dropped runs right before and after them.
@@ -261,15 +288,7 @@ class Board:
         two notes may not stand beside each other.
         """
         groups = self.transcript.groups
-        messages = [
-            self.transcript.messages[number]
-            for group in groups[first : last + 1]
-            for number in range(group.first, group.last + 1)
-        ]
-        parts = [part for message in messages for part in (*message.parts, *message.marks)]
-        marked = any(part.marked for part in parts) or any(m.inner_marks for m in messages)
-        tools = Tally(shown_name(part.tool) for part in parts if part.kind == "call")
-        run, touching = Run(first, last, tools, marked, lines), list[Run]()
+        run, touching = Run(first, last, lines), list[Run]()
         before, after = self._last.get(first - 1), self._first.get(last + 1)
         if before is not None and self._joins(before, run, groups[first - 1], groups[first]):
             touching.append(before)
@@ -279,9 +298,6 @@ class Board:
             touching.append(after)
             run.left = left_of_both(after, run)
             run.last, run.lines = after.last, both(run.lines, after.lines)
-        for old in touching:
-            run.tools = run.tools + old.tools
-            run.marked = run.marked or old.marked
         run.note = self._note(run)
         run.tokens = self._note_cost(run)
         return run, touching
@@ -298,7 +314,14 @@ class Board:
         """``[14 earlier steps left out to fit: Read ×9, Bash ×4]``; at most 64 tokens; or the
         lines that are left of them under a line that says so."""
         own = self.handle(run) if self.recall else ""
-        return note(run.last - run.first + 1, run.tools, own, run.lines, run.left)
+        return note(run.last - run.first + 1, self._tools(run), own, run.lines, run.left)
+
+    def _tools(self, run: Run) -> Tally[str]:
+        """How often each tool was called, where the note tells that."""
+        groups = () if run.lines else self.groups(run)
+        numbers = (number for group in groups for number in range(group.first, group.last + 1))
+        calls = (call for number in numbers for call in self.transcript.messages[number].calls)
+        return Tally(shown_name(call.tool) for call in calls)
 
     def _note_cost(self, run: Run) -> int:
         count, groups = self.usage.counter, self.transcript.groups
@@ -306,7 +329,8 @@ class Board:
         if host is None:
             return count(run.note) + count.scaled(MESSAGE_TOKENS)
         message = self.transcript.messages[host]
-        if message.listed or run.marked:
+        marked = self.transcript.index.rows.marked
+        if message.listed or marked[run.last + 1] > marked[run.first]:
             return count(run.note)
         old = self.text(Place(host, 0, message.blocks[0]))
         return count(f"{old}\n\n{run.note}") - count(old)
@@ -338,7 +362,7 @@ class Board:
         run.first, run.last, run.note, run.edit = first, last, edit.text, edit
         head, _, run.lines = edit.text.partition("\n")
         run.left = next((left for left in (BOTH, SUMMARY) if f", of which {left}" in head), LINES)
-        self.tokens -= sum(self.group_cost(g) for g in self.transcript.groups[first : last + 1])
+        self.tokens -= self.run_cost(first, last)
         run.tokens = self._note_cost(run)
         self._add(run, range(first, last + 1))
 
@@ -348,8 +372,3 @@ def normal(place: Place, text: str) -> str:
     if place.block.spelling != "json":
         return text
     return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
-
-
-def drop_targets(transcript: Transcript, groups: Sequence[Group]) -> tuple[str, ...]:
-    """The refs of every block of these groups."""
-    return tuple(transcript.ref(place) for group in groups for place in group.places)

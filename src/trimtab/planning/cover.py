@@ -1,14 +1,14 @@
 """Which lines of old steps to keep: a weighted set cover, greedy by value a token.
 
-Knows lines, identifiers and weights.  Does not know messages or formats.  Each identifier counts
-once, and not at all where it stands in what is sent anyway; what the agent itself wrote counts
-most.  The weights were tried on recorded sessions; what they come to is in docs/benchmark.md.
+Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
+counts once, and not at all where it stands in what is sent anyway.  What a line's place and kind
+are worth was tried on recorded sessions; what that comes to is in docs/benchmark.md.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -16,9 +16,6 @@ from operator import attrgetter
 
 from trimtab.planning.lines import Line, Lines
 
-WRITTEN, REUSED = 4.0, 2.5
-"""How much more an identifier counts that the agent ever wrote, and that it wrote after it had
-seen it."""
 OWN = {"call": 0.17, "text": 0.06}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
 BARE = 0.5
@@ -46,24 +43,6 @@ class Source:
     rate: float
     header: str = ""
     kept: set[int] = field(default_factory=set)
-
-
-def weigh(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
-    """Weights of identifiers from all blocks in order; each with whether the agent wrote it.
-
-    What is missing weighs 1.
-    """
-    seen: set[str] = set()
-    written: set[str] = set()
-    reused: set[str] = set()
-    for own, lines in blocks:
-        if own:
-            reused |= lines.names & seen
-            written |= lines.names
-        seen |= lines.names
-    weights: dict[str, float] = dict.fromkeys(written, WRITTEN)
-    weights.update(dict.fromkeys(reused, WRITTEN * REUSED))
-    return weights
 
 
 class Choice:

@@ -132,6 +132,9 @@ def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
 
 
 def _groups_of(transcript: Transcript, targets: tuple[str, ...]) -> tuple[Group, ...] | None:
+    if span := transcript.index.span(targets):
+        fits = transcript.index.droppable(*span)
+        return transcript.groups[span[0] : span[1] + 1] if fits else None
     refs, at, numbers = transcript.refs, transcript.group_at, set[int]()
     for ref in targets:
         place = refs.get(ref)
@@ -182,8 +185,11 @@ def _drop(
     texts: Mapping[str, str], before: dict[int, str],
 ) -> Applied:  # fmt: skip
     edit, groups = run
-    items = [item for group in groups for item in group.items]
-    mark = _last_mark(transcript, tree, items)
+    first = group_index(transcript, groups[0])
+    last, index = first + len(groups) - 1, transcript.index
+    items = index.items(first, last)
+    any_marked = index.rows.marked[last + 1] > index.rows.marked[first]
+    mark = _last_mark(transcript, tree, items) if any_marked else None
     host = note_host(transcript, groups, gone)
     if host is None:
         role = _stand_in(transcript, groups)

@@ -27,7 +27,7 @@ def smallest(work: Work) -> Planner:
 
 def _choose_smallest(planner: Planner) -> None:
     end, scope = len(planner.transcript.messages), planner.scope
-    planner.exhaust(scope.reducible(0, end, prose=True, spared=True))
+    planner.exhaust(planner.reducible(0, end, prose=True, spared=True))
     planner.drop_until(lambda: False, end, spared=True)
     planner.bare_notes(lambda: False)
     for place in scope.user_texts:
@@ -39,11 +39,9 @@ def least(work: Work) -> int:
     system's words, and the frames of what the user said."""
     transcript, usage, counter = work.transcript, work.usage, work.usage.counter
     head = sum(usage.block_cost(block) for block in transcript.head if block.kind != "text")
-    system = sum(usage.message(m) for m in transcript.messages if m.role == "system")
-    said = sum(
-        message.role == "user" and message.framed and any(b.kind == "text" for b in message.blocks)
-        for message in transcript.messages
-    )
+    words = [transcript.messages[number] for number in transcript.index.said]
+    system = sum(usage.message(message) for message in words if message.role == "system")
+    said = sum(message.role == "user" and message.framed for message in words)
     return head + system + said * counter.scaled(MESSAGE_TOKENS)
 
 

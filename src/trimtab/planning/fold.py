@@ -12,9 +12,10 @@ from itertools import pairwise
 
 from trimtab.model import Block, Group, Place
 from trimtab.planning.board import Board
-from trimtab.planning.cover import Choice, Source, left_of, weigh, written
+from trimtab.planning.cover import Choice, Source, left_of, written
 from trimtab.planning.plan import FOLD_LOSS, LEAST_GAIN, Planner
 from trimtab.planning.runs import Run
+from trimtab.planning.weights import counts
 from trimtab.presets import STALE
 from trimtab.reading.notes import LINES
 from trimtab.strategies import Offer
@@ -39,7 +40,7 @@ def make_room(planner: Planner) -> None:
     bounds, board, scope = planner.bounds, planner.board, planner.scope
     goal = scope.target(bounds.target, bounds.trigger)
     if planner.choice.want and board.tokens > bounds.trigger:
-        places = list(scope.reducible(0, scope.raw_from, prose=False, spared=False))
+        places = list(planner.reducible(0, scope.raw_from, prose=False, spared=False))
         most_loss = planner.choice.most_loss
         first = min(most_loss, STALE)
         any_loss = most_loss == 1.0
@@ -72,7 +73,7 @@ def _cut_newest(planner: Planner) -> None:
     if not groups or groups[-1].first >= scope.raw_from:
         return
     end = len(planner.transcript.messages)
-    newest = scope.reducible(groups[-1].first, end, prose=False, spared=False)
+    newest = planner.reducible(groups[-1].first, end, prose=False, spared=False)
     planner.reduce(newest, lambda: board.group_cost(groups[-1]) <= scope.arrival, SMALL)
 
 
@@ -93,7 +94,9 @@ def fold(planner: Planner, goal: int) -> None:
     sources = [list(_all_sources(planner, run, old)) for run in runs]
     said = [_source(planner, place, "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
-    choice = Choice(every, _weights(planner), _standing(planner, fresh, prose))
+    choice = Choice(
+        every, planner.choice.weights(planner.transcript), _standing(planner, fresh, prose)
+    )
     _take(planner, choice, room, [*sources, said])
     for run, own in zip(runs, sources, strict=True):
         lines = "\n".join(written(own))
@@ -166,7 +169,7 @@ def _room(
 ) -> tuple[int, int]:
     """Tokens there are for lines, and of what they are chosen from."""
     board = planner.board
-    size = sum(board.group_cost(planner.transcript.groups[index]) for index in fresh)
+    size = sum(board.run_cost(index, index) for index in fresh)
     size += sum(board.cost(place) for place in prose)
     return goal - (board.tokens - size) - FRAME_TOKENS * (1 + len(prose)), size
 
@@ -175,8 +178,8 @@ def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
     """What the agent said in old turns without calls; ``again``: what was shortened before too."""
     board, transcript, scope = planner.board, planner.transcript, planner.scope
     found = []
-    for group in transcript.groups:
-        if group.last >= scope.raw_from or group.has_calls or not group.closed:
+    for group in (transcript.groups[number] for number in transcript.index.rows.talk):
+        if group.last >= scope.raw_from or not group.closed:
             continue
         for place in group.places:
             block, key = place.block, (place.message, place.index)
@@ -206,13 +209,11 @@ def _shorten(planner: Planner, place: Place, source: Source) -> None:
 
 
 def _foldable(planner: Planner) -> list[int]:
-    board, scope = planner.board, planner.scope
+    groups, scope = planner.transcript.groups, planner.scope
     return [
         index
-        for index, group in enumerate(planner.transcript.groups)
-        if index not in board.dropped
-        and group.last < scope.raw_from
-        and scope.droppable(index, spared=False)
+        for index in planner.board.standing_groups()
+        if groups[index].last < scope.raw_from and scope.droppable(index, spared=False)
     ]
 
 
@@ -266,39 +267,32 @@ def _source(planner: Planner, place: Place, header: str) -> Source:
     return Source(block.kind, planner.choice.lines(block), min(max(rate, 0.15), 1.5), header)
 
 
-def _weights(planner: Planner) -> Mapping[str, float]:
-    read, messages = planner.choice.lines, planner.transcript.messages
-    return weigh(
-        (message.role == "assistant", read(block))
-        for message in messages
-        for block in message.blocks
-        if _counts(block)
-    )
-
-
-def _counts(block: Block) -> bool:
-    return block.kind in ("text", "call", "result") and bool(block.text)
-
-
 def _standing(planner: Planner, fresh: Sequence[int], prose: Sequence[Place]) -> set[str]:
     """Identifiers that stand among words in what is sent anyway."""
     read, transcript, board = planner.choice.lines, planner.transcript, planner.board
-    gone = {
-        number
-        for index in (*fresh, *board.dropped)
-        for number in range(transcript.groups[index].first, transcript.groups[index].last + 1)
-    }
     found: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
-    for place in transcript.places():
-        if (place.message, place.index) in chosen:
-            continue
-        if place.message not in gone and (_counts(place.block) or place.block.kind == "system"):
-            found |= read(place.block).grounded
+    for number in _kept_messages(planner, fresh):
+        for place in transcript.places_in(number):
+            speaks = counts(place.block) or place.block.kind == "system"
+            if speaks and (number, place.index) not in chosen:
+                found |= read(place.block).grounded
     for run in board.runs:
         if run.lines:
             found |= read(_note_block(board, run)).grounded
     return found
+
+
+def _kept_messages(planner: Planner, fresh: Sequence[int]) -> Iterator[int]:
+    """The numbers of all messages but those of dropped and of ``fresh`` groups; the head's too."""
+    groups = planner.transcript.groups
+    spans = [(groups[run.first].first, groups[run.last].last) for run in planner.board.runs]
+    spans += [(groups[index].first, groups[index].last) for index in fresh]
+    number = -1
+    for first, last in sorted(spans):
+        yield from range(number, first)
+        number = last + 1
+    yield from range(number, len(planner.transcript.messages))
 
 
 def _note_block(board: Board, run: Run) -> Block:

@@ -16,7 +16,7 @@ NOTHING = "."
 def meet_images(planner: Planner) -> int:
     """Replace the oldest images until the count is met; returns how many are too many."""
     limit = planner.bounds.images
-    if limit is None:
+    if limit is None or planner.usage.media(planner.transcript) <= limit:
         return 0
     board, scope = planner.board, planner.scope
     found = [

@@ -17,7 +17,7 @@ from functools import cached_property
 from math import sqrt
 
 from trimtab.model import Block, Edit, Path, Place, Transcript
-from trimtab.planning.board import Board, Key, Shown, drop_targets
+from trimtab.planning.board import Board, Key, Shown
 from trimtab.planning.cover import Source
 from trimtab.planning.edits import handle
 from trimtab.planning.scope import Choice, Scope
@@ -35,7 +35,7 @@ from trimtab.strategies import (
     text_levels,
     user_cut,
     with_handle,
-)
+)  # fmt: skip
 from trimtab.strategies import levels as levels_of
 
 FOLD_LOSS = 0.5
@@ -44,8 +44,6 @@ LEAST_GAIN = 16
 """Tokens an edit must save: less is not worth a changed block."""
 FILL_TOKENS = 128
 """Room that is worth a longer excerpt."""
-SMALL = 128
-"""Blocks up to this many tokens are left alone as long as only the target asks for them."""
 USER_TOKENS, SHORTEST = 60, 1
 """What the last rung leaves of a user's text, beside what it demands, and where that is not enough:
 its first and last 100 characters."""
@@ -165,6 +163,11 @@ class Planner:
                 break
             block = replace(block, text=offer.text)
         return digest_to(block, config, tokens)
+
+    def reducible(self, first: int, end: int, *, prose: bool, spared: bool) -> Iterator[Place]:
+        """Blocks of messages[first:end] that stand and may be shown smaller."""
+        numbers = self.board.messages(first, min(end, self.scope.open_from))
+        return self.scope.reducible(numbers, prose=prose, spared=spared)
 
     # --- levels of detail ---
 
@@ -291,12 +294,12 @@ class Planner:
 
     def must(self, enough: Callable[[], bool]) -> None:
         """Dearer rungs in turn, until it is enough."""
-        end, raw, scope = len(self.transcript.messages), self.scope.raw_from, self.scope
-        self.reduce(scope.reducible(0, raw, prose=False, spared=False), enough)
+        end, raw = len(self.transcript.messages), self.scope.raw_from
+        self.reduce(self.reducible(0, raw, prose=False, spared=False), enough)
         self.drop_until(enough, raw, spared=False)
         self.bare_notes(enough)
-        self.reduce(scope.reducible(0, end, prose=False, spared=False), enough)
-        self.reduce(scope.reducible(0, end, prose=True, spared=True), enough)
+        self.reduce(self.reducible(0, end, prose=False, spared=False), enough)
+        self.reduce(self.reducible(0, end, prose=True, spared=True), enough)
         self.drop_until(enough, end, spared=True)
         self._cut_users(enough)
 
@@ -320,8 +323,8 @@ class Planner:
 
     def cut_user(self, place: Place, tokens: int) -> None:
         """Cut one text of the user to so many tokens, if that helps and is allowed."""
-        board = self.board
-        if self.scope.pinned(place) or board.gone(place) or place.message >= self.scope.open_from:
+        board, scope = self.board, self.scope
+        if scope.pinned(place) or board.gone(place) or place.message >= scope.open_from:
             return
         text = user_cut(place.block.text, self.choice.config, tokens)
         if text is None:
@@ -372,7 +375,7 @@ class Planner:
         for run in self.board.runs:
             if run.edit is None:
                 groups = self.board.groups(run)
-                targets = drop_targets(self.transcript, groups)
+                targets = self.transcript.index.targets(run.first, run.last)
                 kind, loss = ("fold", FOLD_LOSS) if run.lines else ("drop", 1.0)
                 why = f"{len(groups)} of the oldest steps, to make room"
                 if run.left != LINES:
@@ -391,10 +394,7 @@ class Planner:
 
 def witness(transcript: Transcript) -> str:
     """The newest model-authored block of the last closed group, or "" before there is one."""
-    for group in reversed(transcript.groups):
-        if not group.closed:
-            continue
-        for place in reversed(group.places):
-            if transcript.messages[place.message].role == "assistant":
-                return transcript.ref(place)
-    return ""
+    closed = (group for group in reversed(transcript.groups) if group.closed)
+    places = (place for group in closed for place in reversed(group.places))
+    own = (p for p in places if transcript.messages[p.message].role == "assistant")
+    return next(map(transcript.ref, own), "")

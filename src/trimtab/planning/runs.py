@@ -18,8 +18,6 @@ class Run:
 
     first: int
     last: int
-    tools: Tally[str]
-    marked: bool
     lines: str = ""
     """What of these steps still stands, one under the other; "" where only a note does."""
     left: str = LINES

@@ -5,7 +5,7 @@ Knows places, groups and shares of the room.  Does not know offers or what anyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from trimtab import rules
 from trimtab.model import Block, Place, Transcript
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.offered import Offered
+from trimtab.planning.weights import weights_in
 from trimtab.reading.notes import without_notes
 from trimtab.reading.usage import Usage
 from trimtab.strategies import Config, Strategy
@@ -50,6 +51,8 @@ class Choice:
     drops: bool = True
     want: bool = True
     lines: Callable[[Block], Lines] = lines_of
+    weights: Callable[[Transcript], Mapping[str, float]] = weights_in
+    """Of the identifiers in a transcript."""
     most_loss: float = 1.0
     """Of an offer that is taken for the target's sake."""
     folds: bool = True
@@ -85,7 +88,8 @@ class Scope:
     @cached_property
     def user_texts(self) -> tuple[Place, ...]:
         """The user's own words, oldest first."""
-        numbers = [n for n, m in enumerate(self.transcript.messages) if m.role == "user"]
+        messages = self.transcript.messages
+        numbers = [n for n in self.transcript.index.said if messages[n].role == "user"]
         return tuple(
             place
             for number in (-1, *numbers)  # in the head where one text is all there is
@@ -104,16 +108,14 @@ class Scope:
     @cached_property
     def fixed(self) -> int:
         """Tokens that no batch touches: head, system messages, the user's words, pins."""
-        fixed = self.usage.head(self.transcript)
-        for place in self.transcript.places():
-            if place.message < 0:
-                continue
-            role, block = self.transcript.messages[place.message].role, place.block
-            if role in ("user", "system") and block.kind in ("text", "system"):
-                fixed += self._said_cost(place)
-            elif self.pinned(place):
-                fixed += self.usage.block(self.transcript, place)
-        return fixed
+        refs, transcript = self.transcript.refs if self.choice.pinned else {}, self.transcript
+        pins = {refs[ref]: 0 for ref in self.choice.pinned if ref in refs}
+        pins = {p: self.usage.block(transcript, p) for p in pins if p.message >= 0}
+        for number in transcript.index.said:
+            for place in transcript.places_in(number):
+                if place.block.kind in ("text", "system"):
+                    pins[place] = self._said_cost(place)
+        return self.usage.head(transcript) + sum(pins.values())
 
     @property
     def room(self) -> int:
@@ -176,9 +178,9 @@ class Scope:
             number = groups[index].first
         return number
 
-    def reducible(self, first: int, end: int, *, prose: bool, spared: bool) -> Iterator[Place]:
-        """Blocks of messages[first:end] that may be shown smaller."""
-        for number in range(first, min(end, self.open_from)):
+    def reducible(self, numbers: Iterable[int], *, prose: bool, spared: bool) -> Iterator[Place]:
+        """Blocks of these messages that may be shown smaller."""
+        for number in numbers:
             message = self.transcript.messages[number]
             for index, block in enumerate(message.blocks):
                 place = Place(number, index, block)
@@ -201,7 +203,7 @@ class Scope:
             and group.closed
             and group.has_calls
             and index != len(groups) - 1
-            and not any(self.pinned(place) for place in group.places)
+            and not (self.choice.pinned and any(self.pinned(place) for place in group.places))
             and (spared or not any(self.choice.spared(place) for place in group.places))
         )
 

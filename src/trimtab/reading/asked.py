@@ -34,7 +34,7 @@ class Asked:
         if block.kind != "result":
             return self.config
         age = 1.0 - place.message / max(len(self.transcript.messages), 1)
-        own = self._calls.get((place.message, place.index), "")
+        own = self._call(place)
         query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
         return replace(
             self.config, question=self.question, query=query, age=age,
@@ -44,7 +44,7 @@ class Asked:
     @cached_property
     def question(self) -> str:
         """The text of the last human message, "" where there is none; ends kept if it is long."""
-        for number in range(len(self.transcript.messages) - 1, -1, -1):
+        for number in reversed(self.transcript.index.said):
             message = self.transcript.messages[number]
             if message.role != "user":
                 continue
@@ -68,16 +68,14 @@ class Asked:
                     found += _strings(block.text)
         return found[:MOST_QUERIES]
 
-    @cached_property
-    def _calls(self) -> dict[tuple[int, int], str]:
-        """Position of a result → the arguments of its call."""
-        found = {}
-        for group in self.transcript.groups:
-            calls = {p.block.call_id: p.block.text for p in group.places if p.block.kind == "call"}
-            for place in group.places:
-                if place.block.kind == "result":
-                    found[place.message, place.index] = calls.get(place.block.call_id, "")
-        return found
+    def _call(self, place: Place) -> str:
+        """The arguments of the call that a result answers; "" where there is none."""
+        number = self.transcript.group_at.get((place.message, place.index))
+        if number is None:
+            return ""
+        calls = (p.block for p in reversed(self.transcript.groups[number].places))
+        own = place.block.call_id
+        return next((b.text for b in calls if b.kind == "call" and b.call_id == own), "")
 
     def _newest(self, content: str) -> tuple[int, int]:
         """Where this content stands last as it came; before everything where it does not."""

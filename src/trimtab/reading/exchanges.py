@@ -32,7 +32,8 @@ class Output:
 
 @dataclass(slots=True)
 class Exchange:
-    """One call and what came back.  ``failed``: the category of its error, "" for success."""
+    """One call and what came back.  ``failed``: the category of its error, "" for success;
+    ``number``: how many calls came after it."""
 
     call: Call
     tool: str
@@ -124,19 +125,7 @@ def _said(block: Block) -> str:
     return f"\0{block.identity or id(block)}"
 
 
-def exchanges(transcript: Transcript, reader: Reader) -> tuple[Exchange, ...]:
-    """All calls in order, each with its result."""
-    found: list[Exchange] = []
-    reader.keep(transcript.messages)
-    for turn, group in enumerate(transcript.groups):
-        if group.has_calls:
-            found += _of_group(transcript, reader, group, turn)
-    for number, exchange in enumerate(found):
-        exchange.number = number
-    return tuple(found)
-
-
-def _of_group(transcript: Transcript, reader: Reader, group: Group, turn: int) -> list[Exchange]:
+def of_group(transcript: Transcript, reader: Reader, group: Group, turn: int) -> list[Exchange]:
     """Calls and results of one turn: by id, and in order where ids are missing or repeated."""
     found: list[Exchange] = []
     waiting: dict[tuple[str, str], deque[Exchange]] = {}

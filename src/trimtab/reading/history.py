@@ -6,13 +6,14 @@ model: a group.  Age is counted over all calls and turns, edited or not.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, replace
-from functools import cached_property
+from threading import Lock
 from typing import Literal
 
 from trimtab.model import Place, Transcript
 from trimtab.protect import matches
-from trimtab.reading.exchanges import Exchange, Key, Reader, exchanges
+from trimtab.reading.exchanges import Exchange, Key, Reader, of_group
 from trimtab.strategies.base import BlockFacts
 
 NEAR_SHARE = 0.2
@@ -64,10 +65,24 @@ class History:
         self.transcript, self.reader = transcript, reader
         self.duplicates = duplicates or Duplicates()
         self.failed_inputs = failed_inputs or FailedInputs()
+        reader.keep(transcript.messages)
+        self.later: list[Exchange] = []
+        """Calls with their results, the newest first: those behind ``_first``, a group."""
+        self._first = len(transcript.groups)
+        self._lock = Lock()
+        self._at: dict[Key, Exchange] = {}
+        self._again: dict[int, tuple[Literal["call", "text"], int]] = {}
+        self._repeats: dict[int, int] = {}
+        self._superseded: dict[int, tuple[Literal["read", "write", "edit"], int]] = {}
+        # what they are found by
+        self._calls: dict[tuple[str, tuple[str, ...], bool], int] = {}
+        self._texts: dict[tuple[tuple[str, ...], bool], int] = {}
+        self._newest: dict[tuple[str, bool], int] = {}
+        self._files: dict[str, _Later] = {}
 
     def facts(self, place: Place) -> BlockFacts:
         """What is known of a block, as far as the settings let strategies know it."""
-        exchange = self._at.get((place.message, place.index))
+        exchange = self._of(place)
         if exchange is None:
             return BlockFacts()
         if place.block.kind == "call":
@@ -77,21 +92,47 @@ class History:
 
     def action(self, place: Place) -> str:
         """What the call did that this block belongs to: "read", "write", …; "" if there is none."""
-        exchange = self._at.get((place.message, place.index))
+        exchange = self._of(place)
         return exchange.call.action if exchange else ""
 
-    @cached_property
+    def _of(self, place: Place) -> Exchange | None:
+        """The exchange a block belongs to."""
+        groups = self.transcript.groups
+        self._look_back(bisect_right(groups, place.message, key=lambda group: group.first) - 1)
+        return self._at.get((place.message, place.index))
+
+    @property
     def exchanges(self) -> tuple[Exchange, ...]:
         """All calls in order, each with its result."""
-        return exchanges(self.transcript, self.reader)
+        self._look_back(0)
+        return tuple(reversed(self.later))
 
-    @cached_property
-    def _at(self) -> dict[Key, Exchange]:
-        return {key: e for e in self.exchanges for key in (*e.inputs, *e.outputs)}
+    def _look_back(self, number: int) -> None:
+        """Read what came behind the beginning of a group: what stands before it tells nothing."""
+        if not 0 <= number < self._first:
+            return
+        with self._lock:  # a report may be read in several threads
+            for turn in range(self._first - 1, number - 1, -1):
+                group = self.transcript.groups[turn]
+                if group.has_calls:
+                    found = of_group(self.transcript, self.reader, group, turn)
+                    for exchange in reversed(found):
+                        self._add(exchange)
+                self._first = turn
+
+    def _add(self, exchange: Exchange) -> None:
+        """Go one further back."""
+        exchange.number = len(self.later)
+        self.later.append(exchange)
+        self._at |= dict.fromkeys((*exchange.inputs, *exchange.outputs), exchange)
+        if exchange.told:
+            self._find_again(exchange)
+            self._find_repeats(exchange)
+            self._find_superseded(exchange)
 
     def rests_on(self, place: Place) -> tuple[Key, ...]:
         """Where that stands which makes a block a duplicate or superseded; () for any other."""
-        exchange = self._at.get((place.message, place.index))
+        exchange = self._of(place)
         if exchange is None:
             return ()
         number, facts = exchange.number, self.facts(place)
@@ -100,7 +141,7 @@ class History:
             later.add(self._again[number][1] if number in self._again else self._repeats[number])
         if facts.superseded and number in self._superseded:
             later.add(self._superseded[number][1])
-        found = [self.exchanges[n] for n in sorted(n for n in later if n is not None)]
+        found = [self.later[n] for n in sorted((n for n in later if n is not None), reverse=True)]
         return tuple(key for one in found for key in (*one.inputs, *one.outputs))
 
     # --- inputs of failed calls ---
@@ -110,7 +151,7 @@ class History:
         return (
             options.enabled
             and exchange.told
-            and len(self.exchanges) - 1 - exchange.number >= options.min_calls
+            and exchange.number >= options.min_calls
             and len(self.transcript.groups) - 1 - exchange.turn >= options.min_turns
             and not matches([exchange.tool], options.protected_tools)
         )
@@ -129,51 +170,39 @@ class History:
         later = self._repeats.get(number)
         if later is None or len(exchange.texts) != 1:
             return facts
-        unique = _only_in(exchange, self.exchanges[later])
+        unique = _only_in(exchange, self.later[later])
         if options.superseded and len(unique) <= STALE_SHARE * exchange.lines:
             facts = replace(facts, superseded=facts.superseded or "call")
         if options.enabled and len(unique) <= NEAR_SHARE * exchange.lines:
             facts = replace(facts, duplicate="near" if unique else "call", unique=unique)
         return facts
 
-    @cached_property
-    def _again(self) -> dict[int, tuple[Literal["call", "text"], int]]:
-        """Number of an exchange → "call" where a later one is equal, "text" where its text is;
-        and the number of the newest such."""
-        found: dict[int, tuple[Literal["call", "text"], int]] = {}
-        calls: dict[tuple[str, tuple[str, ...], bool], int] = {}
-        texts: dict[tuple[tuple[str, ...], bool], int] = {}
-        for exchange in reversed(self.exchanges):
-            if not exchange.told or not exchange.chars:
-                continue
-            failed = bool(exchange.failed)
-            call, text = (exchange.call.signature, exchange.texts, failed), (exchange.texts, failed)
-            if call in calls:
-                found[exchange.number] = "call", calls[call]
-            elif text in texts and exchange.chars >= SAME_TEXT_CHARS:
-                found[exchange.number] = "text", texts[text]
-            calls.setdefault(call, exchange.number)
-            texts.setdefault(text, exchange.number)
-        return found
+    def _find_again(self, exchange: Exchange) -> None:
+        """Whether a later one is equal, or its text is, and the number of the newest such."""
+        if not exchange.chars:
+            return
+        failed, number = bool(exchange.failed), exchange.number
+        call, text = (exchange.call.signature, exchange.texts, failed), (exchange.texts, failed)
+        if call in self._calls:
+            self._again[number] = "call", self._calls[call]
+        elif text in self._texts and exchange.chars >= SAME_TEXT_CHARS:
+            self._again[number] = "text", self._texts[text]
+        self._calls.setdefault(call, number)
+        self._texts.setdefault(text, number)
 
-    @cached_property
-    def _repeats(self) -> dict[int, int]:
-        """Number of an exchange that only looked → the newest later one of the same call.
+    def _find_repeats(self, exchange: Exchange) -> None:
+        """Of one that only looked, the newest later one of the same call.
 
         A failed one never stands for one that succeeded.
         """
-        found: dict[int, int] = {}
-        newest: dict[tuple[str, bool], int] = {}
-        for exchange in reversed(self.exchanges):
-            if not exchange.told or exchange.call.action not in ("read", "look"):
-                continue
-            signature, failed = exchange.call.signature, bool(exchange.failed)
-            good, bad = newest.get((signature, False)), newest.get((signature, True))
-            later = good if good is not None else bad if failed else None
-            if later is not None:
-                found[exchange.number] = later
-            newest.setdefault((signature, failed), exchange.number)
-        return found
+        if exchange.call.action not in ("read", "look"):
+            return
+        newest, signature, failed = self._newest, exchange.call.signature, bool(exchange.failed)
+        good, bad = newest.get((signature, False)), newest.get((signature, True))
+        later = good if good is not None else bad if failed else None
+        if later is not None:
+            self._repeats[exchange.number] = later
+        newest.setdefault((signature, failed), exchange.number)
 
     def _over_write(self, exchange: Exchange) -> Literal["", "read", "write", "edit"]:
         """What later came over a file that this call wrote."""
@@ -187,23 +216,16 @@ class History:
         """What later came over the file that an exchange read or wrote; "" for nothing."""
         return self._superseded[number][0] if number in self._superseded else ""
 
-    @cached_property
-    def _superseded(self) -> dict[int, tuple[Literal["read", "write", "edit"], int]]:
-        """Number of an exchange → what later came over the file it read or wrote, and which."""
-        found: dict[int, tuple[Literal["read", "write", "edit"], int]] = {}
-        if not self.duplicates.superseded:
-            return found
-        files: dict[str, _Later] = {}
-        for exchange in reversed(self.exchanges):
-            if not exchange.told:
-                continue
-            call = exchange.call
-            if call.action in ("read", "write", "edit") and len(call.files) == 1:
-                later = files.setdefault(call.files[0], _Later())
-                if why := later.over(exchange):
-                    found[exchange.number] = why
-                later.add(exchange)
-        return found
+    def _find_superseded(self, exchange: Exchange) -> None:
+        """What came later over the file that it read or wrote, and which."""
+        call = exchange.call
+        if not self.duplicates.superseded or len(call.files) != 1:
+            return
+        if call.action in ("read", "write", "edit"):
+            later = self._files.setdefault(call.files[0], _Later())
+            if why := later.over(exchange):
+                self._superseded[exchange.number] = why
+            later.add(exchange)
 
 
 def _only_in(older: Exchange, newer: Exchange) -> tuple[str, ...]:

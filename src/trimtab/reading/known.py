@@ -5,7 +5,7 @@ A memo: it changes no result, only time.  Knows nothing of what was decided.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 from trimtab import formats
 from trimtab.errors import InvalidRequest
 from trimtab.formats import Format, Memo
+from trimtab.index import Index
 from trimtab.model import Block, Message, Transcript
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.offered import Offered
+from trimtab.planning.weights import Weights
 from trimtab.reading.exchanges import Reader
 from trimtab.reading.sound import Sound
 from trimtab.reading.source import Source
@@ -56,11 +58,14 @@ class Known:
     def __init__(self) -> None:
         self.arrived, self.sent = Memo(), Memo()
         self._lines: dict[Block, Lines] = {}
+        self._weights = Weights()
         self.calls = Reader()
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
         self._read: Reading | None = None
+        self._index: Index | None = None
+        """Of the newest transcript that was looked at."""
         self.sound, self.sound_sent = Sound(), Sound()
         """In which no rule was broken last, of what arrived and of what was sent."""
         self._offered: tuple[tuple[Any, ...], Offered] | None = None
@@ -85,9 +90,17 @@ class Known:
         transcript = formats.read(tree, format, model=model, memo=memo)
         if before is not None and _equal(transcript, before.transcript):
             transcript = before.transcript
+        elif before is not None:
+            transcript = replace(transcript, before=self._indexed(before.transcript))
         kept = before.rest if before and before.rest == rest else deepcopy(rest)
         self._read = Reading(wanted, format, reason, kept, transcript)
         return self._read
+
+    def _indexed(self, last: Transcript) -> Index | None:
+        """Of the newest transcript that was looked at: of ``last`` if it was."""
+        if "index" in vars(last):
+            self._index = last.index.settled()
+        return self._index
 
     def _views(
         self, before: Reading, tree: Any, wanted: str | None, rest: Any
@@ -139,6 +152,13 @@ class Known:
                 self._lines.clear()
             found = self._lines[block] = lines_of(block)
         return found
+
+    def weights(self, transcript: Transcript) -> Mapping[str, float]:
+        """The weights of a transcript's identifiers; what is known of them is not read again."""
+        if not self._weights.go_on(transcript.messages, self.lines):
+            self._weights = Weights()
+            self._weights.go_on(transcript.messages, self.lines)
+        return self._weights.weights
 
     def offered(self, *about: Any) -> Offered:
         """What strategies offered for the blocks of this very transcript, the first of ``about``,

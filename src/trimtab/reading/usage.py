@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trimtab.model import Block, Message, Part, Place, Transcript
+from trimtab.index import shared
+from trimtab.model import Block, Group, Message, Part, Place, Transcript
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 
 _BY_ID = frozenset(("call", "result", "server-call", "server-result"))
@@ -34,6 +35,16 @@ class Sizes(NamedTuple):
     signed: int = 0
 
 
+class Runs(NamedTuple):
+    """Sums over the groups before each of ``groups``: tokens that go with them; of those with
+    calls that are closed, tokens of their messages and how many calls."""
+
+    groups: tuple[Group, ...] = ()
+    tokens: tuple[int, ...] = (0,)
+    closed: tuple[int, ...] = (0,)
+    calls: tuple[int, ...] = (0,)
+
+
 class Usage:
     """Token sizes of one conversation; a message is counted once, for as long as it stays."""
 
@@ -43,6 +54,7 @@ class Usage:
         self._known: dict[Message, Sizes] = {}
         self._head: dict[Block, int] = {}
         self._labels: dict[str, int] = {}
+        self._runs = Runs()
         self._sums: list[tuple[tuple[Message, ...], Sizes]] = []
         """Of the newest requests: as it came and as it was sent."""
 
@@ -105,6 +117,39 @@ class Usage:
     def message(self, message: Message) -> int:
         """Tokens of one message, overhead included."""
         return self.sizes(message).total
+
+    def group(self, transcript: Transcript, group: Group) -> int:
+        """Tokens that go with a group as it stands."""
+        messages, depth = transcript.messages, len(transcript.base) + 1
+        cost = sum(self.block(transcript, place) for place in group.places)
+        for item in group.items:
+            number = item[depth - 1]
+            assert isinstance(number, int)
+            if len(item) == depth:
+                cost += self.overhead(messages[number])
+            elif all(mark.path != item[depth:] for mark in messages[number].marks):
+                cost += self._pair
+        return cost
+
+    def runs(self, transcript: Transcript) -> Runs:
+        """Sums over runs of groups; only what is new is added up."""
+        known, groups = self._runs, transcript.groups
+        if known.groups is groups:
+            return known
+        same = shared(known.groups, groups)
+        sums = [list(column[: same + 1]) for column in known[1:]]
+        for group in groups[same:]:
+            span = transcript.messages[group.first : group.last + 1]
+            counts = group.has_calls and group.closed
+            new = (
+                self.group(transcript, group),
+                sum(map(self.message, span)) if counts else 0,
+                sum(len(message.calls) for message in span) if counts else 0,
+            )
+            for column, more in zip(sums, new, strict=True):
+                column.append(column[-1] + more)
+        self._runs = Runs(groups, *map(tuple, sums))
+        return self._runs
 
     def block(self, transcript: Transcript, place: Place) -> int:
         """Tokens of one block as it stands."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from trimtab.formats.base import alone
+from trimtab.index import begins
 from trimtab.model import Edit, Place, Transcript
 from trimtab.paths import Ops
 from trimtab.planning.edits import Applied, in_order
@@ -40,7 +42,7 @@ def remember(outcome: Outcome, journal: Journal) -> None:
         outcome.step == "planned"
         and work.mends is None
         and outcome.asked is None
-        and _all_there(work.transcript, journal.entries)
+        and _all_there(work.transcript, journal.entries, before)
     ):
         ops, tip = in_order(outcome.applied), _tip(work.transcript, outcome.applied)
         work.known.last = Last(outcome, journal.entries, ops, tip)
@@ -48,14 +50,22 @@ def remember(outcome: Outcome, journal: Journal) -> None:
         work.known.last = None
 
 
-def _all_there(transcript: Transcript, entries: tuple[Edit, ...]) -> bool:
-    """Whether every entry found its blocks: none can begin to count when more arrives."""
-    refs = transcript.refs
-    return all(edit.op != "insert" and stands(edit, refs) for edit in entries)
+def _all_there(transcript: Transcript, entries: tuple[Edit, ...], before: Last | None) -> bool:
+    """Whether every entry found its blocks: none can begin to count when more arrives.
+
+    ``before``: of whose entries that is known.
+    """
+    refs, known = transcript.refs, () if before is None else before.entries
+    if before is None or not begins(before.outcome.work.transcript, transcript):
+        known = ()
+    new = entries[len(known) :] if entries[: len(known)] == known else entries
+    return all(edit.op != "insert" and stands(edit, refs) for edit in new)
 
 
 def _tip(transcript: Transcript, applied: Sequence[Applied]) -> Place | None:
-    """The newest reasoning that an edit takes out."""
+    """The newest reasoning that an edit takes out, where something may refer to it."""
+    if transcript.format.goes_with is alone:
+        return None
     gone = (ref for a in applied if a.edit.op in ("remove", "drop") for ref in a.edit.targets)
     places = (place for ref in gone if (place := transcript.refs[ref]).block.kind == "reasoning")
     return max(places, key=lambda place: place.message, default=None)

@@ -33,13 +33,12 @@ class Journal:
             return ()
         refs, claimed, found = transcript.refs, set[str](), list[Edit]()
         for edit in reversed(self.entries):
-            if not stands(edit, refs):
+            taken = edit.op != "insert" and not claimed.isdisjoint(edit.targets)
+            if taken or not stands(edit, refs):
                 continue
             if edit.op == "insert":
                 if _ended(transcript, refs[edit.targets[0]], edit.text):
                     found.append(edit)
-                continue
-            if claimed.intersection(edit.targets):
                 continue
             if edit.op == "drop" and groups_of(transcript, edit) is None:
                 continue
@@ -68,7 +67,9 @@ class Journal:
         if not new and not kept and len(seen) == len(self.mended):
             return self
         entries = (*self.entries, *new) if new else self.entries
-        return replace(self, entries=entries, mended=seen, originals={**self.originals, **kept})
+        after = replace(self, entries=entries, mended=seen, originals={**self.originals, **kept})
+        after.__dict__["_known"] = frozenset(known)  # it hashes every edit
+        return after
 
     def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
         """A journal in which these refs are pinned, or no longer are."""
@@ -115,4 +116,4 @@ def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
     """Whether all that an edit needs is in the transcript."""
     if edit.witness and edit.witness not in refs:
         return False
-    return all(ref in refs for ref in edit.targets) and all(ref in refs for ref in edit.needs)
+    return all(map(refs.__contains__, edit.targets)) and all(map(refs.__contains__, edit.needs))

@@ -220,6 +220,7 @@ class Work:
             drops=drops,
             want=want,
             lines=self.known.lines,
+            weights=self.known.weights,
             most_loss=preset.most_loss,
             folds=preset.folds,
             recent=preset.recent_results,
