@@ -51,7 +51,7 @@ class Rows:
     apart: list[int] = field(default_factory=lambda: [0])
     """How many groups before each do not adjoin the one before them."""
     marked: list[int] = field(default_factory=lambda: [0])
-    """How many messages with a cache breakpoint stand in the groups before each."""
+    """How many items of the groups before each carry a cache breakpoint, on them or within."""
     chars: list[int] = field(default_factory=lambda: [0])
 
     def first(self, number: int, groups: Sequence[Group]) -> Rows:
@@ -85,13 +85,13 @@ class Rows:
         self.partial += [n for n in range(group.first, group.last + 1) if n not in whole]
         before = transcript.groups[number - 1] if number else None
         apart = before is not None and not transcript.adjoin(before, group)
-        messages = transcript.messages[group.first : group.last + 1]
+        messages: Any = transcript.messages
         self.first_ref.append(len(self.refs))
         self.first_item.append(len(self.items))
         self.unfit.append(self.unfit[-1] + (not (group.closed and group.has_calls)))
         self.apart.append(self.apart[-1] + apart)
-        marked = (m.marked or m.inner_marks or any(p.marked for p in m.marks) for m in messages)
-        self.marked.append(self.marked[-1] + sum(map(bool, marked)))
+        marks = (messages[item[depth - 1]].marks_in(item[depth:]) for item in group.items)
+        self.marked.append(self.marked[-1] + sum(map(bool, marks)))
         self.chars.append(self.chars[-1] + sum(len(place.block.text) for place in group.places))
 
 

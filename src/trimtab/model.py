@@ -149,6 +149,11 @@ class Message:
         """How many items its list of content parts has, cache breakpoints included."""
         return len(self.parts) + len(self.marks)
 
+    def marks_in(self, inner: Path) -> list[Path]:
+        """The cache breakpoints at this place of the message, and within."""
+        parts = (part.path for part in (*self.marked, *self.marks) if part.marked)
+        return [path for path in (*self.inner_marks, *parts) if path[: len(inner)] == inner]
+
     @property
     def other_parts(self) -> tuple[Part, ...]:
         """Everything that is not a tool result: words, media, what we do not know."""

@@ -292,15 +292,8 @@ def _last_mark(transcript: Transcript, tree: Any, items: Sequence[Path]) -> Any:
     for item in reversed(items):
         number = item[base]
         assert isinstance(number, int)
-        message = transcript.messages[number]
-        marked = [
-            *message.inner_marks,
-            *(p.path for p in (*message.parts, *message.marks) if p.marked),
-        ]
-        for inner in reversed(marked):
-            path = (*transcript.base, number, *inner)
-            if path[: len(item)] == item:
-                return transcript.format.mark_of(paths.get(tree, path))
+        if marks := transcript.messages[number].marks_in(item[base + 1 :]):
+            return transcript.format.mark_of(paths.get(tree, (*item[: base + 1], *marks[-1])))
     return None
 
 
