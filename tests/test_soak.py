@@ -86,7 +86,7 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len((tmp_path / "ranges-700001.jsonl").read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("seed", [438_862, 3_001_488])
+@pytest.mark.parametrize("seed", [438_862, 541_192, 3_001_488])
 def test_a_history_that_once_came_out_bad_does_no_more(seed: int) -> None:
     verdict = verdict_of(case_of(seed), thorough=True)
     assert verdict.kind == "ok", verdict.detail
