@@ -2,12 +2,12 @@
 
     python bench/cache_bounds.py LOGS … [--window 32k] [--above 1.3] [--arrival 0.25]
 
-For policies that show what is new whole (or a new result cut at once to that share of the window,
-``--arrival``), keep head, system messages and the user's words, and stay
-under the window.  The one played here counts exactly, cuts only when the next request would not
-fit, and then leaves out what stands right before the newest turn, so that nothing but that turn is
-written again.  Columns: the share of the room it cuts down to; at 0 % nothing is left but what must
-stay.  Recordings that outgrow ``--above`` windows; o200k tokens.
+For policies that show what is new whole (``--arrival``: a new result cut at once to that share of
+the window), keep head, system messages and the user's words, and stay under the window.  The one
+played here counts exactly, cuts only when the next request would not fit, and then leaves out what
+stands right before the newest turn, so that nothing but that turn is written again.  Columns: the
+share of the room it cuts down to; at 0 % nothing is left but what must stay.  Recordings that
+outgrow ``--above`` windows; o200k tokens.
 """
 
 from __future__ import annotations

@@ -85,12 +85,12 @@ class Rows:
         self.partial += [n for n in range(group.first, group.last + 1) if n not in whole]
         before = transcript.groups[number - 1] if number else None
         apart = before is not None and not transcript.adjoin(before, group)
-        messages: Any = transcript.messages
         self.first_ref.append(len(self.refs))
         self.first_item.append(len(self.items))
         self.unfit.append(self.unfit[-1] + (not (group.closed and group.has_calls)))
         self.apart.append(self.apart[-1] + apart)
-        marks = (messages[item[depth - 1]].marks_in(item[depth:]) for item in group.items)
+        told = transcript.messages
+        marks = (told[int(item[depth - 1])].marks_in(item[depth:]) for item in group.items)
         self.marked.append(self.marked[-1] + sum(map(bool, marks)))
         self.chars.append(self.chars[-1] + sum(len(place.block.text) for place in group.places))
 
