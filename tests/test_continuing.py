@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from stories import FORMATS
 from test_fold import request, step
 
 import trimtab
+from trimtab.index import Line
+from trimtab.model import Message
 from trimtab.turns.journal import Journal
 
 KEYWORDS: dict[str, Any] = {"window": 12_000, "reserve": 0, "counter": "o200k"}
@@ -66,6 +69,36 @@ def test_a_turn_that_only_goes_on_looks_no_edit_up(
     assert json.dumps(went_on.request) == json.dumps(anew.request)
     assert went_on.report.as_dict() == anew.report.as_dict()
     assert not any(edit.new for edit in went_on.report.edits)
+
+
+@pytest.mark.parametrize("window", [12_000, 10**6], ids=["edits", "no edit"])
+@pytest.mark.parametrize("format", ["anthropic", "gemini"])  # others have rules about the whole
+def test_a_turn_that_only_goes_on_looks_at_no_more_messages_late_than_early(
+    format: str, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = [0]
+
+    def iterated(line: Line) -> Iterator[Message]:
+        for message in tuple.__iter__(line):
+            looked[0] += 1
+            yield message
+
+    def got(line: Line, index: Any) -> Any:
+        found = tuple.__getitem__(line, index)
+        looked[0] += len(found) if isinstance(index, slice) else 1
+        return found
+
+    monkeypatch.setattr(Line, "__iter__", iterated, raising=False)
+    monkeypatch.setattr(Line, "__getitem__", got, raising=False)
+    body = story(format, 100)
+    key, session, each = key_of(body), trimtab.Session(**{**KEYWORDS, "window": window}), []
+    for end in range(41, len(body[key]), 2):
+        looked[0] = 0
+        fitted = session.fit({**body, key: body[key][:end]})
+        if not any(edit.new for edit in fitted.report.edits):
+            each.append(looked[0])
+    half = len(each) // 2
+    assert 0 < max(each[half:]) <= max(each[1:half])
 
 
 @pytest.mark.parametrize("as_bytes", [False, True], ids=["dict", "bytes"])

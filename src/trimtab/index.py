@@ -16,10 +16,27 @@ from operator import is_not
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from trimtab.model import Group, Path, Place, Transcript
+    from trimtab.model import Group, Message, Path, Place, Transcript
 
 Key = tuple[int, int]
 """(message, index) of a block."""
+
+
+class Line(tuple["Message", ...]):
+    """Messages read one behind the other: of two lines with one ``origin`` the shorter begins the
+    longer, which need not be looked at to know it."""
+
+    origin: list[int] | None = None
+    """How many messages the longest has: only that one can be gone on from."""
+
+    def on(self, more: Sequence[Message]) -> Line:
+        """These messages, and more behind them."""
+        longer, origin = Line(self + tuple(more)), self.origin
+        if origin is None or origin[0] != len(self):  # else two would go on from the same
+            origin = self.origin = [len(self)]
+        longer.origin = origin
+        origin[0] = len(longer)
+        return longer
 
 
 class Names(NamedTuple):
@@ -217,11 +234,19 @@ def shared(one: Sequence[Any], other: Sequence[Any]) -> int:
     return next(compress(count(), map(is_not, one, other)), min(len(one), len(other)))
 
 
+def goes_on(now: tuple[Message, ...], then: tuple[Message, ...]) -> bool:
+    """Whether the first of these messages are the others, the very same objects."""
+    origin = getattr(then, "origin", None)
+    if origin is not None and origin is getattr(now, "origin", None):
+        return len(then) <= len(now)
+    return now is then or (len(then) <= len(now) and now[: len(then)] == then)
+
+
 def begins(before: Transcript, transcript: Transcript) -> bool:
     """Whether nothing but messages behind the last one is new."""
     return (
-        0 < len(before.messages) <= len(transcript.messages)
-        and transcript.messages[: len(before.messages)] == before.messages
+        len(before.messages) > 0
+        and goes_on(transcript.messages, before.messages)
         and transcript.head == before.head
         and transcript.format is before.format
         and transcript.base == before.base

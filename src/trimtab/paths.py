@@ -67,12 +67,11 @@ PathOp = Set | Delete | Insert
 
 def get(tree: Any, path: Path) -> Any:
     """The value at ``path`` (``tree`` itself at ``()``); ``LookupError`` if there is none."""
-    here = tree
     for depth, key in enumerate(path, 1):
-        if not _has(here, key):
+        if not _has(tree, key):
             _lost(path[:depth])
-        here = here[key]
-    return here
+        tree = tree[key]
+    return tree
 
 
 def escape(path: Path) -> str:
@@ -119,6 +118,12 @@ class _Node:
     @cached_property
     def deleted(self) -> set[str | int]:
         return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
+
+    @cached_property
+    def reach(self) -> float:
+        """How long an array must be to have all that is deleted; no index: none ever has."""
+        own = (k + 1 if isinstance(k, int) and k >= 0 else float("inf") for k in self.deleted)
+        return max(own, default=0)
 
     @cached_property
     def changed(self) -> list[tuple[str | int, _Node]]:
@@ -213,7 +218,7 @@ def _applied(value: Any, node: _Node, path: Path, own: Callable[[Any], Any]) -> 
             _lost((*path, key))
         new[key] = _applied(new.get(key) if is_object else new[key], child, (*path, key), own)
     gone, there = node.deleted, value if is_object else range(len(value) if is_array else 0)
-    if not gone.issubset(there):
+    if not (node.reach <= len(value) if is_array else gone.issubset(there)):
         _lost((*path, next(key for key in node.below if key in gone and key not in there)))
     _check(node, len(value) if is_array else -1, path)
     if is_array:
@@ -227,8 +232,7 @@ def _spaced(items: list[Any], node: _Node, own: Callable[[Any], Any]) -> list[An
     """The array without its deleted items and with the inserted ones."""
     out = list[Any]()
     for done, mark in node.pieces[:-1]:
-        out += items[done:mark]
-        out += map(own, node.inserts.get(mark, ()))
+        out += [*items[done:mark], *map(own, node.inserts.get(mark, ()))]
     return out + items[node.pieces[-1][0] :]
 
 

@@ -14,10 +14,13 @@ from typing import Any, Protocol
 
 from trimtab import paths
 from trimtab.errors import InvalidRequest
+from trimtab.index import Line
 from trimtab.model import Block, Facts, Group, Message, Part, Path, Place, Transcript
 from trimtab.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS
 
 Tree = Any
+RUN = 128
+"""Copies of messages that are made at one go, so that they lie side by side."""
 
 
 class Format(Protocol):
@@ -97,7 +100,7 @@ class Memo:
         self._format: Format | None = None
         self._objects: list[Tree] = []
         self._copies: list[Tree] = []
-        self._views: tuple[Message, ...] = ()
+        self._views = Line()
         self._head: tuple[Tree, tuple[Block, ...]] | None = None
 
     def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
@@ -113,9 +116,10 @@ class Memo:
         self._for(format)
         objects, copies, views = self._objects, self._copies, self._views
         shared = min(len(copies), len(messages))
-        known = all(map(is_, objects[:shared], messages)) and copies[:shared] == messages[:shared]
-        if known and shared == len(messages) == len(views):
-            return views
+        first = copies if shared == len(copies) else copies[:shared]
+        known = all(map(is_, objects, messages)) and first == messages[:shared]
+        if known and shared == len(views):
+            return self._gone_on(format, messages[shared:])
         start = shared if known else self._unchanged(messages, shared)  # appended, or rewound
         fresh, copied = list(views[:start]), copies[:start]
         elsewhere, read = self._elsewhere(format, len(messages) - start), format.read_message
@@ -127,8 +131,29 @@ class Memo:
             else:
                 fresh.append(elsewhere.get(id(message)) or read(message))
                 copied.append(message if self.own else _copy(message))
-        self._objects, self._copies, self._views = list(messages), copied, tuple(fresh)
+        self._objects, self._copies, self._views = list(messages), copied, Line(fresh)
         return self._views
+
+    def _gone_on(self, format: Format, new: list[Tree]) -> Line:
+        """What was read, and these behind it."""
+        if new:
+            elsewhere, read = self._elsewhere(format, len(new)), format.read_message
+            fresh = [elsewhere.get(id(message)) or read(message) for message in new]
+            self._objects, self._copies, self._views = (
+                [*self._objects, *new], self._copied(new), self._views.on(fresh),
+            )  # fmt: skip
+        return self._views
+
+    def _copied(self, new: list[Tree]) -> list[Tree]:
+        """The copies, with those of these behind them.  When a run of them is full it is copied
+        once more at one go: all are compared each turn, and scattered ones take longer to read."""
+        copies, full = self._copies, len(self._copies) // RUN * RUN
+        if self.own:
+            return [*copies, *new]
+        copies = [*copies, *map(_copy, new)]
+        if len(new) < RUN <= len(copies) - full:
+            copies[full:] = map(_copy, copies[full:])
+        return copies
 
     def _is(self, index: int, message: Tree) -> bool:
         """Whether this is the message that was read at this place."""
@@ -153,7 +178,7 @@ class Memo:
     def _for(self, format: Format) -> None:
         """Views of another format say nothing here."""
         if self._format is not format:
-            self._format, self._objects, self._copies, self._views = format, [], [], ()
+            self._format, self._objects, self._copies, self._views = format, [], [], Line()
             self._head = None
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from trimtab import formats
 from trimtab.errors import InvalidRequest
 from trimtab.formats import Format, Memo
-from trimtab.index import Index
+from trimtab.index import Index, goes_on
 from trimtab.model import Block, Message, Transcript
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.offered import Offered
@@ -117,7 +117,7 @@ class Known:
             views = self.arrived.read(before.format, messages)
             if wanted is not None or views is known:
                 return views
-            if not known or views[: len(known)] != known:
+            if not known or not goes_on(views, known):
                 return None
             new = messages[len(known) :]
             base = before.format.base(tree)

@@ -6,12 +6,9 @@ known messages is said where they stand (``rules.base.resumes``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import compress, count
-from operator import is_not
-
 from trimtab import rules
-from trimtab.model import Message, Transcript
+from trimtab.index import goes_on, shared
+from trimtab.model import Transcript
 from trimtab.rules import Violation
 
 
@@ -49,7 +46,9 @@ class Sound:
             and transcript.head == before.head
             and transcript.facts == before.facts
         )
-        return _shared(before.messages, transcript.messages) if same else 0
+        if same and goes_on(transcript.messages, before.messages):
+            return len(before.messages)
+        return shared(before.messages, transcript.messages) if same else 0
 
 
 def _nothing_new(transcript: Transcript, open_tail: bool, known: int) -> bool:
@@ -58,8 +57,3 @@ def _nothing_new(transcript: Transcript, open_tail: bool, known: int) -> bool:
     failures: list[str] = []
     found = rules.check(transcript, open_tail=open_tail, failures=failures, known=known)
     return not found and not failures
-
-
-def _shared(one: Sequence[Message], other: Sequence[Message]) -> int:
-    """How many of the first messages are the same objects."""
-    return next(compress(count(), map(is_not, one, other)), min(len(one), len(other)))

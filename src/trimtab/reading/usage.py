@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from trimtab.index import shared
+from trimtab.index import goes_on, shared
 from trimtab.model import Block, Group, Message, Part, Place, Transcript
 from trimtab.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 
@@ -78,7 +78,7 @@ class Usage:
     def _sum(self, messages: tuple[Message, ...]) -> Sizes:
         """Totals; only what was appended since it was last summed is added up."""
         before, total = max(
-            (found for found in self._sums if messages[: len(found[0])] == found[0]),
+            (found for found in self._sums if goes_on(messages, found[0])),
             key=lambda found: len(found[0]), default=((), Sizes((), 0, 0, 0)),
         )  # fmt: skip
         if len(before) == len(messages) > 0:

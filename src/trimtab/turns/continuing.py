@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from trimtab.formats.base import alone
-from trimtab.index import begins
+from trimtab.index import begins, goes_on
 from trimtab.model import Edit, Place, Transcript
 from trimtab.paths import Ops
 from trimtab.planning.edits import Applied, in_order
@@ -115,12 +115,11 @@ def _continued(work: Work) -> Outcome | None:
 def _extends(work: Work, before: Outcome) -> bool:
     """Whether nothing but messages behind the last one is new."""
     then, now = before.work.transcript, work.transcript
-    old = len(then.messages)
     return (
         work.mends is None
         and work.usage is before.work.usage
-        and 0 < old <= len(now.messages)
-        and now.messages[:old] == then.messages
+        and len(then.messages) > 0
+        and goes_on(now.messages, then.messages)
         and now.head == then.head
         and now.facts == then.facts
         and now.format is then.format
