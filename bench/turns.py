@@ -4,11 +4,12 @@
 
 Wall time of made-up coding sessions (varied lines).  ``nothing to do`` is the very request again,
 with the caller's own objects; ``goes on`` has one new turn; a *wait* is what a store adds to a turn
-that made an edit, told by the same session without one.  Growth is a paired ratio.
+that made an edit, told by the same session without one.  Growth: × is to half as many turns.
 """
 
 from __future__ import annotations
 
+import gc
 import statistics
 import sys
 import tempfile
@@ -26,7 +27,8 @@ from speed import conversation  # noqa: E402
 import trimtab  # noqa: E402
 
 RUNS = 30
-WINDOW = 200_000
+MARKS = (75, 150, 300, 600, 1200)
+"""Turns up to which the cost of a long session is told."""
 
 
 def wall_ms(session: trimtab.Session, request: Any) -> float:
@@ -59,21 +61,34 @@ def turns(store: str | None) -> None:
 
 
 def growth() -> None:
-    """A session of n turns against one of 2n."""
+    """One session, and what all its turns cost up to each mark; what is counted is counted before
+    and the garbage collector rests, so that only the work of turns is told."""
+    for name, window in (("no edit", 10**7), ("batches", 40_000)):
+        request = conversation(MARKS[-1], 500)
+        played(request, window)
+        gc.collect()
+        gc.disable()
+        times, batches = played(request, window)
+        gc.enable()
+        before = 0.0
+        for mark in MARKS:
+            spent, had = 1000 * sum(times[:mark]), batches[mark - 1]
+            grown = f"×{spent / before:.2f}" if before else ""
+            print(f"  {name}, {mark:5} turns, {had:3} batches {spent:12.1f} {grown:>8}")
+            before = spent
 
-    def play(request: dict[str, Any], window: int) -> float:
-        session = trimtab.Session(window=window, counter="o200k")
-        messages = request["messages"]
+
+def played(request: dict[str, Any], window: int) -> tuple[list[float], list[int]]:
+    """Seconds of processor time of each turn of a session, and how many batches it had by then."""
+    session, messages = trimtab.Session(window=window, counter="o200k"), request["messages"]
+    times, batches, had = list[float](), list[int](), 0
+    for number in range(1, len(messages) + 1, 2):
         start = time.process_time()
-        for number in range(1, len(messages) + 1, 2):
-            session.fit({**request, "messages": messages[:number]})
-        return time.process_time() - start
-
-    for name, tokens_a_turn, window in (("no edit", 500, 10**7), ("batches", 500, 40_000)):
-        short, long = conversation(150, tokens_a_turn), conversation(300, tokens_a_turn)
-        play(short, window), play(long, window)  # what is counted once stays counted
-        ratios = [play(long, window) / play(short, window) for _ in range(3)]
-        print(f"  growth, 150 → 300 turns, {name:20} ×{statistics.median(ratios):.2f}")
+        done = session.fit({**request, "messages": messages[:number]})
+        times.append(time.process_time() - start)
+        had += any(edit.new for edit in done.report.edits)
+        batches.append(had)
+    return times, batches
 
 
 def waits(url: str) -> None:
