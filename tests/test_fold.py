@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import trimtab
+from trimtab import formats
 from trimtab.model import Block
-from trimtab.planning.cover import Choice, Source, left_of, written
+from trimtab.planning.cover import Choice, Source, written
 from trimtab.planning.lines import lines_of
+from trimtab.planning.remains import only, remains_of
 from trimtab.planning.weights import Weights
 
 FILLER = "the quick brown fox jumps over the lazy dog again"
@@ -170,7 +172,8 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
                 found.append(sum(len(source.lines.lines) for source in sources))
                 super().__init__(sources, *rest)
 
-        monkeypatch.setattr("trimtab.planning.fold.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.lifting.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.lifting.PAST", horizon + 1)
         monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
         monkeypatch.setattr("trimtab.planning.fold.Choice", Counted)
         session, body = trimtab.Session(), request(steps)
@@ -179,20 +182,37 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
         assert len(found) > steps / 20
         return max(found)
 
-    assert most_lines(160, 2) < 1.1 * most_lines(80, 2)
+    assert most_lines(160, 2) < 1.2 * most_lines(80, 2)
     assert most_lines(160, 1000) > 1.8 * most_lines(80, 1000)
 
 
 def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
     long = " ".join(f"word{n} and more" for n in range(60))
-    block = Block("text", (), (), f"first line here\n{long}\nlast line here")
-    lines = lines_of(block)
+    body = {"messages": [
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": f"first line here\n{long}\nlast line here"},
+    ]}  # fmt: skip
+    transcript = formats.read(body, formats.find(body, "openai-chat")[0], memo=formats.Memo())
+    lines = lines_of(transcript.at(1, 0).block)
     pieces = [n for n, line in enumerate(lines.lines) if line.text in long]
     assert len(pieces) > 3
-    for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, set(range(len(lines.lines)))):
-        source = Source("text", lines, 0.3, kept=set(kept))
-        note = "\n".join(written([source]))
-        left = left_of(lines, note)
-        assert [line.text for line in left.lines] == [lines.lines[n].text for n in sorted(kept)]
-        whole = Source("text", left, 0.3, kept=set(range(len(left.lines))))
+    every = set(range(len(lines.lines)))
+    for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, {*pieces[-2:]}, {pieces[-1]}, every):
+        note = "\n".join(written([Source("text", lines, 0.3, kept=set(kept))]))
+        left = remains_of(transcript, 2).left([note])
+        assert left == {(1, 0): sorted(kept)}
+        again = only(lines, left[1, 0])
+        whole = Source("text", again, 0.3, kept=set(range(len(again.lines))))
         assert "\n".join(written([whole])) == note
+
+
+def test_of_equal_lines_the_newest_is_the_one_that_was_left() -> None:
+    said = ["one line of words", "and another line", "one line of words", "one line of words"]
+    body = {"messages": [{"role": "assistant", "content": text} for text in said]}
+    transcript = formats.read(body, formats.find(body, "openai-chat")[0], memo=formats.Memo())
+    known = remains_of(transcript, 1)
+    for end, at in ((1, 0), (2, 0), (3, 2)):
+        assert known.go_on(transcript.messages[:end], lines_of)
+        for found in (known, remains_of(transcript, end)):
+            assert found.left(["one line of words\nnowhere"]) == {(at, 0): [0]}, end
+    assert not known.go_on(transcript.messages[:2], lines_of), "it goes no way back"

@@ -15,7 +15,7 @@ from trimtab.model import Block
 from trimtab.protect import compiled, matches, spared
 from trimtab.reading.exchanges import Reader
 from trimtab.reading.failures import category, says_failed
-from trimtab.reading.history import FailedInputs
+from trimtab.reading.history import FailedInputs, History
 from trimtab.strategies import Config, levels
 from trimtab.strategies.base import BlockFacts
 
@@ -28,6 +28,12 @@ TALK = [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 300) for n in range(8
 
 def failed(format: str, *turns: Any, **options: Any) -> list[str]:
     return [facts.failed for facts in of_calls(history(format, *turns, **options))]
+
+
+def blocks(told: History, calls: bool = False) -> list[tuple[tuple[int, int], str]]:
+    """Where each block stands and its kind; ``calls``: of those alone that belong to a call."""
+    places = (p for p in told.transcript.places() if p.block.call_id or not calls)
+    return [((p.message, p.index), p.block.kind) for p in places]
 
 
 # --- what is known of a call -------------------------------------------------------------------
@@ -390,8 +396,7 @@ def test_B14_a_call_that_names_a_protected_file_keeps_input_and_result(
 ) -> None:
     told = history(format, Step("any", arguments, OTHER), Step("any", {"path": "b.py"}, FILE))
     keep = spared(told.transcript, (), ("**/.env",))
-    kept = [keep(place) for place in told.transcript.places() if place.block.call_id]
-    assert kept == [True, True, False, False]
+    assert [at in keep for at, _ in blocks(told, calls=True)] == [True, True, False, False]
 
 
 def test_B14_a_patch_given_as_free_text_names_its_files() -> None:
@@ -402,7 +407,7 @@ def test_B14_a_patch_given_as_free_text_names_its_files() -> None:
     items[2] = {"type": "custom_tool_call_output", "call_id": "c", "output": "ok"}
     told = history("openai-responses", body)
     keep = spared(told.transcript, (), ("*.env",))
-    assert [keep(place) for place in told.transcript.places() if place.block.call_id] == [True] * 2
+    assert [at in keep for at, _ in blocks(told, calls=True)] == [True] * 2
 
 
 # --- turns -------------------------------------------------------------------------------------
@@ -424,7 +429,7 @@ def test_B15_parallel_calls_are_one_turn_and_users_words_are_none(format: str) -
     parallel = [Step("run", {"n": n}, f"{n} " + OTHER) for n in range(3)]
     told = history(format, Step("run", {}, FILE), parallel)
     keep = spared(told.transcript, (), (), 1)
-    kept = [keep(place) for place in told.transcript.places() if place.block.kind == "result"]
+    kept = [at in keep for at, kind in blocks(told) if kind == "result"]
     assert kept == [False, True, True, True]
     assert [e.turn for e in told.exchanges] == [0, 1, 1, 1]
 

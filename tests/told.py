@@ -14,6 +14,7 @@ from trimtab import formats
 from trimtab.model import Place
 from trimtab.reading.exchanges import Exchange, Reader
 from trimtab.reading.history import FailedInputs, History
+from trimtab.reading.past import Past
 from trimtab.strategies.base import BlockFacts
 
 FILE = "".join(f"def function_{n}(value_{n * 7919}): return value_{n * 31}\n" for n in range(60))
@@ -26,7 +27,7 @@ def history(format: str, *turns: Any, reader: Reader | None = None, **options: A
     body = turns[0] if turns and isinstance(turns[0], dict) else conversation(format, *turns)
     found, _ = formats.find(body, format)
     transcript = formats.read(body, found, memo=formats.Memo())
-    return History(transcript, reader or Reader(), **options)
+    return History(transcript, Past(reader or Reader()), **options)
 
 
 def of_results(told: History) -> list[BlockFacts]:

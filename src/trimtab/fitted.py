@@ -5,7 +5,7 @@ Knows how an outcome is told.  Does not decide anything.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from trimtab.model import Edit, Limits
 from trimtab.money.observed import Counted
 from trimtab.planning.edits import Applied, gone_groups, groups_of, note_host
 from trimtab.planning.floor import floor
+from trimtab.planning.gone import Gone
 from trimtab.settings import NO_WINDOW, calibration_key
 from trimtab.telling.report import Report, ReportEdit, ReportRepair
 from trimtab.tokens import MESSAGE_TOKENS
@@ -238,7 +239,7 @@ def _reason(outcome: Outcome) -> str:
     return f"{cause}: reduced to {after:,}{hint}"
 
 
-def _edit(work: Work, applied: Applied, gone: Collection[int]) -> ReportEdit:
+def _edit(work: Work, applied: Applied, gone: Gone) -> ReportEdit:
     edit, transcript = applied.edit, work.transcript
     found = applied.paths
     if work.mends is not None:

@@ -67,6 +67,11 @@ class Rows:
     """How many groups before each may not be dropped: open ones, or without calls."""
     apart: list[int] = field(default_factory=lambda: [0])
     """How many groups before each do not adjoin the one before them."""
+    stops: list[int] = field(default_factory=list)
+    """Groups that do not adjoin the one before them, or in whose last message there are words of
+    the user as well."""
+    called: list[tuple[str, ...]] = field(default_factory=list)
+    """The tool of each call of each group."""
     marked: list[int] = field(default_factory=lambda: [0])
     """How many items of the groups before each carry a cache breakpoint, on them or within."""
     chars: list[int] = field(default_factory=lambda: [0])
@@ -79,12 +84,21 @@ class Rows:
                 at.pop((place.message, place.index), None)
         ended = groups[number - 1].last + 1 if number else 0
         return Rows(
-            self.refs[: self.first_ref[number]], self.items[: self.first_item[number]], at,
-            self.tools[:number], self.talk[: bisect_left(self.talk, number)],
-            self.partial[: bisect_left(self.partial, ended)], self.first_ref[:more],
-            self.first_item[:more], self.unfit[:more], self.apart[:more], self.marked[:more],
-            self.chars[:more],
-        )  # fmt: skip
+            refs=self.refs[: self.first_ref[number]],
+            items=self.items[: self.first_item[number]],
+            at=at,
+            tools=self.tools[:number],
+            called=self.called[:number],
+            talk=self.talk[: bisect_left(self.talk, number)],
+            stops=self.stops[: bisect_left(self.stops, number)],
+            partial=self.partial[: bisect_left(self.partial, ended)],
+            first_ref=self.first_ref[:more],
+            first_item=self.first_item[:more],
+            unfit=self.unfit[:more],
+            apart=self.apart[:more],
+            marked=self.marked[:more],
+            chars=self.chars[:more],
+        )
 
     def add(self, transcript: Transcript, number: int) -> None:
         """Go on with the next group."""
@@ -106,6 +120,12 @@ class Rows:
         self.first_item.append(len(self.items))
         self.unfit.append(self.unfit[-1] + (not (group.closed and group.has_calls)))
         self.apart.append(self.apart[-1] + apart)
+        if before is not None and (apart or mixed(transcript, before)):
+            self.stops.append(number)
+        self.called.append(tuple(
+            call.tool for message in transcript.messages[group.first : group.last + 1]
+            for call in message.calls
+        ))  # fmt: skip
         told = transcript.messages
         marks = (told[int(item[depth - 1])].marks_in(item[depth:]) for item in group.items)
         self.marked.append(self.marked[-1] + sum(map(bool, marks)))
@@ -227,6 +247,12 @@ def called(transcript: Transcript, group: Group) -> dict[str, str]:
     """Call id → tool, of the calls of a group."""
     messages = transcript.messages[group.first : group.last + 1]
     return {part.id: part.tool for message in messages for part in message.calls}
+
+
+def mixed(transcript: Transcript, group: Group) -> bool:
+    """Whether the last message of a group carries words of the user beside the results."""
+    last = transcript.messages[group.last]
+    return group.last > group.first and last.role == "user" and bool(last.other_parts)
 
 
 def shared(one: Sequence[Any], other: Sequence[Any]) -> int:

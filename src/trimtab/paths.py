@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NoReturn
 
 from trimtab.jsontext import Spot, decode, dump, layout, parse
@@ -180,7 +180,7 @@ class Ops(tuple[PathOp, ...]):
 def _plan(ops: Iterable[PathOp]) -> _Node:
     if isinstance(ops, Ops):
         return ops.root
-    root = _Node()
+    at = cache((root := _Node()).at)
     for op in ops:
         if isinstance(op, Insert):
             if not op.path or not isinstance(op.path[-1], int):
@@ -190,7 +190,7 @@ def _plan(ops: Iterable[PathOp]) -> _Node:
             root.at(op.path).op = op
         elif not op.path:
             raise ValueError("the whole tree cannot be deleted, only set")
-        elif root.at(op.path[:-1]).below.setdefault(op.path[-1], _GONE) is not _GONE:
+        elif at(op.path[:-1]).below.setdefault(op.path[-1], _GONE) is not _GONE:
             root.at(op.path).op = op
     return root
 

@@ -11,9 +11,11 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from trimtab.errors import InvalidSetting
-from trimtab.model import Block, Place, Transcript
+from trimtab.model import Block, Transcript
 from trimtab.reading.calls import files_in_text
 
+Key = tuple[int, int]
+"""(message, index) of a block."""
 Pin = str | Callable[[Block], bool]
 """A ref (from a report or from ``measure``), or a predicate over blocks."""
 
@@ -47,15 +49,15 @@ def spared(
     files: Sequence[str],
     turns: int = 0,
     said_turns: int = 0,
-) -> Callable[[Place], bool]:
-    """Whether a block belongs to a protected tool, to a call that names a protected path, or to
+) -> frozenset[Key]:
+    """The blocks that belong to a protected tool, to a call that names a protected path, or to
     one of the newest ``turns`` (of ``said_turns``: what the model said and called there).  A turn
     is one step of the model with its results."""
     tools = (tools,) if isinstance(tools, str) else tools
     files = (files,) if isinstance(files, str) else files
     if not tools and not files and not turns and not said_turns:
-        return lambda place: False
-    keys: set[tuple[int, int]] = set()
+        return frozenset()
+    keys: set[Key] = set()
     for age, group in enumerate(reversed(transcript.groups)):
         if age >= max(turns, said_turns):
             break
@@ -79,7 +81,7 @@ def spared(
             for place in group.places
             if (place.block.call_id, "" if place.block.call_id else place.block.tool) in calls
         )
-    return lambda place: (place.message, place.index) in keys
+    return frozenset(keys)
 
 
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:

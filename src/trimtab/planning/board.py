@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from trimtab.model import Edit, Group, Path, Place, Transcript
@@ -23,6 +24,7 @@ from trimtab.planning.edits import (
     joins_next,
     note_host,
 )
+from trimtab.planning.gone import Gone
 from trimtab.planning.runs import Run, both, left_of_both, note, shown_name
 from trimtab.reading.notes import BOTH, LINES, SUMMARY
 from trimtab.reading.usage import Usage
@@ -62,7 +64,7 @@ class Board:
         self.shown: dict[Key, Shown] = {}
         self._first: dict[int, Run] = {}
         self._last: dict[int, Run] = {}
-        self.dropped: set[int] = set()
+        self.dropped = Gone()
         self.inserted: list[Edit] = []
         self._removed: Tally[int] = Tally()
         self._changed: set[int] = set()
@@ -181,6 +183,11 @@ class Board:
                 self._more[number] = self._shown_more(groups[number])
         return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
 
+    def size(self, first: int, end: int) -> int:
+        """Tokens of groups[first:end] as they came."""
+        sums = self.usage.runs(self.transcript).tokens
+        return sums[end] - sums[first]
+
     def _shown_more(self, group: Group) -> int:
         """Tokens that a group takes more as it is shown now than as it came."""
         usage, transcript = self.usage, self.transcript
@@ -249,14 +256,14 @@ class Board:
             self.tokens -= old.tokens
             self.bytes_saved += json_bytes(old.note)
             del self._first[old.first], self._last[old.last]
-        self._add(run, range(first, last + 1))
+        self._add(run, first, last)
 
     def lift(self, run: Run) -> None:
         """Take a drop back: its groups stand again as they are shown."""
         del self._first[run.first], self._last[run.last]
         self.tokens -= run.tokens
         self.bytes_saved += json_bytes(run.note)
-        self.dropped.difference_update(range(run.first, run.last + 1))
+        self.dropped.remove(run.first, run.last)
         self.tokens += self.run_cost(run.first, run.last)
         if self._item_bytes is not None:
             for group in self.groups(run):
@@ -275,11 +282,11 @@ class Board:
         self._first[run.first] = self._last[run.last] = new
         return True
 
-    def _add(self, run: Run, fresh: Iterable[int]) -> None:
+    def _add(self, run: Run, first: int, last: int) -> None:
         self._first[run.first] = self._last[run.last] = run
         self.tokens += run.tokens
         self.bytes_saved -= json_bytes(run.note)
-        self.dropped.update(fresh)
+        self.dropped.add(first, last)
 
     def _joined(self, first: int, last: int, lines: str = "") -> tuple[Run, list[Run]]:
         """The run these groups make with the dropped runs right before and after them.
@@ -318,10 +325,13 @@ class Board:
 
     def _tools(self, run: Run) -> Tally[str]:
         """How often each tool was called, where the note tells that."""
-        groups = () if run.lines else self.groups(run)
-        numbers = (number for group in groups for number in range(group.first, group.last + 1))
-        calls = (call for number in numbers for call in self.transcript.messages[number].calls)
-        return Tally(shown_name(call.tool) for call in calls)
+        if run.lines:
+            return Tally()
+        called = self.transcript.index.rows.called[run.first : run.last + 1]
+        shown: Tally[str] = Tally()
+        for tool, times in Tally(chain.from_iterable(called)).items():
+            shown[shown_name(tool)] += times
+        return shown
 
     def _note_cost(self, run: Run) -> int:
         count, groups = self.usage.counter, self.transcript.groups
@@ -348,7 +358,8 @@ class Board:
             elif edit.op == "insert":
                 self.insert(edit)
         drops = [(edit, *self._span(edit)) for edit in edits if edit.op == "drop"]
-        self.dropped.update(index for _, first, last in drops for index in range(first, last + 1))
+        for _, first, last in drops:
+            self.dropped.add(first, last)
         for edit, first, last in drops:
             self._load_drop(edit, first, last)
 
@@ -364,7 +375,7 @@ class Board:
         run.left = next((left for left in (BOTH, SUMMARY) if f", of which {left}" in head), LINES)
         self.tokens -= self.run_cost(first, last)
         run.tokens = self._note_cost(run)
-        self._add(run, range(first, last + 1))
+        self._add(run, first, last)
 
 
 def normal(place: Place, text: str) -> str:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
-from operator import attrgetter
+from math import inf
 
 from trimtab.planning.lines import Line, Lines
 
@@ -42,6 +42,8 @@ class Source:
     lines: Lines
     rate: float
     header: str = ""
+    far: bool = False
+    """Whether it counts against what is far back."""
     kept: set[int] = field(default_factory=set)
 
 
@@ -52,6 +54,8 @@ class Choice:
         self, sources: Sequence[Source], weights: Mapping[str, float], covered: set[str]
     ) -> None:
         self.sources, self.weights, self.covered = sources, weights, covered
+        self.far = inf
+        """Tokens that may go to what is far back."""
         self.named: set[str] = set()
         """Identifiers that stand, but with no words by them."""
         self.told: set[str] = set()
@@ -116,6 +120,10 @@ class Choice:
                 continue
             heapq.heappop(heap)
             cost = self._cost(at)
+            if self.source[at].far:
+                if cost > self.far:
+                    continue
+                self.far -= cost if cost <= tokens else 0.0
             missed += 1
             if cost <= tokens:
                 missed, tokens = 0, tokens - cost
@@ -195,30 +203,6 @@ class Choice:
             if beside and near - start not in source.kept:
                 self.bonus[near] += CONTEXT * gain
                 yield near
-
-
-def left_of(lines: Lines, note: str) -> Lines:
-    """Those of a block's lines that stand in a note."""
-    rows, found, before = _rows(note), list[Line](), -1
-    pieces = any(map(attrgetter("joined"), lines.lines))
-    if not pieces and rows.isdisjoint([line.text for line in lines.lines]):
-        return replace(lines, lines=())
-    for index, line in enumerate(lines.lines):
-        if line.text in rows or (_in_pieces(lines.lines, index) and line.text in note):
-            joined = line.joined and before == index - 1
-            found.append(line if joined == line.joined else replace(line, joined=joined))
-            before = index
-    return replace(lines, lines=tuple(found))
-
-
-@lru_cache(maxsize=16)
-def _rows(note: str) -> frozenset[str]:
-    return frozenset(note.split("\n"))
-
-
-def _in_pieces(lines: Sequence[Line], index: int) -> bool:
-    """Whether a line is a piece of a longer one."""
-    return lines[index].joined or (index + 1 < len(lines) and lines[index + 1].joined)
 
 
 def written(sources: Sequence[Source]) -> list[str]:

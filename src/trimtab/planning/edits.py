@@ -10,13 +10,16 @@ import base64
 import hashlib
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trimtab import paths
+from trimtab.formats.base import alone
+from trimtab.index import mixed
 from trimtab.model import Edit, Group, Message, Path, Place, Transcript
 from trimtab.paths import Delete, Insert, Ops, PathOp, Set
+from trimtab.planning.gone import Gone
 
 EMPTIED = "[left out to fit]"
 """Stands in a message whose every part was removed."""
@@ -153,13 +156,13 @@ def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
     return all(transcript.adjoin(before, after) for before, after in pairwise(groups))
 
 
-def gone_groups(transcript: Transcript, edits: Iterable[Edit]) -> set[int]:
+def gone_groups(transcript: Transcript, edits: Iterable[Edit]) -> Gone:
     """The numbers of all groups that these edits drop."""
-    gone: set[int] = set()
+    gone = Gone()
     for edit in edits:
         if edit.op == "drop" and (groups := groups_of(transcript, edit)):
             first = group_index(transcript, groups[0])
-            gone.update(range(first, first + len(groups)))
+            gone.add(first, first + len(groups) - 1)
     return gone
 
 
@@ -181,7 +184,7 @@ def _drops(
 
 
 def _drop(
-    transcript: Transcript, tree: Any, run: tuple[Edit, Sequence[Group]], gone: Collection[int],
+    transcript: Transcript, tree: Any, run: tuple[Edit, Sequence[Group]], gone: Gone | None,
     texts: Mapping[str, str], before: dict[int, str],
 ) -> Applied:  # fmt: skip
     edit, groups = run
@@ -207,6 +210,8 @@ def _drop(
 
 def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
     """What stays behind these groups and would refer to a block that goes with them."""
+    if transcript.format.goes_with is alone:
+        return []
     depth = len(transcript.base) + 1
     gone = {item[:depth] for group in groups for item in group.items}
     found = [
@@ -220,7 +225,7 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
 
 
 def note_host(
-    transcript: Transcript, groups: Sequence[Group], gone: Collection[int] = ()
+    transcript: Transcript, groups: Sequence[Group], gone: Gone | None = None
 ) -> int | None:
     """The user message that takes the note of a dropped run, or None: then the run's first
     message becomes the note (so that two user messages never meet), as it does where only
@@ -231,19 +236,19 @@ def note_host(
     return None if before is None or (alone and transcript.messages[before].results) else before
 
 
-def has_place(transcript: Transcript, groups: Sequence[Group], gone: Collection[int] = ()) -> bool:
+def has_place(transcript: Transcript, groups: Sequence[Group], gone: Gone | None = None) -> bool:
     """Whether a note can stand for a dropped run at all: not where it would meet a user's message
     of results, which may hold no words."""
     host = note_host(transcript, groups, gone) if transcript.facts.apart else None
     if host is None or not transcript.messages[host].results:
         return True
     number = bisect_right(transcript.groups, host, key=lambda group: group.first) - 1
-    return number in gone and host <= transcript.groups[number].last  # these results go as well
+    if gone is None or number not in gone:
+        return False
+    return host <= transcript.groups[number].last  # these results go as well
 
 
-def _user_before(
-    transcript: Transcript, groups: Sequence[Group], gone: Collection[int]
-) -> int | None:
+def _user_before(transcript: Transcript, groups: Sequence[Group], gone: Gone | None) -> int | None:
     """The user message before a run that a model's message follows, or None."""
     before, after = _first_of(transcript, groups[0], gone) - 1, groups[-1].last + 1
     messages = transcript.messages
@@ -251,19 +256,19 @@ def _user_before(
         before -= 1  # a message of the model's would meet the next one
     if before < 0 or messages[before].role != "user" or after >= len(messages):
         return None
-    if _mixed(transcript, groups[-1]) or messages[after].role != "assistant":
+    if mixed(transcript, groups[-1]) or messages[after].role != "assistant":
         return None
     return before
 
 
-def _first_of(transcript: Transcript, group: Group, gone: Collection[int]) -> int:
+def _first_of(transcript: Transcript, group: Group, gone: Gone | None) -> int:
     """The first message of the dropped groups that end with this one."""
-    groups, index = transcript.groups, group_index(transcript, group) if gone else 0
-    while index and index - 1 in gone and transcript.adjoin(groups[index - 1], groups[index]):
-        if _mixed(transcript, groups[index - 1]):
-            break
-        index -= 1
-    return groups[index].first if gone else group.first
+    number = group_index(transcript, group)
+    if gone is None:
+        return group.first
+    stops = transcript.index.rows.stops
+    at = bisect_right(stops, number)
+    return transcript.groups[max(gone.begin(number), stops[at - 1] if at else 0)].first
 
 
 def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
@@ -274,16 +279,10 @@ def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
     """
     if transcript.facts.stand_in:
         return transcript.facts.stand_in
-    after = groups[-1].last + (0 if _mixed(transcript, groups[-1]) else 1)
+    after = groups[-1].last + (0 if mixed(transcript, groups[-1]) else 1)
     messages = transcript.messages
     model_next = after < len(messages) and messages[after].role == "assistant"
     return "user" if model_next else "assistant"
-
-
-def _mixed(transcript: Transcript, group: Group) -> bool:
-    """Whether the last message of a group carries words of the user beside the results."""
-    last = transcript.messages[group.last]
-    return group.last > group.first and last.role == "user" and bool(last.other_parts)
 
 
 def _last_mark(transcript: Transcript, tree: Any, items: Sequence[Path]) -> Any:

@@ -1,31 +1,32 @@
 """The oldest steps folded into notes: their best lines, word for word, under one-line headers.
 
 Knows which groups may go and what a batch may take.  Does not know how lines are weighed
-(cover.py) nor where a note is written (edits.py).  Notes of earlier batches stay as they are, so
-that the prompt cache keeps hitting, as long as there is room for a fair part of what is folded.
+(cover.py), which notes are taken back (lifting.py), nor where one is written (edits.py).  Notes of
+earlier batches stay as they are, so that the prompt cache keeps hitting, as long as there is room
+for a fair part of what is folded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from trimtab.model import Block, Group, Place
 from trimtab.planning.board import Board
-from trimtab.planning.cover import Choice, Source, left_of, written
+from trimtab.planning.cover import Choice, Source, written
+from trimtab.planning.lifting import FAR_SHARE, Lifted, lift
+from trimtab.planning.lines import Lines
 from trimtab.planning.plan import FOLD_LOSS, LEAST_GAIN, Planner
+from trimtab.planning.remains import Key
 from trimtab.planning.runs import Run
 from trimtab.planning.weights import counts
 from trimtab.presets import STALE
-from trimtab.reading.notes import LINES
 from trimtab.strategies import Offer
 from trimtab.strategies.base import smaller
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
-HORIZON = 2
-"""Windows of history whose lines are all chosen from when notes are chosen anew (on 30
-recordings as much stays as with all of them)."""
 SMALL = 128
 """Blocks up to this many tokens are left alone as long as only the target asks for them."""
 PASSES, LEFT_TOKENS = 3, 64
@@ -79,34 +80,37 @@ def _cut_newest(planner: Planner) -> None:
 
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
-    board, old = planner.board, dict[int, str]()
+    board, old = planner.board, Lifted()
     fresh = _foldable(planner)
     prose = _prose(planner)
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
     if board.runs and room < FAIR_SHARE * size:
-        old = _lift(planner)
-        fresh, prose = _foldable(planner), _prose(planner, again=True)
+        old = lift(planner)
+        fresh = list(old.parted(_foldable(planner)))
+        prose = _prose(planner, again=True)
         room, size = _room(planner, goal, fresh, prose)
-    runs = list(_runs(planner, fresh))
-    room -= FRAME_TOKENS * max(len(runs) - 1, 0) * planner.scope.tight  # elsewhere enough is left
-    sources = [list(_all_sources(planner, run, old)) for run in runs]
-    said = [_source(planner, place, "") for place in prose]
+    room -= FRAME_TOKENS * max(len(fresh) - 1, 0) * planner.scope.tight  # elsewhere enough is left
+    sources = [list(_all_sources(planner, span, old)) for span in fresh]
+    read = planner.choice.lines
+    said = [_source(planner, place, read(place.block), "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
     choice = Choice(
         every, planner.choice.weights(planner.transcript), _standing(planner, fresh, prose)
     )
+    if old.past:
+        choice.far = FAR_SHARE * room
     _take(planner, choice, room, [*sources, said])
-    for run, own in zip(runs, sources, strict=True):
+    for (first, last), own in zip(fresh, sources, strict=True):
         lines = "\n".join(written(own))
-        saved, most = (board.drop_saving(run[0], run[-1], text) for text in (lines, ""))
+        saved, most = (board.drop_saving(first, last, text) for text in (lines, ""))
         if saved > most:  # nothing may be smaller than what the floor is made of
             lines, saved = "", most
         if saved > 0:
-            board.drop(run[0], run[-1], lines)
+            board.drop(first, last, lines)
             planner.used("fold")
-            planner.folded[run[0]] = own
+            planner.folded[first] = own
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
 
@@ -125,51 +129,27 @@ def _take(planner: Planner, choice: Choice, room: int, parts: Sequence[Sequence[
             return
 
 
-def _lift(planner: Planner) -> dict[int, str]:
-    """Take back all that was dropped or folded and may be folded anew.
-
-    Returns what was left of the groups beyond ``HORIZON``: nothing else is looked at there, or a
-    batch would cost more the longer a session lasts.  What a model said of steps is none of their
-    lines: these are read whole, or nothing would be left of them.
-    """
-    near, left = _horizon(planner), dict[int, str]()
-    for old in planner.board.runs:
-        numbers = range(old.first, old.last + 1)
-        if all(planner.scope.droppable(number, spared=False) for number in numbers):
-            planner.board.lift(old)
-            if old.left == LINES:
-                left.update((number, old.lines) for number in numbers if number < near)
-    return left
+def _all_sources(planner: Planner, span: tuple[int, int], old: Lifted) -> Iterator[Source]:
+    """The blocks of a row of groups; of ``old`` ones, the lines that were left."""
+    groups, read = planner.transcript.groups, planner.choice.lines
+    for number in old.read(span):
+        left = old.left.get(number)
+        own = partial(_of, left) if left else lambda place: read(place.block)
+        for source in _sources(planner, groups[number], own):
+            source.far = number < old.past
+            yield source
 
 
-def _horizon(planner: Planner) -> int:
-    """The first group of the newest so many tokens."""
-    groups, usage, messages = planner.transcript.groups, planner.usage, planner.transcript.messages
-    tokens, number = HORIZON * planner.bounds.capacity, len(groups)
-    while number and tokens > 0:
-        number -= 1
-        group = groups[number]
-        tokens -= sum(map(usage.message, messages[group.first : group.last + 1]))
-    return number
-
-
-def _all_sources(planner: Planner, run: Sequence[int], old: Mapping[int, str]) -> Iterator[Source]:
-    """The blocks of a run; of ``old`` groups, the lines that were left."""
-    for number in run:
-        found = _sources(planner, [planner.transcript.groups[number]])
-        if number in old:
-            for source in found:
-                source.lines = left_of(source.lines, old[number])
-            found = [source for source in found if source.lines.lines]
-        yield from found
+def _of(left: Mapping[Key, Lines], place: Place) -> Lines | None:
+    return left.get((place.message, place.index))
 
 
 def _room(
-    planner: Planner, goal: int, fresh: Sequence[int], prose: Sequence[Place]
+    planner: Planner, goal: int, fresh: Sequence[tuple[int, int]], prose: Sequence[Place]
 ) -> tuple[int, int]:
     """Tokens there are for lines, and of what they are chosen from."""
     board = planner.board
-    size = sum(board.run_cost(index, index) for index in fresh)
+    size = sum(board.run_cost(first, last) for first, last in fresh)
     size += sum(board.cost(place) for place in prose)
     return goal - (board.tokens - size) - FRAME_TOKENS * (1 + len(prose)), size
 
@@ -208,49 +188,39 @@ def _shorten(planner: Planner, place: Place, source: Source) -> None:
         planner.show(place, offer)
 
 
-def _foldable(planner: Planner) -> list[int]:
-    groups, scope = planner.transcript.groups, planner.scope
-    return [
-        index
-        for index in planner.board.standing_groups()
-        if groups[index].last < scope.raw_from and scope.droppable(index, spared=False)
-    ]
+def _foldable(planner: Planner) -> list[tuple[int, int]]:
+    """The rows of neighbouring groups that stand and may go: the first and the last of each."""
+    groups, scope, found = planner.transcript.groups, planner.scope, list[tuple[int, int]]()
+    number, end = 0, bisect_left(groups, scope.raw_from, key=lambda group: group.last)
+    for run in planner.board.runs:
+        found += scope.spans(number, min(run.first, end))
+        number = run.last + 1
+    return [*found, *scope.spans(number, end)]
 
 
-def _runs(planner: Planner, fresh: Sequence[int]) -> Iterator[list[int]]:
-    """The groups as runs of neighbours."""
-    groups = planner.transcript.groups
-    run = list(fresh[:1])
-    for before, after in pairwise(fresh):
-        if after != before + 1 or not planner.transcript.adjoin(groups[before], groups[after]):
-            yield run
-            run = []
-        run.append(after)
-    if run:
-        yield run
+def _sources(planner: Planner, group: Group, read: Callable[[Place], Lines | None]) -> list[Source]:
+    """The blocks of a group as the model reads them: each result behind its call."""
+    results: dict[str, list[Place]] = {}
+    for place in group.places:
+        if place.block.kind == "result":
+            results.setdefault(place.block.call_id or "", []).append(place)
+    found: list[Source] = []
 
+    def add(places: Iterable[Place], header: str) -> None:
+        for place in places:
+            lines = read(place)
+            if lines and not (header and place.block.kind == "result" and _stale(planner, place)):
+                found.append(_source(planner, place, lines, header))
 
-def _sources(planner: Planner, groups: Sequence[Group]) -> list[Source]:
-    """The blocks of these groups as the model reads them: each result behind its call."""
-    found = []
-    for group in groups:
-        results: dict[str, list[Place]] = {}
-        for place in group.places:
-            if place.block.kind == "result":
-                results.setdefault(place.block.call_id or "", []).append(place)
-        headers: dict[str, str] = {}
-        for place in group.places:
-            block = place.block
-            if block.kind == "text":
-                found.append(_source(planner, place, ""))
-            elif block.kind == "call":
-                header = headers[block.call_id or ""] = planner.choice.lines(block).header
-                found.append(_source(planner, place, header))
-                for result in results.pop(block.call_id or "", ()):
-                    if not _stale(planner, result):
-                        found.append(_source(planner, result, header))
-        for rest in results.values():
-            found += [_source(planner, place, "") for place in rest]
+    for place in group.places:
+        block = place.block
+        if block.kind == "text":
+            add([place], "")
+        elif block.kind == "call":
+            header = planner.choice.lines(block).header
+            add([place, *results.pop(block.call_id or "", ())], header)
+    for rest in results.values():
+        add(rest, "")
     return found
 
 
@@ -260,14 +230,16 @@ def _stale(planner: Planner, place: Place) -> bool:
     return facts.duplicate in ("call", "text") or bool(facts.superseded)
 
 
-def _source(planner: Planner, place: Place, header: str) -> Source:
+def _source(planner: Planner, place: Place, lines: Lines, header: str) -> Source:
     block = place.block
     tokens = planner.usage.block(planner.transcript, place)
     rate = tokens / max(len(block.text), 1)
-    return Source(block.kind, planner.choice.lines(block), min(max(rate, 0.15), 1.5), header)
+    return Source(block.kind, lines, min(max(rate, 0.15), 1.5), header)
 
 
-def _standing(planner: Planner, fresh: Sequence[int], prose: Sequence[Place]) -> set[str]:
+def _standing(
+    planner: Planner, fresh: Sequence[tuple[int, int]], prose: Sequence[Place]
+) -> set[str]:
     """Identifiers that stand among words in what is sent anyway."""
     read, transcript, board = planner.choice.lines, planner.transcript, planner.board
     found: set[str] = set()
@@ -283,11 +255,11 @@ def _standing(planner: Planner, fresh: Sequence[int], prose: Sequence[Place]) ->
     return found
 
 
-def _kept_messages(planner: Planner, fresh: Sequence[int]) -> Iterator[int]:
+def _kept_messages(planner: Planner, fresh: Sequence[tuple[int, int]]) -> Iterator[int]:
     """The numbers of all messages but those of dropped and of ``fresh`` groups; the head's too."""
     groups = planner.transcript.groups
     spans = [(groups[run.first].first, groups[run.last].last) for run in planner.board.runs]
-    spans += [(groups[index].first, groups[index].last) for index in fresh]
+    spans += [(groups[first].first, groups[last].last) for first, last in fresh]
     number = -1
     for first, last in sorted(spans):
         yield from range(number, first)

@@ -116,14 +116,20 @@ def _split(text: str, *, numbered: bool) -> Iterator[Line]:
         if len(row) <= LONG_CHARS:
             yield Line(row, ())
             continue
-        start = 0
-        while start < len(row):
-            end = start + PIECE_CHARS
-            if end < len(row) and (found := _BREAK.search(row, start + PIECE_CHARS // 2, end)):
-                end = found.start() + 1
-            end = at_or_after(row, end)
-            yield Line(row[start:end], (), joined=start > 0)
-            start = end
+        for number, piece in enumerate(pieces(row)):
+            yield Line(piece, (), joined=number > 0)
+
+
+def pieces(row: str) -> Iterator[str]:
+    """A long line in pieces; of what begins with one of them, the same ones."""
+    start = 0
+    while start < len(row):
+        end = start + PIECE_CHARS
+        if end < len(row) and (found := _BREAK.search(row, start + PIECE_CHARS // 2, end)):
+            end = found.start() + 1
+        end = at_or_after(row, end)
+        yield row[start:end]
+        start = end
 
 
 def _names(text: str) -> tuple[tuple[str, ...], int]:

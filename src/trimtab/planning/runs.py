@@ -26,6 +26,11 @@ class Run:
     tokens: int = 0
     edit: Edit | None = None
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its first and its last group."""
+        return self.first, self.last
+
 
 def both(first: str, second: str) -> str:
     """The lines of two runs, one under the other."""

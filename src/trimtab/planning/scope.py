@@ -5,6 +5,7 @@ Knows places, groups and shares of the room.  Does not know offers or what anyth
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from trimtab import rules
 from trimtab.model import Block, Place, Transcript
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.offered import Offered
+from trimtab.planning.remains import Key, Remains, remains_of
 from trimtab.planning.weights import weights_in
 from trimtab.reading.notes import without_notes
 from trimtab.reading.usage import Usage
@@ -43,7 +45,7 @@ class Choice:
     config: Config
     strategies: Sequence[Strategy]
     pinned: frozenset[str] = frozenset()
-    spared: Callable[[Place], bool] = lambda place: False
+    spared: frozenset[Key] = frozenset()
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
     facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
     """What the rest of the transcript tells about a block."""
@@ -53,6 +55,8 @@ class Choice:
     lines: Callable[[Block], Lines] = lines_of
     weights: Callable[[Transcript], Mapping[str, float]] = weights_in
     """Of the identifiers in a transcript."""
+    remains: Callable[[Transcript, int], Remains] = remains_of
+    """Where the lines of so many messages stand."""
     most_loss: float = 1.0
     """Of an offer that is taken for the target's sake."""
     folds: bool = True
@@ -84,6 +88,10 @@ class Scope:
     def pinned(self, place: Place) -> bool:
         """Whether the user wants this block whole."""
         return bool(self.choice.pinned) and self.transcript.ref(place) in self.choice.pinned
+
+    def spared(self, place: Place) -> bool:
+        """Whether this block is of a protected tool, path or turn."""
+        return (place.message, place.index) in self.choice.spared
 
     @cached_property
     def user_texts(self) -> tuple[Place, ...]:
@@ -191,7 +199,7 @@ class Scope:
                     )
                 if block.kind == "text" and message.role == "assistant":
                     ours = prose
-                if ours and not self.pinned(place) and (spared or not self.choice.spared(place)):
+                if ours and not self.pinned(place) and (spared or not self.spared(place)):
                     yield place
 
     def droppable(self, index: int, *, spared: bool = True) -> bool:
@@ -204,8 +212,35 @@ class Scope:
             and group.has_calls
             and index != len(groups) - 1
             and not (self.choice.pinned and any(self.pinned(place) for place in group.places))
-            and (spared or not any(self.choice.spared(place) for place in group.places))
+            and (spared or not any(self.spared(place) for place in group.places))
         )
+
+    def spans(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Neighbouring droppable groups among groups[first:end], none of them spared: the first
+        and the last of each row.  A row costs the same however long it is."""
+        rows, held = self.transcript.index.rows, self._held
+        end = min(end, len(self.transcript.groups) - 1) if self.choice.drops else first
+        while first < end:
+            kept = bisect_left(held, first)
+            if rows.unfit[first + 1] > rows.unfit[first] or held[kept : kept + 1] == [first]:
+                first += 1
+                continue
+            stop = min([
+                bisect_right(rows.unfit, rows.unfit[first]) - 1,
+                bisect_right(rows.apart, rows.apart[first + 1]) - 1,
+                *held[kept : kept + 1],
+                end,
+            ])  # fmt: skip
+            yield first, stop - 1
+            first = stop
+
+    @cached_property
+    def _held(self) -> list[int]:
+        """The groups with a block that is pinned or spared."""
+        transcript = self.transcript
+        pins = (transcript.refs.get(ref) for ref in self.choice.pinned)
+        keys = {*self.choice.spared, *((p.message, p.index) for p in pins if p is not None)}
+        return sorted({transcript.group_at[key] for key in keys if key in transcript.group_at})
 
     def stretches(self, end: int, *, spared: bool) -> Iterator[tuple[int, ...]]:
         """Neighbouring droppable groups that end before message ``end``."""

@@ -18,6 +18,8 @@ from trimtab.strategies.retrieval.found import read_articles
 QUESTION_CHARS = 4_000
 QUERY_CHARS, MOST_QUERIES = 400, 32
 """Longer arguments are no query; of more calls only the newest count."""
+LOOKED_AT = 4 * MOST_QUERIES
+"""So many messages are looked at for them."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,7 @@ class Asked:
     def _searched(self) -> list[str]:
         """Short strings in the arguments of the calls since the user spoke, newest first."""
         found: list[str] = []
-        for number in range(len(self.transcript.messages) - 1, -1, -1):
-            message = self.transcript.messages[number]
+        for message in self.transcript.messages[: -LOOKED_AT - 1 : -1]:
             if len(found) >= MOST_QUERIES or (message.role == "user" and not message.results):
                 break
             for block in message.blocks:

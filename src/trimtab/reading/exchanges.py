@@ -33,7 +33,7 @@ class Output:
 @dataclass(slots=True)
 class Exchange:
     """One call and what came back.  ``failed``: the category of its error, "" for success;
-    ``number``: how many calls came after it."""
+    ``number``: how many calls came before it."""
 
     call: Call
     tool: str

@@ -17,8 +17,10 @@ from trimtab.index import Index, goes_on
 from trimtab.model import Block, Message, Transcript
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.offered import Offered
+from trimtab.planning.remains import Remains, remains_of
 from trimtab.planning.weights import Weights
 from trimtab.reading.exchanges import Reader
+from trimtab.reading.past import Past
 from trimtab.reading.sound import Sound
 from trimtab.reading.source import Source
 from trimtab.reading.usage import Usage
@@ -59,7 +61,8 @@ class Known:
         self.arrived, self.sent = Memo(), Memo()
         self._lines: dict[Block, Lines] = {}
         self._weights = Weights()
-        self.calls = Reader()
+        self._remains = Remains()
+        self.past = Past(Reader())
         self._usage: Usage | None = None
         self._asked: tuple[Any, ...] = ()
         self._parsed: Source | None = None
@@ -159,6 +162,13 @@ class Known:
             self._weights = Weights()
             self._weights.go_on(transcript.messages, self.lines)
         return self._weights.weights
+
+    def remains(self, transcript: Transcript, end: int) -> Remains:
+        """Where the lines of the first ``end`` messages stand, read on where it ended."""
+        old, messages = self._remains, transcript.messages[:end]
+        if not old.go_on(messages, self.lines):
+            self._remains = remains_of(transcript, end, self.lines)
+        return self._remains
 
     def offered(self, *about: Any) -> Offered:
         """What strategies offered for the blocks of this very transcript, the first of ``about``,

@@ -50,7 +50,7 @@ def prunable(work: Work) -> list[Prunable]:
     for group in transcript.groups:
         for place in group.places if group.closed else ():
             block = place.block
-            if block.kind != "result" or block.sealed or spared(place):
+            if block.kind != "result" or block.sealed or (place.message, place.index) in spared:
                 continue
             ref, tokens = transcript.ref(place), work.usage.block(transcript, place)
             if ref not in taken and tokens >= LEAST_TOKENS:

@@ -183,7 +183,7 @@ class Work:
         """What came later than each block; worked out when a plan first asks."""
         settings = self.settings
         return History(
-            self.transcript, self.known.calls, settings.duplicates, settings.failed_inputs
+            self.transcript, self.known.past, settings.duplicates, settings.failed_inputs
         )
 
     def planner(
@@ -221,6 +221,7 @@ class Work:
             want=want,
             lines=self.known.lines,
             weights=self.known.weights,
+            remains=self.known.remains,
             most_loss=preset.most_loss,
             folds=preset.folds,
             recent=preset.recent_results,
