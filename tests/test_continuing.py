@@ -72,7 +72,7 @@ def test_a_turn_that_only_goes_on_looks_no_edit_up(
 
 
 @pytest.mark.parametrize("window", [12_000, 10**6], ids=["edits", "no edit"])
-@pytest.mark.parametrize("format", ["anthropic", "gemini"])  # others have rules about the whole
+@pytest.mark.parametrize("format", FORMATS)
 def test_a_turn_that_only_goes_on_looks_at_no_more_messages_late_than_early(
     format: str, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

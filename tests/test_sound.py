@@ -156,7 +156,7 @@ def read(format: str, model: str, steps: int) -> tuple[dict[str, Any], Transcrip
 @pytest.mark.parametrize(
     ("format", "model"),
     [("anthropic", ""), ("bedrock", ""), ("openai-chat", ""), ("openai-chat", "gpt-5.1"),
-     ("gemini", "gemini-2.5-pro")],
+     ("gemini", "gemini-2.5-pro"), ("openai-responses", ""), ("openai-responses", "gpt-5.5")],
 )  # fmt: skip
 def test_a_step_more_takes_as_many_calls_behind_a_long_history_as_behind_a_short_one(
     format: str, model: str

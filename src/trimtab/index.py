@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, compress, count
 from operator import is_not
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from trimtab.model import Group, Message, Path, Place, Transcript
@@ -22,21 +22,49 @@ Key = tuple[int, int]
 """(message, index) of a block."""
 
 
+class Walk:
+    """What one pass through messages comes to, from the first on (``walked``)."""
+
+    count = 0
+    """How many messages it has passed."""
+
+    def add(self, number: int, message: Message) -> None:
+        """Pass the next message; whatever was kept of those before is all that may be asked."""
+        raise NotImplementedError
+
+
+AnyWalk = TypeVar("AnyWalk", bound=Walk)
+
+
+@dataclass(slots=True, eq=False)
+class Origin:
+    """What lines have in common of which each begins the next longer one."""
+
+    longest: int
+    """How many messages the longest has: only that one can be gone on from."""
+    walks: dict[type[Walk], Walk] = field(default_factory=dict)
+
+
 class Line(tuple["Message", ...]):
     """Messages read one behind the other: of two lines with one ``origin`` the shorter begins the
     longer, which need not be looked at to know it."""
 
-    origin: list[int] | None = None
-    """How many messages the longest has: only that one can be gone on from."""
+    origin: Origin | None = None
 
     def on(self, more: Sequence[Message]) -> Line:
         """These messages, and more behind them."""
         longer, origin = Line(self + tuple(more)), self.origin
-        if origin is None or origin[0] != len(self):  # else two would go on from the same
-            origin = self.origin = [len(self)]
+        if origin is None or origin.longest != len(self):  # else two would go on from the same
+            origin = self.origin = Origin(len(self))
         longer.origin = origin
-        origin[0] = len(longer)
+        origin.longest = len(longer)
         return longer
+
+    def begun(self) -> Origin:
+        """Its origin, from here on if it has none yet."""
+        if self.origin is None:
+            self.origin = Origin(len(self))
+        return self.origin
 
 
 class Names(NamedTuple):
@@ -173,6 +201,11 @@ class Index:
         """The groups, in order."""
         return self.transcript.groups
 
+    @property
+    def old(self) -> int:
+        """How many of the messages are those of the transcript before."""
+        return 0 if self._before is None else self._before.count
+
     @cached_property
     def over(self) -> tuple[Group, ...]:
         """Groups of the transcript before that nothing behind them can change, where a group ends
@@ -266,6 +299,25 @@ def goes_on(now: tuple[Message, ...], then: tuple[Message, ...]) -> bool:
     if origin is not None and origin is getattr(now, "origin", None):
         return len(then) <= len(now)
     return now is then or (len(then) <= len(now) and now[: len(then)] == then)
+
+
+def walked(messages: Sequence[Message], walk: type[AnyWalk]) -> AnyWalk:
+    """What this walk through these messages comes to.
+
+    A pass looks forward only, so that through a line which goes on it is gone on with, and comes
+    to what one from the first message would: read it before more messages are walked through.
+    """
+    walks = messages.begun().walks if isinstance(messages, Line) else {}
+    known = walks.get(walk)
+    done = known if isinstance(known, walk) and known.count <= len(messages) else walk()
+    if done is known:
+        del walks[walk]  # while a step may raise, it is in no state to go on from
+    for number, message in enumerate(messages[done.count :], done.count):
+        done.add(number, message)
+    done.count = len(messages)
+    if walk not in walks:
+        walks[walk] = done
+    return done
 
 
 def begins(before: Transcript, transcript: Transcript) -> bool:

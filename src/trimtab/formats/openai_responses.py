@@ -6,11 +6,13 @@ they form steps (responses_items.py reads the single item).  Knows no rule.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Container, Iterator, Sequence
+from itertools import takewhile
+from typing import Any
 
 from trimtab.formats.base import compact, other_block
 from trimtab.formats.responses_items import MARK, TYPES, output_item, read_message
+from trimtab.index import Walk, walked
 from trimtab.model import Block, Facts, Group, Message, Part, Path, Place, Transcript
 from trimtab.tokens import MESSAGE_TOKENS
 
@@ -115,44 +117,60 @@ def _dialect(model: Any) -> str:
 # --- pairs and steps -------------------------------------------------------------------------
 
 
-class Pairs(NamedTuple):
+class Pairs(Walk):
     """Calls and results of the whole input by their position, oldest first.
 
-    ``answers``: call → its result; ``open``: calls without one; ``lone``: results without a call
-    before them; ``twice``: calls whose id an earlier call has.
+    A result answers the oldest open call of its id before it: by id and occurrence.
     """
 
-    answers: dict[int, int]
-    open: list[int]
-    lone: list[int]
-    twice: list[int]
+    def __init__(self) -> None:
+        self.answers: dict[int, int] = {}
+        """Call → its result, in the order of results."""
+        self.open: dict[int, None] = {}
+        """Calls without one."""
+        self.lone: list[int] = []
+        """Results without a call before them."""
+        self.twice: list[int] = []
+        """Calls whose id an earlier call has."""
+        self.nameless: list[int] = []
+        """Calls without an id."""
+        self.names: set[str] = set()
+        """The ids of calls."""
+        self._waiting: dict[str, list[int]] = {}
 
-
-def pairs(messages: Sequence[Message]) -> Pairs:
-    """Match by id and occurrence: a result answers the oldest open call of its id before it."""
-    waiting: dict[str, list[int]] = {}
-    found = Pairs({}, [], [], [])
-    names: set[str] = set()
-    for number, message in enumerate(messages):
+    def add(self, number: int, message: Message) -> None:
+        """A call waits under its id, or under two; a result takes the first of those that wait."""
+        waiting = self._waiting
         if message.calls:
             call_id = message.calls[0].id
-            if call_id and call_id in names:
-                found.twice.append(number)
-            names.add(call_id)
+            if not call_id:
+                self.nameless.append(number)
+            elif call_id in self.names:
+                self.twice.append(number)
+            self.names.add(call_id)
+            self.open[number] = None
             waiting.setdefault(call_id, []).append(number)
             if message.type == "local_shell_call" and message.id not in (None, "", call_id):
                 waiting.setdefault(message.id or "", []).append(number)
         elif message.results:
             queue = waiting.get(message.results[0].id, [])
-            while queue and queue[0] in found.answers:  # answered under its other name
+            while queue and queue[0] in self.answers:  # answered under its other name
                 queue.pop(0)
             if queue:
-                found.answers[queue.pop(0)] = number
+                call = queue.pop(0)
+                self.answers[call] = number
+                del self.open[call]
             else:
-                found.lone.append(number)
-    calls = (number for number, message in enumerate(messages) if message.calls)
-    found.open.extend(number for number in calls if number not in found.answers)
-    return found
+                self.lone.append(number)
+
+    def since(self, known: int) -> list[tuple[int, int]]:
+        """The answers that stand behind the first ``known`` items, oldest call first."""
+        return sorted(takewhile(lambda pair: pair[1] >= known, reversed(self.answers.items())))
+
+
+def pairs(messages: Sequence[Message]) -> Pairs:
+    """Which result answers which call."""
+    return walked(messages, Pairs)
 
 
 def companions(messages: Sequence[Message], number: int) -> Iterator[int]:
@@ -188,26 +206,44 @@ def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
 
 def groups(transcript: Transcript) -> tuple[Group, ...]:
     """A run of the model's items up to the last result of its calls; runs that overlap merge."""
-    found, in_use = pairs(transcript.messages), _definitions_in_use(transcript.messages)
-    return tuple(
-        _group(transcript, found, first, last, in_use) for first, last in _steps(transcript, found)
-    )
+    found, in_use = pairs(transcript.messages), walked(transcript.messages, _Definitions).used
+    kept = _over(transcript, found, in_use)
+    steps = _steps(transcript, found, kept)
+    new = (_group(transcript, found, first, last, in_use) for first, last in steps)
+    return (*kept, *new)
 
 
-def _definitions_in_use(messages: Sequence[Message]) -> set[int]:
-    """Positions of the tool searches that found a tool which is then called."""
-    found_by: dict[str, int] = {}
-    used = set()
-    for number, message in enumerate(messages):
+def _over(transcript: Transcript, found: Pairs, in_use: dict[int, int]) -> list[Group]:
+    """Groups of the transcript before that are the same in this one: nothing behind them answers
+    one of their calls, or calls a tool that one of their searches found.  (What leans back on the
+    last of them takes it up: ``_steps``.)"""
+    kept, old = list(transcript.index.over), transcript.index.old
+    touched = [call for call, _ in found.since(old)] if kept else []
+    touched += (number for number, caller in in_use.items() if caller >= old)
+    first = min(touched, default=old)
+    while kept and kept[-1].last >= first:
+        kept.pop()
+    return kept
+
+
+class _Definitions(Walk):
+    """Positions of the tool searches that found a tool which is then called → of its call."""
+
+    def __init__(self) -> None:
+        self.used: dict[int, int] = {}
+        self._found_by: dict[str, int] = {}
+
+    def add(self, number: int, message: Message) -> None:
         if message.type == "tool_search_output":
-            found_by.update(dict.fromkeys(message.parts[0].tool.split(), number))
-        elif message.calls and message.calls[0].tool in found_by:
-            used.add(found_by[message.calls[0].tool])
-    return used
+            self._found_by.update(dict.fromkeys(message.parts[0].tool.split(), number))
+        elif message.calls and message.calls[0].tool in self._found_by:
+            self.used.setdefault(self._found_by[message.calls[0].tool], number)
 
 
-def _steps(transcript: Transcript, found: Pairs) -> list[tuple[int, int]]:
-    messages, steps, number = transcript.messages, list[tuple[int, int]](), 0
+def _steps(transcript: Transcript, found: Pairs, kept: list[Group]) -> list[tuple[int, int]]:
+    """The steps behind those that are kept; one that has to merge with new ones is kept no more."""
+    messages, steps = transcript.messages, list[tuple[int, int]]()
+    number = kept[-1].last + 1 if kept else 0
     while number < len(messages):
         if messages[number].role != "assistant":
             number += 1
@@ -217,12 +253,18 @@ def _steps(transcript: Transcript, found: Pairs) -> list[tuple[int, int]]:
             number += 1
         last = max([number - 1, *(found.answers.get(n, n) for n in range(first, number))])
         end = number
-        while steps and (first <= steps[-1][1] or _leans_back(messages, first, end, steps[-1])):
-            before = steps.pop()  # what leans on the last step may lean on the one before it too
+        while (before := _newest(steps, kept)) and (
+            first <= before[1] or _leans_back(messages, first, end, before)
+        ):  # what leans on the last step may lean on the one before it too
+            (steps or kept).pop()
             first, last = before[0], max(last, before[1])
             end = max(end, last + 1)
         steps.append((first, last))
     return steps
+
+
+def _newest(steps: list[tuple[int, int]], kept: list[Group]) -> tuple[int, int] | None:
+    return steps[-1] if steps else (kept[-1].first, kept[-1].last) if kept else None
 
 
 def _leans_back(messages: Sequence[Message], first: int, end: int, step: tuple[int, int]) -> bool:
@@ -233,7 +275,9 @@ def _leans_back(messages: Sequence[Message], first: int, end: int, step: tuple[i
     return bound and not any(messages[n].role == "user" for n in between)
 
 
-def _group(transcript: Transcript, found: Pairs, first: int, last: int, in_use: set[int]) -> Group:
+def _group(
+    transcript: Transcript, found: Pairs, first: int, last: int, in_use: Container[int]
+) -> Group:
     messages, base_ = transcript.messages, transcript.base
     ours = [n for n in range(first, last + 1) if messages[n].role in ("assistant", "tool")]
     calls = [n for n in ours if messages[n].calls]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trimtab.model import Transcript
+from trimtab.index import Walk, walked
+from trimtab.model import Message, Transcript
 
 SIGNATURES = (
     "You are a title generator",
@@ -40,8 +41,16 @@ def is_internal(transcript: Transcript, signatures: Sequence[str]) -> bool:
 def _instructions(transcript: Transcript) -> list[str]:
     found = [block.text for block in transcript.head if block.kind in ("system", "text")]
     found += [b.text for m in transcript.messages[:2] if m.role == "system" for b in m.blocks]
-    for message in reversed(transcript.messages):
+    said = walked(transcript.messages, _Said).last
+    blocks = () if said is None else transcript.messages[said].blocks
+    return found + [b.text for b in blocks if b.kind == "text" and b.call_id is None]
+
+
+class _Said(Walk):
+    """Where the user's last message stands."""
+
+    last: int | None = None
+
+    def add(self, number: int, message: Message) -> None:
         if message.role == "user":
-            texts = [b.text for b in message.blocks if b.kind == "text" and b.call_id is None]
-            return found + texts
-    return found
+            self.last = number

@@ -26,11 +26,18 @@ _TOOLS = ("call", "result", "server-call", "server-result")
 # --- scans -----------------------------------------------------------------------------------
 
 
-def marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+def _unless_marked(transcript: Transcript, known: int) -> int:
+    """Where nothing new is a cache point there are no more of them than before."""
+    marked = any(message.marks for message in transcript.messages[known:])
+    return 0 if marked else len(transcript.messages)
+
+
+@resumes(_unless_marked)
+def marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings stray_mark and too_many_marks."""
     beside: tuple[Path, ...] = transcript.facts.extra.get("marked_head", ())
     sound: list[Path] = []
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         for mark in message.marks:
             path = (*transcript.base, number, *mark.path)
             stray = mark.flaw and (
@@ -75,7 +82,8 @@ def is_file(part: Part) -> bool:
     return part.flaw == "file"
 
 
-def head(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)  # with the same facts, nothing found means that no known message has tools
+def head(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """Findings name_format of declared tools, empty_system, toolconfig_missing and _empty."""
     facts = transcript.facts
     for index, tool in facts.extra.get("tool_names", ()):
@@ -88,7 +96,7 @@ def head(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         yield Finding("empty_system", path, "an empty system text")
     if facts.bare or facts.tools:
         return
-    if any(p.kind in _TOOLS for message in transcript.messages for p in message.parts):
+    if any(p.kind in _TOOLS for message in transcript.messages[first:] for p in message.parts):
         yield Finding("toolconfig_missing", ("toolConfig",), "tool blocks, but no tools declared")
     elif facts.tools is not None:
         yield Finding("toolconfig_empty", ("toolConfig",), "no tools in toolConfig")

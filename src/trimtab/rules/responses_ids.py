@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from trimtab import paths
 from trimtab.formats.openai_responses import companions, may_lose_id
 from trimtab.formats.responses_items import LONGEST_ID, TYPES
+from trimtab.index import Walk, walked
 from trimtab.model import Message, Path, Transcript
 from trimtab.paths import Delete, PathOp, Set
-from trimtab.rules.base import Finding, Mend
+from trimtab.rules.base import Finding, Mend, resumes
 
 PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
 """What an item's id begins with, where a refusal that says so was quoted."""
@@ -25,9 +27,39 @@ _ID_IS_THE_LINK = ("local_shell_call", "local_shell_call_output")
 """Call and output may be linked by the item's id, so both have the same."""
 
 
-def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+class _Named(Walk):
+    """Which items have an id that one before them has, and where reasoning begins."""
+
+    def __init__(self) -> None:
+        self.again: list[tuple[int, int]] = []
+        """(the item, the first with its id)."""
+        self.thoughts: list[int] = []
+        """Of reasoning that stands side by side: the first."""
+        self._first: dict[str, int] = {}
+        self._type = ""
+
+    def add(self, number: int, message: Message) -> None:
+        if message.type == "reasoning" and self._type != "reasoning":
+            self.thoughts.append(number)
+        self._type = message.type
+        if message.id and message.type not in _ID_IS_THE_LINK:
+            first = self._first.setdefault(message.id, number)
+            if first != number:
+                self.again.append((number, first))
+
+
+def _last_thought(transcript: Transcript, known: int) -> int:
+    """What is wrong with reasoning is told by what stands behind it, up to the next that does not
+    adjoin it; with an item, by itself: what stands before the last known reasoning is not new."""
+    thoughts = walked(transcript.messages, _Named).thoughts
+    before = bisect_left(thoughts, known)
+    return thoughts[before - 1] if before else known
+
+
+@resumes(_last_thought)
+def scan_items(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """item_id_prefix, item_id_chars, item_id_too_long, duplicate_item, and reasoning rules."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in enumerate(transcript.messages[first:], first):
         if message.type == "reasoning":
             yield from _reasoning(transcript, number)
         name = message.id
@@ -37,9 +69,9 @@ def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         sound = name.isascii() and name.isidentifier() and len(name) <= LONGEST_ID
         if not sound or not name.startswith(begin):
             yield from _misnamed(transcript, number, name, begin)
-    names = [message.id for message in transcript.messages if message.id]
-    if len(set(names)) < len(names):
-        yield from _repeated(transcript)
+    for number, before in walked(transcript.messages, _Named).again:
+        detail = f"a second item has the id {transcript.messages[number].id}"
+        yield Finding("duplicate_item", (*transcript.base, number), detail, before)
 
 
 def _misnamed(transcript: Transcript, number: int, name: str, begin: str) -> Iterator[Finding]:
@@ -51,17 +83,6 @@ def _misnamed(transcript: Transcript, number: int, name: str, begin: str) -> Ite
     elif not name.startswith(begin):
         detail = f"{transcript.messages[number].type} id {name} does not begin with {begin}"
         yield Finding("item_id_prefix", path, detail, number)
-
-
-def _repeated(transcript: Transcript) -> Iterator[Finding]:
-    seen: dict[str, int] = {}
-    for number, message in enumerate(transcript.messages):
-        if message.id and message.type not in _ID_IS_THE_LINK:
-            if message.id in seen:
-                detail = f"a second item has the id {message.id}"
-                path = (*transcript.base, number)
-                yield Finding("duplicate_item", path, detail, seen[message.id])
-            seen.setdefault(message.id, number)
 
 
 def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from typing import Any
 from trimtab import paths
 from trimtab.formats.openai_responses import output_item, pairs
 from trimtab.formats.responses_items import LONGEST_ID
+from trimtab.index import Walk, walked
 from trimtab.model import Message, Path, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
 from trimtab.rules.base import Finding, Mend, new_alone, resumes
@@ -30,39 +31,44 @@ def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """call_unanswered, orphan_result, duplicate_result, duplicate_call, call_id_missing."""
     messages, base = transcript.messages, transcript.base
     found = pairs(messages)
-    if not (found.open or found.lone or found.twice):
-        yield from _nameless(transcript, found.answers)
-        return
     for number in found.twice:
         call_id = messages[number].calls[0].id
         detail = f"call id {call_id} stands twice"
         yield Finding("duplicate_call", (*base, number), detail, found.answers.get(number))
+    told = walked(messages, _Told)
     tail = _tail(messages) if open_tail else len(messages)
     waiting = {messages[number].calls[0].id for number in found.open}
     for number in found.open:
-        if number < tail and not _may_wait(messages, number):
+        if number < tail and not (messages[number].type == "program" and told.last < number):
             call_id = messages[number].calls[0].id
             yield Finding("call_unanswered", (*base, number), f"call {call_id} has no output")
-    known = {part.id for message in messages for part in message.calls}
-    stored = transcript.facts.server_state or _refers_to_calls(messages)
+    stored = transcript.facts.server_state or told.refers
     for number in found.lone:
         part, spot = messages[number].results[0], Spot(number, messages[number].results[0])
         if part.id in waiting and part.id:
             continue  # stands before its call: answering the call moves it
-        if part.id in known and part.id:
+        if part.id in found.names and part.id:
             detail = f"a second output for call {part.id}"
             yield Finding("duplicate_result", (*base, number), detail, spot)
         elif not (stored and part.id) and messages[number].type != "tool_search_output":
             detail = f"no call {part.id or '(without id)'} stands before this output"
             yield Finding("orphan_result", (*base, number), detail, spot)
-    yield from _nameless(transcript, found.answers)
+    for number in found.nameless:
+        answer = found.answers.get(number)
+        yield Finding("call_id_missing", (*base, number), "a call without call_id", answer)
 
 
-def _nameless(transcript: Transcript, answers: dict[int, int]) -> Iterator[Finding]:
-    for number, message in enumerate(transcript.messages):
-        if message.calls and not message.calls[0].id:
-            path = (*transcript.base, number)
-            yield Finding("call_id_missing", path, "a call without call_id", answers.get(number))
+class _Told(Walk):
+    """Where the user spoke last (a program of the server's waits until then for the answers to
+    the calls it made), and whether something refers to calls that the server has."""
+
+    last, refers = -1, False
+
+    def add(self, number: int, message: Message) -> None:
+        if message.role == "user":
+            self.last = number
+        elif message.type == "item_reference" and not (message.id or "").startswith(_STORED):
+            self.refers = True
 
 
 def _tail(messages: Sequence[Message]) -> int:
@@ -75,23 +81,13 @@ def _tail(messages: Sequence[Message]) -> int:
     return number
 
 
-def _may_wait(messages: Sequence[Message], number: int) -> bool:
-    """A program of the server's goes on once the calls it made are answered."""
-    later = messages[number + 1 :]
-    return messages[number].type == "program" and all(m.role != "user" for m in later)
-
-
-def _refers_to_calls(messages: Sequence[Message]) -> bool:
-    return any(m.type == "item_reference" and not (m.id or "").startswith(_STORED)
-               for m in messages)  # fmt: skip
-
-
-def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)  # more items behind a run of outputs make it no shorter
+def scan_order(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """calls_interleaved: an output that does not stand in the run right behind its run of calls."""
     if transcript.facts.dialect != STRICT_ORDER:
         return
     messages = transcript.messages
-    for call, result in sorted(pairs(messages).answers.items()):
+    for call, result in pairs(messages).since(first):
         if result > _end_of_outputs(messages, call):
             path = (*transcript.base, call)
             detail = f"items stand between call {messages[call].calls[0].id} and its output"
