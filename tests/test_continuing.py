@@ -17,6 +17,8 @@ from trimtab.index import Line
 from trimtab.model import Message
 from trimtab.turns.journal import Journal
 
+DIALECTS = [("openai-chat", "kimi-k2.6"), ("openai-chat", "glm-4.6")]
+DIALECTS += [("openai-responses", "deepseek-v4-flash")]
 KEYWORDS: dict[str, Any] = {"window": 12_000, "reserve": 0, "counter": "o200k"}
 
 
@@ -72,9 +74,9 @@ def test_a_turn_that_only_goes_on_looks_no_edit_up(
 
 
 @pytest.mark.parametrize("window", [12_000, 10**6], ids=["edits", "no edit"])
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize(("format", "model"), [*((format, "") for format in FORMATS), *DIALECTS])
 def test_a_turn_that_only_goes_on_looks_at_no_more_messages_late_than_early(
-    format: str, window: int, monkeypatch: pytest.MonkeyPatch
+    format: str, model: str, window: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = [0]
 
@@ -90,7 +92,9 @@ def test_a_turn_that_only_goes_on_looks_at_no_more_messages_late_than_early(
 
     monkeypatch.setattr(Line, "__iter__", iterated, raising=False)
     monkeypatch.setattr(Line, "__getitem__", got, raising=False)
-    body = story(format, 100)
+    body = story(format, 100) | ({"model": model} if model else {})
+    for message in body["messages"] if model.startswith("kimi") else ():
+        message |= {"reasoning_content": "Hm."} if message["role"] == "assistant" else {}
     key, session, each = key_of(body), trimtab.Session(**{**KEYWORDS, "window": window}), []
     for end in range(41, len(body[key]), 2):
         looked[0] = 0

@@ -1,6 +1,7 @@
 """What single providers of the chat format refuse beyond OpenAI's rules: scans and repairs.
 
-Knows mechanisms; whose they are and in which words stands in the rows of openai_chat.py.
+Knows mechanisms; whose they are and in which words stands in the rows of openai_chat.py.  What
+they want of reasoning stands in chat_reasoning.py.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 from trimtab import paths
 from trimtab.formats.chat_parts import LONGEST_STRING
+from trimtab.index import Walk, walked
 from trimtab.model import Message, Transcript
 from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.reading.notes import without_notes
 from trimtab.rules.base import Finding, Mend, gives, new_alone, resumes
 from trimtab.rules.content import BEGIN, PLACEHOLDER
 from trimtab.rules.pairing import rename_all, turns
@@ -22,8 +23,6 @@ from trimtab.rules.runs import last_run
 
 OPENAI = frozenset({"openai", "azure"})
 MISTRAL = frozenset({"mistral", "mistral-v3"})
-REASONERS = frozenset({"deepseek", "kimi"})
-"""Who wants the reasoning of messages with calls back."""
 
 LONGEST_ID = 40
 MOST_CALLS = MOST_TOOLS = 128
@@ -31,10 +30,6 @@ PIECE = LONGEST_STRING // 4
 """Chars of a piece: short enough even if the limit should be in bytes."""
 NOTED = "OK"
 """What the model says between a tool's result and the user, where it has to say something."""
-THOUGHT = "."
-"""Stands for reasoning that was lost.  Clients send ".", a space or nothing; nothing was refused as
-missing (earendil-works/pi issue #4251), and models imitate a longer text (router-for-me/CLIProxyAPI
-issue #4899)."""
 
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -89,13 +84,23 @@ def _nine(old: str, taken: set[str]) -> str:
 @gives("repeated_call_id")
 def scan_repeats(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """repeated_call_id: an id that an earlier turn has used."""
-    seen: set[str] = set()
-    for number, message in enumerate(transcript.messages):
+    for number, again in walked(transcript.messages, _Repeats).found:
+        path = (*transcript.base, number)
+        yield Finding("repeated_call_id", path, f"call id {again} stands in two turns")
+
+
+class _Repeats(Walk):
+    """Messages with a call whose id an earlier one has used, and that id."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[int, str]] = []
+        self._seen: set[str] = set()
+
+    def add(self, number: int, message: Message) -> None:
         own = {part.id for part in message.calls if part.id_path}
-        if again := own & seen:
-            path = (*transcript.base, number)
-            yield Finding("repeated_call_id", path, f"call id {min(again)} stands in two turns")
-        seen |= own
+        if again := own & self._seen:
+            self.found.append((number, min(again)))
+        self._seen |= own
 
 
 def tell_turns_apart(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
@@ -221,84 +226,6 @@ def _tool_name(tool: Any) -> str:
     return str(inner.get("name", "")) if isinstance(inner, dict) else ""
 
 
-# --- reasoning -------------------------------------------------------------------------------
-
-
-def said_turns(transcript: Transcript) -> Iterator[list[int]]:
-    """Positions of the model's messages between two messages of the user."""
-    turn: list[int] = []
-    for number, message in enumerate(transcript.messages):
-        if message.role == "user" and not message.results:
-            yield turn
-            turn = []
-        elif message.role == "assistant":
-            turn.append(number)
-    yield turn
-
-
-@gives("reasoning_missing")
-def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """reasoning_missing: Kimi wants it of messages with calls, DeepSeek of all in such a turn."""
-    facts, messages = transcript.facts, transcript.messages
-    if facts.dialect not in REASONERS or facts.thinking == "disabled":
-        return
-    if facts.thinking != "enabled" and not any(_has_reasoning(m) for m in messages):
-        return
-    for turn in said_turns(transcript):
-        calling = [number for number in turn if messages[number].calls]
-        for number in turn if calling and facts.dialect == "deepseek" else calling:
-            if not _has_reasoning(messages[number]):
-                detail = "no reasoning_content in a turn with calls"
-                yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
-
-
-def _has_reasoning(message: Message) -> bool:
-    return any(part.kind == "reasoning" for part in message.parts)
-
-
-def placeholder(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
-    """``reasoning_content: "."`` where the reasoning was lost: the exchange itself stays."""
-    for finding in found:
-        op = Set((*finding.path, "reasoning_content"), THOUGHT)
-        yield Mend(finding.path, "lost reasoning made up for by a placeholder", (op,))
-
-
-def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
-    """Never of a message with calls; with DeepSeek not of any in a turn with calls, nor of any
-    where tools are declared (its documentation has said both)."""
-    if transcript.messages[number].calls:
-        return False
-    if transcript.facts.dialect != "deepseek":
-        return True
-    if transcript.facts.tools:
-        return False
-    return not _in_turn_with_calls(transcript.messages, number)
-
-
-def _in_turn_with_calls(messages: Sequence[Message], number: int) -> bool:
-    """Whether tools were called between the user's words around this message: a note that stands
-    for steps left out counts as they did, and does not part the turn."""
-    first, end = number, number + 1
-    while first and not _said(messages[first]):
-        first -= 1
-    while end < len(messages) and not _said(messages[end]):
-        end += 1
-    return any(message.calls or _noted(message) for message in messages[first:end])
-
-
-def _said(message: Message) -> bool:
-    """Whether the user speaks, and it is not only a note of ours."""
-    texts = [block.text for block in message.blocks if block.kind == "text"]
-    ours = bool(texts) and not any(map(without_notes, texts))
-    return message.role == "user" and not message.results and not ours
-
-
-def _noted(message: Message) -> bool:
-    """Whether the last thing said is a note of ours."""
-    texts = [block.text for block in message.blocks if block.kind == "text"]
-    return bool(texts) and without_notes(texts[-1]) != texts[-1]
-
-
 # --- what a message must hold ----------------------------------------------------------------
 
 
@@ -338,10 +265,11 @@ def calls_alone(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
 
 
 @gives("user_after_result", "system_late", "no_user", "last_not_user", "two_answers_last")
-def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+@resumes(new_alone)
+def scan_order(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
     """user_after_result, system_late, no_user, model_last and two_answers_last."""
     messages, base = transcript.messages, transcript.base
-    for number in range(1, len(messages)):
+    for number in range(max(1, first), len(messages)):
         before, role = messages[number - 1].role, messages[number].role
         if role == "user" and before == "tool":
             yield Finding("user_after_result", (*base, number), "the user speaks after a result")

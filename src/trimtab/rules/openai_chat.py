@@ -2,7 +2,7 @@
 
 Knows what each provider refuses and in which words.  Sources: the error texts quoted in public
 issues (named in each row), recorded requests (accepted), mistral-common run by us.  Knows no
-mechanism; that stands in pairing.py, content.py and chat_dialects.py.
+mechanism; that stands in pairing.py, content.py and chat_*.py.
 
 Accepted although documentation says otherwise, and so in no row: ``tool_calls: []``, ``content:
 []`` beside calls (Mistral), an empty content list (OpenAI), ids like ``functions.get:0`` (Kimi).
@@ -17,24 +17,26 @@ from trimtab.rules.chat_dialects import (
     LONGEST_ID,
     MISTRAL,
     OPENAI,
-    REASONERS,
     calls_alone,
     let_model_note,
     let_user_begin,
-    may_drop_reasoning,
     nine_letters,
     pieces,
-    placeholder,
     say_something,
     scan_contents,
     scan_counts,
     scan_ids,
     scan_order,
-    scan_reasoning,
     scan_repeats,
     spare_tools,
     split_calls,
     tell_turns_apart,
+)
+from trimtab.rules.chat_reasoning import (
+    REASONERS,
+    may_drop_reasoning,
+    placeholder,
+    scan_reasoning,
 )
 from trimtab.rules.content import (
     begin_with_user,

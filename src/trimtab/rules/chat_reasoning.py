@@ -1,0 +1,109 @@
+"""Reasoning that single providers of the chat format want back: a scan and its repair.
+
+Knows who wants it of which messages, and of which it may be left out.  Does not know in which
+words it is missed (rows of openai_chat.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from trimtab.index import Walk, walked
+from trimtab.model import Message, Transcript
+from trimtab.paths import Set
+from trimtab.reading.notes import without_notes
+from trimtab.rules.base import Finding, Mend, gives
+
+REASONERS = frozenset({"deepseek", "kimi"})
+"""Who wants the reasoning of messages with calls back."""
+THOUGHT = "."
+"""Stands for reasoning that was lost.  Clients send ".", a space or nothing; nothing was refused as
+missing (earendil-works/pi issue #4251), and models imitate a longer text (router-for-me/CLIProxyAPI
+issue #4899)."""
+
+
+class _Lost(Walk):
+    """The model's messages without reasoning, and whether there is any at all."""
+
+    def __init__(self) -> None:
+        self.some = False
+        """Whether a message has reasoning."""
+        self.calling: list[int] = []
+        """Those with calls."""
+        self.around: list[int] = []
+        """Those in a turn with calls: between two messages of the user."""
+        self._turn: list[int] = []
+        """Those of the newest turn, while it has no calls."""
+        self._called = False
+
+    def add(self, number: int, message: Message) -> None:
+        has = any(part.kind == "reasoning" for part in message.parts)
+        self.some = self.some or has
+        if message.role == "user" and not message.results:
+            self._turn, self._called = [], False
+        elif message.role == "assistant":
+            self._called = self._called or bool(message.calls)
+            if not has:
+                self._turn.append(number)
+                self.calling += [number] if message.calls else []
+            if self._called:
+                self.around += self._turn
+                self._turn = []
+
+
+@gives("reasoning_missing")
+def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """reasoning_missing: Kimi wants it of messages with calls, DeepSeek of all in such a turn."""
+    facts = transcript.facts
+    if facts.dialect not in REASONERS or facts.thinking == "disabled":
+        return
+    lost = walked(transcript.messages, _Lost)
+    if facts.thinking != "enabled" and not lost.some:
+        return
+    for number in lost.around if facts.dialect == "deepseek" else lost.calling:
+        detail = "no reasoning_content in a turn with calls"
+        yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
+
+
+def placeholder(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    """``reasoning_content: "."`` where the reasoning was lost: the exchange itself stays."""
+    for finding in found:
+        op = Set((*finding.path, "reasoning_content"), THOUGHT)
+        yield Mend(finding.path, "lost reasoning made up for by a placeholder", (op,))
+
+
+def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
+    """Never of a message with calls; with DeepSeek not of any in a turn with calls, nor of any
+    where tools are declared (its documentation has said both)."""
+    if transcript.messages[number].calls:
+        return False
+    if transcript.facts.dialect != "deepseek":
+        return True
+    if transcript.facts.tools:
+        return False
+    return not _in_turn_with_calls(transcript.messages, number)
+
+
+def _in_turn_with_calls(messages: Sequence[Message], number: int) -> bool:
+    """Whether tools were called between the user's words around this message: a note that stands
+    for steps left out counts as they did, and does not part the turn."""
+    first, end = number, number + 1
+    while first and not _said(messages[first]):
+        first -= 1
+    while end < len(messages) and not _said(messages[end]):
+        end += 1
+    return any(message.calls or _noted(message) for message in messages[first:end])
+
+
+def _said(message: Message) -> bool:
+    """Whether the user speaks, and it is not only a note of ours."""
+    texts = [block.text for block in message.blocks if block.kind == "text"]
+    ours = bool(texts) and not any(map(without_notes, texts))
+    return message.role == "user" and not message.results and not ours
+
+
+def _noted(message: Message) -> bool:
+    """Whether the last thing said is a note of ours."""
+    texts = [block.text for block in message.blocks if block.kind == "text"]
+    return bool(texts) and without_notes(texts[-1]) != texts[-1]
