@@ -60,18 +60,21 @@ def turns(store: str | None) -> None:
         session.close()
 
 
-def growth() -> None:
+def growth(format: str, marks: tuple[int, ...]) -> None:
     """One session, and what all its turns cost up to each mark; what is counted is counted before
     and the garbage collector rests, so that only the work of turns is told."""
+    print(f" {format}")
     for name, window in (("no edit", 10**7), ("batches", 40_000)):
-        request = conversation(MARKS[-1], 500)
+        request = conversation(marks[-1], 500)
+        if format != "anthropic":
+            request = trimtab.convert(request, format, format="anthropic").request
         played(request, window)
         gc.collect()
         gc.disable()
         times, batches = played(request, window)
         gc.enable()
         before = 0.0
-        for mark in MARKS:
+        for mark in marks:
             spent, had = 1000 * sum(times[:mark]), batches[mark - 1]
             grown = f"×{spent / before:.2f}" if before else ""
             print(f"  {name}, {mark:5} turns, {had:3} batches {spent:12.1f} {grown:>8}")
@@ -80,11 +83,12 @@ def growth() -> None:
 
 def played(request: dict[str, Any], window: int) -> tuple[list[float], list[int]]:
     """Seconds of processor time of each turn of a session, and how many batches it had by then."""
-    session, messages = trimtab.Session(window=window, counter="o200k"), request["messages"]
-    times, batches, had = list[float](), list[int](), 0
+    session = trimtab.Session(window=window, counter="o200k")
+    key = next(key for key in ("messages", "input", "contents") if key in request)
+    messages, times, batches, had = request[key], list[float](), list[int](), 0
     for number in range(1, len(messages) + 1, 2):
         start = time.process_time()
-        done = session.fit({**request, "messages": messages[:number]})
+        done = session.fit({**request, key: messages[:number]})
         times.append(time.process_time() - start)
         had += any(edit.new for edit in done.report.edits)
         batches.append(had)
@@ -139,7 +143,9 @@ def main() -> None:
         for url in (file, *sys.argv[1:]):
             print(f" {url.split(':')[0]}")
             waits(url)
-    growth()
+    growth("anthropic", MARKS)
+    for format in ("gemini", "openai-chat", "bedrock", "openai-responses"):
+        growth(format, MARKS[2:4])
 
 
 if __name__ == "__main__":
