@@ -64,8 +64,15 @@ def growth(format: str, marks: tuple[int, ...]) -> None:
     """One session, and what all its turns cost up to each mark; what is counted is counted before
     and the garbage collector rests, so that only the work of turns is told."""
     print(f" {format}")
-    for name, window in (("no edit", 10**7), ("batches", 40_000)):
+    for name, window, broken in (
+        ("no edit", 10**7, False), ("a call without result", 10**7, True),
+        ("batches", 40_000, False), ("batches, early", 10_000, False),
+    ):  # fmt: skip
+        if broken and format != "anthropic":  # a conversion would mend it
+            continue
         request = conversation(marks[-1], 500)
+        if broken:
+            request["messages"][4]["content"] = "Stop. Go on with the next one."
         if format != "anthropic":
             request = trimtab.convert(request, format, format="anthropic").request
         played(request, window)

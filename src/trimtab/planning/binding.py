@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trimtab import rules
-from trimtab.model import Edit, Path
+from trimtab.model import Edit, Message, Path
 from trimtab.planning.edits import Applied, note_host, operations
 from trimtab.planning.plan import Planner
 from trimtab.rules import Mend
 from trimtab.turns.work import Work
+
+DROP_BLOCK = "drop-block"
+"""The kind of edit that asks the API to drop reasoning."""
 
 
 def unbind(work: Work, plan: Planner) -> None:
@@ -69,11 +72,22 @@ def with_option(work: Work, edits: Sequence[Edit]) -> list[Applied]:
     changed = bool(edits) or work.mends is not None
     if not (changed and _asks(work) and _binds(work)):
         return applied
-    if not any(block.kind == "reasoning" for m in transcript.messages for block in m.blocks):
+    if not _thinks(transcript.messages):
         return applied
     ops = rules.drop_block_ops(transcript.format.name, work.repaired.tree)
     if ops:
         why = "asks the API to drop thinking that an edit unbound"
-        edit = Edit("insert", (), "", "drop-block", why)
+        edit = Edit("insert", (), "", DROP_BLOCK, why)
         applied.append(Applied(edit, tuple(op.path for op in ops), ops))
     return applied
+
+
+def asks_more(work: Work, applied: Sequence[Applied], new: Sequence[Message]) -> bool:
+    """Whether ``with_option`` would now ask for what these edits did not: the first reasoning
+    comes with new messages."""
+    asked = any(one.edit.kind == DROP_BLOCK for one in applied)
+    return not asked and _thinks(new) and _asks(work) and _binds(work)
+
+
+def _thinks(messages: Sequence[Message]) -> bool:
+    return any(block.kind == "reasoning" for message in messages for block in message.blocks)

@@ -20,6 +20,7 @@ from trimtab.planning.offered import Offered
 from trimtab.planning.remains import Remains, remains_of
 from trimtab.planning.weights import Weights
 from trimtab.reading.exchanges import Reader
+from trimtab.reading.mended import Mended
 from trimtab.reading.past import Past
 from trimtab.reading.sound import Sound
 from trimtab.reading.source import Source
@@ -73,6 +74,7 @@ class Known:
         """In which no rule was broken last, of what arrived and of what was sent."""
         self._offered: tuple[tuple[Any, ...], Offered] | None = None
         self._mended: tuple[Any, Transcript, Any, Any] | None = None
+        self.mending = Mended()
         self.last: Any = None
         """What ``continuing`` remembers of the last turn."""
 

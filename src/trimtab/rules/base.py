@@ -114,6 +114,8 @@ class Table:
     """Hard limits of the provider by name: request_bytes, images."""
     caps: tuple[Cap, ...] = ()
     """Those of single dialects or models."""
+    by_turn: bool = True
+    """Whether a result answers a call of the model's turn before it, and no other."""
 
 
 @dataclass

@@ -225,4 +225,5 @@ TABLE = Table(
         ),
     ),
     may_drop_reasoning=_earlier_step,
+    by_turn=False,
 )

@@ -33,7 +33,7 @@ def logger() -> Any:
 def told(outcome: Outcome, done: Fitted) -> None:
     """The lines of one request: results taken out (warning), what was replaced and why (info),
     each edit (debug).  What an earlier turn of the session told is not told again."""
-    if outcome.work.mends is not None and outcome.step != "original":
+    if outcome.work.new_mends and outcome.step != "original":
         _filtered(outcome, done.report)
     if outcome.new and "logging" in sys.modules and logger().isEnabledFor(20):
         _replaced(outcome, done.report)

@@ -13,6 +13,7 @@ from trimtab.formats.base import alone
 from trimtab.index import begins, goes_on
 from trimtab.model import Edit, Place, Transcript
 from trimtab.paths import Ops
+from trimtab.planning.binding import asks_more
 from trimtab.planning.edits import Applied, in_order
 from trimtab.settings import Settings
 from trimtab.turns.journal import Journal, stands
@@ -27,6 +28,8 @@ class Last:
     entries: tuple[Edit, ...]
     ops: Ops
     """What the edits come to; nothing of it depends on what more arrives, but for ``tip``."""
+    arrived: tuple[int, int]
+    """Tokens of its request after repair, and those behind signatures."""
     tip: Place | None = None
     """The newest reasoning taken out: items behind it, which may be yet to come, may refer to
     it."""
@@ -36,16 +39,17 @@ def remember(outcome: Outcome, journal: Journal) -> None:
     """Keep what the next turn may go on from; nothing where it could come out otherwise."""
     work = outcome.work
     before: Last | None = work.known.last
-    if before is not None and outcome.applied and before.outcome.applied is outcome.applied:
-        work.known.last = replace(before, outcome=outcome, entries=journal.entries)
+    arrived = work.usage.measure(work.transcript), work.usage.signed(work.transcript)
+    if before is not None and work.gone_on:
+        work.known.last = replace(before, outcome=outcome, entries=journal.entries, arrived=arrived)
     elif (
-        outcome.step == "planned"
-        and work.mends is None
+        (outcome.step == "planned" or (outcome.step == "" and work.mends is not None))
+        and work.settled
         and outcome.asked is None
         and _all_there(work.transcript, journal.entries, before)
     ):
         ops, tip = in_order(outcome.applied), _tip(work.transcript, outcome.applied)
-        work.known.last = Last(outcome, journal.entries, ops, tip)
+        work.known.last = Last(outcome, journal.entries, ops, arrived, tip)
     else:
         work.known.last = None
 
@@ -94,21 +98,26 @@ def _continued(work: Work) -> Outcome | None:
     if last is None or work.journal.entries != last.entries or not _extends(work, last.outcome):
         return None
     before, transcript, usage = last.outcome, work.transcript, work.usage
-    arrived = usage.measure(transcript)
-    tokens = before.tokens_after + arrived - before.tokens_before
+    more = usage.measure(transcript) - last.arrived[0]
+    tokens = before.tokens_after + more
     if work.needs(tokens):
         return None
-    if last.tip and _refers(transcript, last.tip, len(before.work.transcript.messages)):
+    old = len(before.work.transcript.messages)
+    if last.tip and _refers(transcript, last.tip, old):
         return None
-    ops = last.ops
-    sent = work.source.after_as(before.work.source, before.sent, ops) or work.source.after([ops])
-    after = work.known.as_sent(sent, transcript.format, work.settings.model)
+    if asks_more(work, before.applied, transcript.messages[old:]):
+        return None
+    sent, after, ops = work.repaired, transcript, last.ops
+    if ops:
+        sent = sent.after_as(before.work.repaired, before.sent, ops) or sent.after([ops])
+        after = work.known.as_sent(sent, transcript.format, work.settings.model)
     if work.check(after):
         return None
+    work.gone_on = True
     return replace(
-        before, work=work, sent=sent, tokens_before=arrived, tokens_after=tokens, new=(),
-        originals={}, target=None, asked=None, money=None,
-        signed=before.signed + usage.signed(transcript) - usage.signed(before.work.transcript),
+        before, work=work, sent=sent, tokens_before=before.tokens_before + more,
+        tokens_after=tokens, new=(), originals={}, target=None, asked=None, money=None,
+        signed=before.signed + usage.signed(transcript) - last.arrived[1],
     )  # fmt: skip
 
 
@@ -116,7 +125,8 @@ def _extends(work: Work, before: Outcome) -> bool:
     """Whether nothing but messages behind the last one is new."""
     then, now = before.work.transcript, work.transcript
     return (
-        work.mends is None
+        work.settled
+        and not work.new_mends
         and work.usage is before.work.usage
         and len(then.messages) > 0
         and goes_on(now.messages, then.messages)

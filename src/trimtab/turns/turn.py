@@ -103,7 +103,7 @@ def fitted(
 
 def _journalled(outcome: Outcome, journal: Journal) -> Journal:
     work = outcome.work
-    if work.force.internal or (not outcome.new and work.mends is None):
+    if work.force.internal or work.gone_on or (not outcome.new and work.mends is None):
         return journal
     mends = work.mends.mends if work.mends else []
     keys = [mend_key(rule, mend.path) for rule, mend in mends]

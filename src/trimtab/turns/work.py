@@ -58,6 +58,10 @@ class Work:
     warnings: list[str]
     stuck: frozenset[str] = frozenset()
     """Rules that repair could not mend; edits are not blamed for them."""
+    settled: bool = True
+    """Whether the repair holds whatever follows."""
+    gone_on: bool = False
+    """Whether what was decided in the turn before stands."""
 
     @cached_property
     def active(self) -> tuple[Edit, ...]:
@@ -272,8 +276,13 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
     _, format, reason, _, given = known.read(source, settings.format, settings.model)
     transcript = given
     warnings: list[str] = []
-    repaired, mends, stuck = source, None, frozenset[str]()
-    if found := checked(transcript, settings, warnings, known.sound):
+    repaired, stuck, settled = source, frozenset[str](), True
+    mends = None if settings.strict else known.mending.again(
+        source, given, open_tail=settings.open_tail
+    )  # fmt: skip
+    if mends is not None:
+        repaired, transcript = source.after(mends.passes), mends.transcript
+    elif found := checked(transcript, settings, warnings, known.sound):
         if settings.strict:
             raise NotAccepted(
                 f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
@@ -283,6 +292,9 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         mends, left, failed = known.mended(
             source, given, settings.open_tail, lambda: _mended(source, given, settings)
         )
+        settled = not (left or failed) and known.mending.keep(
+            given, source.tree, mends, open_tail=settings.open_tail
+        )
         warnings += failed
         repaired, transcript = source.after(mends.passes), mends.transcript
         stuck = frozenset(violation.rule for violation in left)
@@ -291,7 +303,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         blank = Repaired(repaired.tree, transcript, [], [], [], [])
         mends = embedded.after(mends or blank, quotes)
         repaired = source.after(mends.passes)
-        transcript = known.transcript(repaired, format, settings.model)
+        transcript, settled = known.transcript(repaired, format, settings.model), False
     usage = known.usage(settings.counter, transcript.facts.model, format.name)
     force = in_force(settings, transcript, usage.counter)
     if settings.calibrations:
@@ -304,7 +316,7 @@ def prepare(request: Any, settings: Settings, known: Known, journal: Journal) ->
         force = replace(force, bounds=bounds)
     return Work(
         source, given, reason, repaired, transcript, mends, usage,
-        force, settings, journal, known, warnings, stuck,
+        force, settings, journal, known, warnings, stuck, settled,
     )  # fmt: skip
 
 
