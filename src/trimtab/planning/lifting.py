@@ -43,10 +43,11 @@ class Lifted:
         """The groups of a row of which there is anything to read."""
         number, last = span
         for far in self.far:
-            if number <= far.start <= last:
-                yield from range(number, far.start)
-                yield from sorted(index for index in self.left if index in far)
-                number = far.stop
+            begin, stop = max(far.start, number), min(far.stop, last + 1)
+            if begin < stop:  # a row may end within one
+                yield from range(number, begin)
+                yield from sorted(index for index in self.left if begin <= index < stop)
+                number = stop
         yield from range(number, last + 1)
 
     def parted(self, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
