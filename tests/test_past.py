@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from itertools import pairwise
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -105,7 +106,8 @@ def test_what_is_carried_on_from_turn_to_turn_is_what_one_look_at_the_whole_tell
                 History(transcript, past, failed_inputs=ages)
                 for past in (known.past, Past(Reader()))
             )
-            assert told(shared, transcript) == told(alone, transcript), seed
+            with known.past.lent():
+                assert told(shared, transcript) == told(alone, transcript), seed
             end = rng.randint(0, len(transcript.messages))
             assert known.remains(transcript, end)._at == remains_of(transcript, end)._at, seed
             index, groups, adjoin = transcript.index.rows, transcript.groups, transcript.adjoin
@@ -135,3 +137,17 @@ def test_one_that_is_asked_late_tells_of_its_own_conversation() -> None:
             assert told(history, transcript) == told(
                 History(transcript, Past(Reader())), transcript
             )
+
+
+def test_one_that_another_thread_asks_leaves_what_the_turn_under_way_reads_alone() -> None:
+    case, others = long_case(1)
+    first, *_, (known, now) = transcripts(case, others, 6, random.Random(1))
+    history, late = History(now, known.past), History(first[1], known.past)
+    asked: list[Any] = []
+    with known.past.lent():
+        history.facts(now.at(0, 0))
+        thread = Thread(target=lambda: asked.append(told(late, first[1])))
+        thread.start()
+        thread.join()
+        assert known.past.transcript is now
+    assert asked == [told(History(first[1], Past(Reader())), first[1])]

@@ -57,17 +57,23 @@ class History:
         self.transcript, self._past = transcript, past
         self.duplicates = duplicates or Duplicates()
         self.failed_inputs = failed_inputs or FailedInputs()
-        self._lock, self._asked = Lock(), False
+        self._lock = Lock()
+        self._own: Past | None = None
 
     @property
     def past(self) -> Past:
-        """The calls of this transcript; of its own, where the memo is of a later one by now."""
+        """The calls of this transcript: the memo's in its own turn, else read once more."""
+        memo = self._past
+        if memo.ours:
+            if memo.transcript is not self.transcript:
+                memo.go_on(self.transcript)
+            return memo
         with self._lock:
-            if self._past.transcript is not self.transcript:
-                self._past = Past(self._past.reader) if self._asked else self._past
-                self._past.go_on(self.transcript)
-                self._asked = True
-            return self._past
+            if self._own is None:
+                own = Past(memo.reader)
+                own.go_on(self.transcript)
+                self._own = own
+            return self._own
 
     def facts(self, place: Place) -> BlockFacts:
         """What is known of a block, as far as the settings let strategies know it."""

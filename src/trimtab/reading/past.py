@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from threading import get_ident
 from typing import Literal
 
 from trimtab.index import shared
@@ -40,6 +42,21 @@ class Past:
         self._same: defaultdict[Hashable, list[int]] = defaultdict(list)
         """What two calls may have in common → the numbers of those that have it."""
         self._files: defaultdict[str, _File] = defaultdict(_File)
+        self._lent_to: int | None = None
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """For one turn to this thread: a report may be asked in another, while the next runs."""
+        self._lent_to = get_ident()
+        try:
+            yield
+        finally:
+            self._lent_to = None
+
+    @property
+    def ours(self) -> bool:
+        """Whether it is lent to this thread."""
+        return self._lent_to == get_ident()
 
     def go_on(self, transcript: Transcript) -> None:
         """Read what is new in this one."""

@@ -56,12 +56,13 @@ def decide(request: Any, wanted: Settings, known: Known, journal: Journal) -> Tu
     """Fit one request.  Raises what ``trimtab.fit`` raises; nothing is remembered yet."""
     started = time.perf_counter()
     work = prepare(request, asking(wanted), known, journal)
-    try:
-        outcome = fitting.run(work)
-    except CannotFit:
-        told.cannot_fit(work, started)
-        raise
-    after = _journalled(outcome, journal)
+    with known.past.lent():
+        try:
+            outcome = fitting.run(work)
+        except CannotFit:
+            told.cannot_fit(work, started)
+            raise
+        after = _journalled(outcome, journal)
     remember(outcome, after)
     known.forget_offered()
     return Turn(outcome, after, started)
