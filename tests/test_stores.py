@@ -9,6 +9,8 @@ import os
 import random
 import sqlite3
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -255,3 +257,41 @@ def test_facts_that_an_earlier_release_kept_in_redis_are_found_before_and_after_
         assert store.facts("t", "a/") == {"a/1": b"1", "a/2": b"2", "a/3": b"4"}
         assert store.facts("t", "b/") == {"b/1": b"3"}
         assert set(store.facts("t", "")) == {"a/1", "a/2", "a/3", "b/1", "c"}
+
+
+CLOSED_WHILE_WRITTEN = """
+import sys, threading, time
+from trimtab.errors import StoreError
+from trimtab.stores.base import Batch
+from trimtab.stores.sqlite import SqliteStore
+
+for number in range(100):
+    store = SqliteStore(f"{sys.argv[1]}/{number % 3}.db")
+    batch = Batch(
+        "c", ((f"e{number}", b"x" * 200_000),), ((f"h{number}", b"z" * 100_000),), (),
+        (("a", b"y" * 100_000),),
+    )
+
+    def write():
+        try:
+            for _ in range(5):
+                store.write("t", batch)
+        except StoreError:
+            pass
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    time.sleep(0.0005 * (number % 20))
+    store.close()
+    thread.join()
+    store.close()
+    kept = store.original("t", f"h{number}") is not None
+    assert (f"h{number}" in store.handles("t", "c")) is kept
+    store.close()
+"""
+
+
+def test_a_file_that_is_closed_while_a_thread_writes_ends_no_process(tmp_path: Path) -> None:
+    script = [sys.executable, "-c", CLOSED_WHILE_WRITTEN, str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -167,10 +167,10 @@ class Known:
 
     def remains(self, transcript: Transcript, end: int) -> Remains:
         """Where the lines of the first ``end`` messages stand, read on where it ended."""
-        old, messages = self._remains, transcript.messages[:end]
-        if not old.go_on(messages, self.lines):
-            self._remains = remains_of(transcript, end, self.lines)
-        return self._remains
+        known, messages = self._remains, transcript.messages[:end]
+        if not known.go_on(messages, self.lines):
+            known = self._remains = remains_of(transcript, end, self.lines)
+        return known
 
     def offered(self, *about: Any) -> Offered:
         """What strategies offered for the blocks of this very transcript, the first of ``about``,

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import StoreError
@@ -42,6 +43,26 @@ CREATE TABLE IF NOT EXISTS facts (
 """
 
 
+@dataclass(eq=False)
+class _Own:
+    """One thread's connection; ``busy`` while it is used, as nobody else may close it then: that
+    would end the process."""
+
+    db: sqlite3.Connection
+    pid: int
+    busy: threading.RLock = field(default_factory=threading.RLock)
+    closed: bool = False
+
+    def close(self) -> None:
+        """Close it, or leave that to its thread where it does not come to an end."""
+        if self.pid != os.getpid() or not self.busy.acquire(timeout=BUSY_SECONDS):
+            return
+        self.closed = True
+        with suppress(sqlite3.Error):
+            self.db.close()
+        self.busy.release()
+
+
 class SqliteStore:
     """One file; a connection for each thread of each process that uses it."""
 
@@ -51,7 +72,7 @@ class SqliteStore:
         self.path = Path(path).expanduser().absolute()
         self.url = f"sqlite:///{self.path}"
         self._own = threading.local()
-        self._all: list[sqlite3.Connection] = []
+        self._all: list[_Own] = []
         self._lock = threading.Lock()
 
     def write(self, tenant: str, batch: Batch) -> None:
@@ -143,11 +164,10 @@ class SqliteStore:
     def close(self) -> None:
         """See ``Store``."""
         with self._lock:
-            for db in self._all:
-                with suppress(sqlite3.Error):
-                    db.close()
-            self._all = []
-        self._own = threading.local()
+            known, self._all = self._all, []
+            self._own = threading.local()
+        for own in known:
+            own.close()
 
     # --- connections ---
 
@@ -160,16 +180,18 @@ class SqliteStore:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """This thread's connection; rolled back where something went wrong."""
         try:
-            db = self._connection()
+            own = self._taken()
         except (sqlite3.Error, OSError) as error:
             raise self._error(error) from error
         try:
-            yield db
+            yield own.db
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
+                if own.db.in_transaction:
+                    own.db.execute("ROLLBACK")
             raise self._error(error) from error
+        finally:
+            own.busy.release()
 
     def _error(self, error: Exception) -> StoreError:
         return StoreError(
@@ -177,11 +199,20 @@ class SqliteStore:
             "trimtab doctor --store checks the file"
         )
 
-    def _connection(self) -> sqlite3.Connection:
+    def _taken(self) -> _Own:
+        """This thread's connection, busy; another where it was closed in between."""
+        while True:
+            own = self._connection()
+            own.busy.acquire()
+            if not own.closed:
+                return own
+            own.busy.release()
+
+    def _connection(self) -> _Own:
         """A connection must cross neither threads nor forks."""
-        found: tuple[int, sqlite3.Connection] | None = getattr(self._own, "db", None)
-        if found is not None and found[0] == os.getpid():
-            return found[1]
+        found: _Own | None = getattr(self._own, "db", None)
+        if found is not None and found.pid == os.getpid() and not found.closed:
+            return found
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):  # made before SQLite does, so that nobody else can read it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -193,10 +224,10 @@ class SqliteStore:
         except BaseException:
             db.close()
             raise
-        self._own.db = (os.getpid(), db)
         with self._lock:
-            self._all.append(db)
-        return db
+            own = self._own.db = _Own(db, os.getpid())
+            self._all.append(own)
+        return own
 
 
 def _prepared(db: sqlite3.Connection) -> None:
