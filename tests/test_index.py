@@ -202,3 +202,25 @@ def test_items_in_any_order_are_grouped_and_judged_as_a_whole_when_they_come_one
             before = part.index.settled()
     assert kept > 1000
     assert resumed > 300
+
+
+def test_a_walk_that_another_thread_is_on_is_not_gone_on_with() -> None:
+    """A report may be asked while the next turn is read: each then walks by itself."""
+    inner: list[tuple[int, ...]] = []
+
+    class Seen(Walk):
+        def __init__(self) -> None:
+            self.numbers: tuple[int, ...] = ()
+
+        def add(self, number: int, message: Message) -> None:
+            if number == 3 and not inner:  # as if another thread came in between
+                inner.append(())
+                inner[0] = walked(line, Seen).numbers
+            self.numbers += (number,)
+
+    case = case_of(0)
+    views = read(case, formats.Memo(), 2).messages * 2
+    line = Line(views[:2])
+    walked(line, Seen)
+    line = line.on(views[2:])
+    assert walked(line, Seen).numbers == inner[0] == (0, 1, 2, 3)

@@ -1,8 +1,8 @@
 """Where everything stands in one transcript, and sums over runs of its groups.
 
-Knows blocks, messages and groups.  What was worked out about a transcript that begins this one is
-carried on, so that to look at a conversation again costs what is new in it: that changes no
-answer, only time.  Does not know sizes in tokens, edits, or any format.
+Knows blocks, messages and groups, and which messages go on from which.  What was worked out about a
+transcript that begins this one is carried on, so that to look at a conversation again costs what is
+new in it: that changes no answer, only time.  Does not know sizes in tokens, edits, or any format.
 """
 
 from __future__ import annotations
@@ -308,15 +308,14 @@ def walked(messages: Sequence[Message], walk: type[AnyWalk]) -> AnyWalk:
     to what one from the first message would: read it before more messages are walked through.
     """
     walks = messages.begun().walks if isinstance(messages, Line) else {}
-    known = walks.get(walk)
+    known = walks.pop(walk, None)  # one thread's at a time, and no longer one's if a step raises
     done = known if isinstance(known, walk) and known.count <= len(messages) else walk()
-    if done is known:
-        del walks[walk]  # while a step may raise, it is in no state to go on from
+    if known is not None and done is not known:
+        walks.setdefault(walk, known)
     for number, message in enumerate(messages[done.count :], done.count):
         done.add(number, message)
     done.count = len(messages)
-    if walk not in walks:
-        walks[walk] = done
+    walks.setdefault(walk, done)
     return done
 
 
