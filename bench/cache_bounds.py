@@ -23,9 +23,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "src")]
 
-from trimtab.cli.amounts import amount  # noqa: E402
-from trimtab.replay import reading  # noqa: E402
-from trimtab.replay.index import Index  # noqa: E402
+from trimtab.cli.options import amount  # noqa: E402
+from trimtab.replay import log_files  # noqa: E402
+from trimtab.replay.recording_index import RecordingIndex  # noqa: E402
 
 KEEPS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9)
 
@@ -50,7 +50,7 @@ class Sums(NamedTuple):
         return Sums(*map(sum, zip(self, other, strict=True)))
 
 
-def growth(index: Index, most: float = inf) -> Growth:
+def growth(index: RecordingIndex, most: float = inf) -> Growth:
     """The sizes of one recording, request by request; no results take more than ``most`` tokens."""
     full, fixed = list[int](), list[int]()
     size = done = sum(unit.tokens for unit in index.head)
@@ -94,9 +94,9 @@ def main() -> None:
     parser.add_argument("--arrival", type=float, default=inf)
     args = parser.parse_args()
     sources: dict[str, list[Growth]] = defaultdict(list)
-    for recording in reading.read(args.logs).recordings:
+    for recording in log_files.read(args.logs).recordings:
         if recording.turns:
-            index = Index(recording)
+            index = RecordingIndex(recording)
             if index.tokens(recording.turns[-1]) > args.above * args.window:
                 grown = growth(index, args.arrival * args.window)
                 sources[recording.source].append(grown)

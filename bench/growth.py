@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from trimtab.tokens import (
+from trimtab.transcript.tokens import (
     CALL_TOKENS,
     IMAGE_TOKENS,
     MESSAGE_TOKENS,

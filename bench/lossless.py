@@ -30,13 +30,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from trimtab import formats  # noqa: E402
-from trimtab.formats.base import Memo  # noqa: E402
-from trimtab.model import Block, Transcript  # noqa: E402
-from trimtab.reading.usage import Usage  # noqa: E402
-from trimtab.strategies import Config, levels  # noqa: E402
-from trimtab.strategies.line_numbers import line_numbers  # noqa: E402
-from trimtab.tokens import counter_for  # noqa: E402
+from trimtab import wire  # noqa: E402
+from trimtab.reducers import Config, levels  # noqa: E402
+from trimtab.reducers.respell import line_numbers  # noqa: E402
+from trimtab.transcript.model import Block  # noqa: E402
+from trimtab.transcript.token_sizes import TokenSizes  # noqa: E402
+from trimtab.transcript.tokens import counter_for  # noqa: E402
+from trimtab.transcript.transcript import Transcript  # noqa: E402
 
 READABLE = ("openai-chat", "openai-responses", "anthropic", "bedrock", "gemini")
 COUNT = counter_for("o200k", model=None, format="")
@@ -57,8 +57,8 @@ def transcripts(file: Path, every: int) -> Iterator[Transcript]:
             if number % every == 0:
                 key = {"openai-responses": "input", "gemini": "contents"}
                 body = {key.get(record["format"], "messages"): record["messages"]}
-                format, _ = formats.find(body, record["format"])
-                yield formats.read(body, format, model=record.get("model"), memo=Memo())
+                format, _ = wire.find(body, record["format"])
+                yield wire.read(body, format, model=record.get("model"))
 
 
 def saved(block: Block, config: Config) -> Counter[str]:
@@ -95,7 +95,7 @@ def measure(file: Path, every: int) -> Counter[str]:
     """All figures of one source."""
     config, total = Config(COUNT), Counter[str]()
     for transcript in transcripts(file, every):
-        total["tokens"] += Usage(COUNT).measure(transcript)
+        total["tokens"] += TokenSizes(COUNT).measure(transcript)
         seen: list[tuple[str, str]] = []
         for place in transcript.places():
             block = place.block

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import os
 import re
 import socket
@@ -21,7 +22,9 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ import aiohttp
 import uvicorn
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 WORDS = ["alpha", "beta", "gamma", "delta", "eta", "theta", "iota", "kappa", "mu", "nu", "xi", "pi"]
 
@@ -111,8 +114,22 @@ class Running:
     """A server in a process of its own."""
 
     def __init__(self, kind: str, port: int, url: str = "-", store: str = "") -> None:
-        command = [sys.executable, __file__, "--serve", kind, str(port), url, store]
-        self.process = subprocess.Popen(command)
+        self._start([sys.executable, __file__, "--serve", kind, str(port), url, store], port)
+
+    @classmethod
+    def of_tree(cls, tree: Path, port: int, url: str, window: int, home: str) -> Running:
+        """``trimtab proxy`` of one source tree, as the command line starts it."""
+        this = cls.__new__(cls)
+        this._start(
+            [sys.executable, "-m", "trimtab", "proxy", "--listen", f"127.0.0.1:{port}",
+             "--upstream", url, "--window", str(window), "--store", "memory:"],
+            port, cwd=home, stderr=subprocess.DEVNULL,
+            env={**os.environ, "HOME": home, "PYTHONPATH": str(tree)},
+        )  # fmt: skip
+        return this
+
+    def _start(self, command: list[str], port: int, **keywords: Any) -> None:
+        self.process = subprocess.Popen(command, **keywords)
         self.url = f"http://127.0.0.1:{port}"
         for _ in range(300):
             with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
@@ -123,6 +140,10 @@ class Running:
         """Resident memory in bytes."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def cpu(self) -> float:
+        """Seconds of processor time of all its threads so far."""
+        return time.clock_gettime((~self.process.pid << 3) | 2)  # what clock_getcpuclockid gives
 
     def stop(self) -> None:
         self.process.terminate()
@@ -151,19 +172,26 @@ def body(name: str, steps: list[Any], *, stream: bool) -> bytes:
 # --- load ----------------------------------------------------------------------------------------
 
 
-async def load(url: str, rss: Any, seconds: float, conversations: int) -> dict[str, Any]:
-    """Streaming conversations that grow to about 200 kB, and begin anew."""
+async def load(
+    url: str, rss: Any, seconds: float, conversations: int, first: int = 0, most: float = math.inf
+) -> dict[str, Any]:
+    """Streaming conversations that grow to about 200 kB, and begin anew.
+
+    ``first`` numbers them, so that those of several calls are different ones; ``most``: about so
+    many requests, then it ends before its time.
+    """
     end, errors, crossed, done = time.monotonic() + seconds, [], 0, 0
     halves: list[list[int]] = [[], []]
+    start = last = time.monotonic()
 
     async def talk(number: int, session: Any) -> None:
-        nonlocal crossed, done
+        nonlocal crossed, done, last
         again = 0
-        while time.monotonic() < end:
+        while time.monotonic() < end and done < most:
             again += 1
-            name, steps = f"canary-{number * 1_000 + again % 7}", list[Any]()
+            name, steps = f"canary-{(first + number) * 1_000 + again % 7}", list[Any]()
             for turn in range(20):
-                if time.monotonic() > end:
+                if time.monotonic() > end or done >= most:
                     return
                 steps += step(turn, 10_000)
                 data = body(name, steps, stream=True)
@@ -174,13 +202,13 @@ async def load(url: str, rss: Any, seconds: float, conversations: int) -> dict[s
                             errors.append(f"{answer.status} {text[:100]}")
                         found = set(re.findall(r"canary-\d+", text))
                         crossed += found != {name}
-                        done += 1
+                        done, last = done + 1, time.monotonic()
                 except (aiohttp.ClientError, TimeoutError) as error:
                     errors.append(repr(error))
 
     async def watch() -> None:
         began = time.monotonic()
-        while time.monotonic() < end:
+        while time.monotonic() < end and done < most:
             halves[time.monotonic() - began > seconds / 2].append(rss())
             await asyncio.sleep(0.5)
 
@@ -189,7 +217,8 @@ async def load(url: str, rss: Any, seconds: float, conversations: int) -> dict[s
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
         await asyncio.gather(watch(), *(talk(n, session) for n in range(conversations)))
     first, second = (max(half[len(half) // 2 :], default=0) for half in halves)
-    return {"requests": done, "errors": len(errors), "examples": errors[:3], "crossed": crossed,
+    return {"requests": done, "took": last - start, "errors": len(errors),
+            "examples": errors[:3], "crossed": crossed,
             "rss_first_mb": first / 1e6, "rss_second_mb": second / 1e6,
             "growth": second / max(first, 1) - 1}  # fmt: skip
 
@@ -197,25 +226,45 @@ async def load(url: str, rss: Any, seconds: float, conversations: int) -> dict[s
 # --- overhead ------------------------------------------------------------------------------------
 
 
-async def overhead(urls: dict[str, str], pairs: int) -> dict[str, Any]:
-    """Paired: each body goes through both proxies, in turns first; each extends the one before."""
+async def alternated(
+    urls: dict[str, str], pairs: int, cpus: dict[str, Callable[[], float]]
+) -> tuple[dict[str, list[float]], dict[str, list[float]], int]:
+    """Each body goes through all proxies, each of them first in turn, and extends the one before.
+
+    Milliseconds of each request, milliseconds of processor time up to the next one where a clock
+    is given, and the bytes of the last body.
+    """
     steps = [message for n in range(100) for message in step(n, 10_000)]
     times: dict[str, list[float]] = {name: [] for name in urls}
+    marks: dict[str, list[float]] = {name: [] for name in cpus}
     headers = {"content-type": "application/json"}
     async with aiohttp.ClientSession(headers=headers) as session:
         for pair in range(pairs + 5):
             steps += step(1_000 + pair, 300)
             data = body("canary-1", steps, stream=False)
-            order = list(urls) if pair % 2 else list(reversed(urls))
-            for name in order:
+            names = list(urls)
+            for name in names[pair % len(names) :] + names[: pair % len(names)]:
+                if pair >= 5 and name in cpus:
+                    marks[name].append(cpus[name]())
                 began = time.perf_counter()
                 async with session.post(f"{urls[name]}/v1/chat/completions", data=data) as answer:
                     await answer.read()
                     assert answer.status == 200, answer.status
                 if pair >= 5:
                     times[name].append((time.perf_counter() - began) * 1_000)
+        await asyncio.sleep(0.2)
+    spent = {
+        name: [(b - a) * 1_000 for a, b in pairwise([*rows, cpus[name]()])]
+        for name, rows in marks.items()
+    }
+    return times, spent, len(data)
+
+
+async def overhead(urls: dict[str, str], pairs: int) -> dict[str, Any]:
+    """Paired: each body goes through both proxies, in turns first."""
+    times, _, size = await alternated(urls, pairs, {})
     p50 = {name: statistics.median(rows) for name, rows in times.items()}
-    return {"bytes": len(data), **{f"{name}_ms": p50[name] for name in urls},
+    return {"bytes": size, **{f"{name}_ms": p50[name] for name in urls},
             "ratio": p50["trimtab"] / p50["bare"]}  # fmt: skip
 
 

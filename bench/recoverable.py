@@ -35,14 +35,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
-from trimtab import strategies  # noqa: E402
-from trimtab.model import Block, Limits  # noqa: E402
-from trimtab.replay import case, reading  # noqa: E402
-from trimtab.replay.index import Index  # noqa: E402
-from trimtab.replay.judge import Judge  # noqa: E402
-from trimtab.replay.policies import Sent, Step  # noqa: E402
-from trimtab.replay.views import own_counter  # noqa: E402
-from trimtab.strategies import Config, Offer, Strategy  # noqa: E402
+from trimtab import reducers  # noqa: E402
+from trimtab.reducers import Config, Offer, Reducer  # noqa: E402
+from trimtab.replay import log_files, policy_run  # noqa: E402
+from trimtab.replay.message_views import own_counter  # noqa: E402
+from trimtab.replay.metric import Judge  # noqa: E402
+from trimtab.replay.policies import PolicyOutput, PolicyStep  # noqa: E402
+from trimtab.replay.recording_index import RecordingIndex  # noqa: E402
+from trimtab.transcript.model import Block  # noqa: E402
 
 LEVELS = {"lossless": 0.0, "came again": 0.05, "stale": 0.15, "blobs": 0.3, "digests": 0.5}
 DEFAULT, SHARE = "default", 0.7
@@ -50,7 +50,7 @@ DEFAULT, SHARE = "default", 0.7
 HUGE = 10**9
 
 
-def up_to(strategy: Strategy, most: float) -> Strategy:
+def up_to(strategy: Reducer, most: float) -> Reducer:
     """The strategy without its offers that lose more."""
 
     def offers(block: Block, config: Config) -> Iterator[Offer]:
@@ -71,34 +71,38 @@ class Level:
         self.options = dict[str, Any]()
         if name == DEFAULT:
             return
-        without = {"articles", *(one.__name__ for one in strategies.DEEP)}
+        without = {"articles", *(one.__name__ for one in reducers.DEEP)}
         if name == "digests":
             without.remove("digest")
         elif name != "blobs":
             without |= {"blobs", "page"}
-        ours = [one for one in strategies.STRATEGIES if one.__name__ not in without]
+        ours = [one for one in reducers.REDUCERS if one.__name__ not in without]
         ours = [up_to(one, LEVELS[name]) for one in ours]
-        self.options = {"preset": "in-place", "strategies": ours}
+        self.options = {"preset": "in-place", "reducers": ours}
 
     def window(self, tokens: int) -> int:
         """For a request of so many tokens: its own size, or more, so that it is never over."""
         return tokens if not self.options else tokens + tokens // 20 + 1_000
 
-    def step(self, index: Index, window: int) -> Step:
+    def step(self, index: RecordingIndex, window: int) -> PolicyStep:
         """One batch, taken at once."""
 
-        def step(body: dict[str, Any]) -> Sent:
+        def step(body: dict[str, Any]) -> PolicyOutput:
             fitted = trimtab.fit(
-                body, limits=Limits(window=window, reserve=0, **self.limits), **self.options,
-                counter=own_counter(), format=index.recording.format, model=index.recording.model,
-            )  # fmt: skip
+                body,
+                window=window,
+                reserve=0,
+                format=index.recording.format,
+                model=index.recording.model,
+                settings=trimtab.Settings(counter=own_counter(), **self.limits, **self.options),
+            )
             edits = [edit for edit in fitted.report.edits if edit.handle]
-            return Sent(fitted.request, {e.handle: fitted.recall(e.handle) for e in edits})
+            return PolicyOutput(fitted.request, {e.handle: fitted.recall(e.handle) for e in edits})
 
         return step
 
 
-def measured(index: Index, level: Level, calls: int, least: int) -> Counter[str]:
+def measured(index: RecordingIndex, level: Level, calls: int, least: int) -> Counter[str]:
     """The sums over some calls of one session with at least so many tokens, each judged as if
     nothing had been sent before."""
     total = Counter[str]()
@@ -108,7 +112,7 @@ def measured(index: Index, level: Level, calls: int, least: int) -> Counter[str]
         if tokens < least:
             break
         step = level.step(index, level.window(tokens))
-        judge.turn(number, case.ask(step, index, number))
+        judge.turn(number, policy_run.ask(step, index, number))
         for row in judge.done.rows:
             total.update(row._asdict())
     return total
@@ -124,7 +128,7 @@ def main() -> None:
     args = parser.parse_args()
     folder = Path(args.folder) if args.folder else ROOT.parent / "shared" / "data"
     by_source = defaultdict(list)
-    for recording in reading.read([str(folder)]).recordings:
+    for recording in log_files.read([str(folder)]).recordings:
         by_source[recording.source].append(recording)
     levels = args.level or [*LEVELS, DEFAULT]
     heads = "".join(f"{name:^25}" for name in levels)
@@ -136,7 +140,7 @@ def main() -> None:
         # Characters first: to count the tokens of all would take minutes.
         long = [one for one in every if len(json.dumps(one.messages)) > 4 * args.tokens]
         for recording in long[:: -(-len(long) // args.sessions) or 1]:
-            index = Index(recording)
+            index = RecordingIndex(recording)
             if not index.turns or index.tokens(index.turns[-1]) < args.tokens:
                 continue
             done += 1

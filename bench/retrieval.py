@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
-from trimtab import ArticleRule, EmbeddingRanker, Limits, MissingExtra  # noqa: E402
+from trimtab import ArticleRule, EmbeddingRanker, MissingExtra  # noqa: E402
 
 SHARES = (0.60, 0.50, 0.30, 0.15)
 RULES = {
@@ -94,12 +94,14 @@ def cut(record: dict[str, Any], share: float, rule: ArticleRule, kept: Kept) -> 
     request = {"model": "gpt-4o", "messages": record["messages"]}
     if record.get("tools"):
         request["tools"] = record["tools"]
-    before = trimtab.fit(request, window=10**8, counter="o200k").report.tokens_before
+    before = trimtab.fit(
+        request, window=10**8, settings=trimtab.Settings(counter="o200k")
+    ).report.tokens_before
     window = int(before * share)
-    limits = Limits(window=window, reserve=0, trigger=1.0, target=1.0)
+    limits = trimtab.Settings(window=window, reserve=0, trigger=1.0, target=1.0)
     fresh = json.loads(json.dumps(request))
     started = time.process_time()
-    fitted = trimtab.fit(fresh, limits=limits, counter="o200k", articles=rule)
+    fitted = trimtab.fit(fresh, settings=limits | trimtab.Settings(counter="o200k", articles=rule))
     kept.seconds += time.process_time() - started
     kept.tokens += before
     kept.over += fitted.report.tokens_after > window

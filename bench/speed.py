@@ -99,11 +99,13 @@ def main() -> None:
     """Print the table."""
     request = conversation(400)
     body = json.dumps(request).encode()
-    size = trimtab.fit(request, window=10**7, counter="o200k").report.tokens_before
+    size = trimtab.fit(
+        request, window=10**7, settings=trimtab.Settings(counter="o200k")
+    ).report.tokens_before
     print(f"conversation: 400 turns, {size:,} tokens, {len(body):,} bytes")
 
     def fit(what: Any, window: int) -> Callable[[], object]:
-        return lambda: trimtab.fit(what, window=window, counter="o200k")
+        return lambda: trimtab.fit(what, window=window, settings=trimtab.Settings(counter="o200k"))
 
     rows = [
         ("nothing to do, dict", fit(request, 10**7)),

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 
 import search_result  # noqa: E402
 from table_reader import decoded, spelled  # noqa: E402
 
-from trimtab.strategies.tables import as_tables  # noqa: E402
-from trimtab.tokens import counter_for  # noqa: E402
+from trimtab.reducers.tables import as_tables  # noqa: E402
+from trimtab.transcript.tokens import counter_for  # noqa: E402
 
 COUNT = counter_for("o200k", model=None, format="")
 
@@ -42,7 +42,7 @@ def cases() -> Iterator[tuple[str, str]]:
         rows = search_result.rows(many)
         yield f"search, {many} rows, json.dumps", json.dumps(rows)
         yield f"search, {many} rows, indent=2", json.dumps(rows, indent=2)
-    for file in sorted((ROOT / "tests" / "data_files" / "json_results").glob("*.json")):
+    for file in sorted((ROOT / "tests" / "support" / "data_files" / "json_results").glob("*.json")):
         yield file.stem, file.read_text(encoding="utf-8")
 
 

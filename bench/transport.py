@@ -23,8 +23,8 @@ sys.path.insert(0, str(SRC))
 
 import httpx2  # noqa: E402
 
-from trimtab import Limits, transports  # noqa: E402
-from trimtab.transports.over_http import classes  # noqa: E402
+from trimtab import Settings, clients  # noqa: E402
+from trimtab.clients.httpx_transport import classes  # noqa: E402
 
 MEGABYTE = 1_000_000
 URL = "https://api.openai.com/v1/chat/completions"
@@ -86,7 +86,7 @@ def paired(ours: Any, plain: Any, bodies: list[bytes]) -> float:
 
 def guarded(**keywords: Any) -> Any:
     """Our transport around a stub."""
-    return classes(httpx2)[0](transports.Guard(**keywords), Stub())
+    return classes(httpx2)[0](clients.Guard(**keywords), Stub())
 
 
 def main() -> None:
@@ -110,8 +110,8 @@ def main() -> None:
         long = [*messages]
         for number in range(3):
             long += turn(run * 10_000 + 7_000 + number, 120)
-        once = Limits(window=10_000_000, result_chars=4_000)
-        cut.guard.session.fit(body(long), limits=once, format="openai-chat:openai")
+        once = Settings(window=10_000_000, result_chars=4_000)
+        cut.guard.session.fit(body(long), format="openai-chat:openai", settings=once)
         cost(cut, body(long))
         for number in range(3):
             long = long + turn(run * 10_000 + 8_000 + number, 30)

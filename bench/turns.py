@@ -50,7 +50,9 @@ def turns(store: str | None) -> None:
     whole = conversation(420)
     messages = whole["messages"]
     for name, window in (("nothing to do", 10**7), ("standing edits", 128_000)):
-        session = trimtab.Session(window=window, counter="o200k", store=store)
+        session = trimtab.Session(
+            window=window, store=store, settings=trimtab.Settings(counter="o200k")
+        )
         request = {**whole, "messages": messages[:-80]}
         session.fit(request)
         session.fit(request)
@@ -90,7 +92,7 @@ def growth(format: str, marks: tuple[int, ...]) -> None:
 
 def played(request: dict[str, Any], window: int) -> tuple[list[float], list[int]]:
     """Seconds of processor time of each turn of a session, and how many batches it had by then."""
-    session = trimtab.Session(window=window, counter="o200k")
+    session = trimtab.Session(window=window, settings=trimtab.Settings(counter="o200k"))
     key = next(key for key in ("messages", "input", "contents") if key in request)
     messages, times, batches, had = request[key], list[float](), list[int](), 0
     for number in range(1, len(messages) + 1, 2):
@@ -109,7 +111,7 @@ def waits(url: str) -> None:
     for seed in range(6):
         request = conversation(120, 400 + seed)
         request["messages"][0]["content"] += f" {seed} {time.time_ns()}"
-        own = trimtab.Session(window=12_000, counter="o200k", store=url)
+        own = trimtab.Session(window=12_000, store=url, settings=trimtab.Settings(counter="o200k"))
         spent: list[float] = []
         _timed(own, spent)
         messages = request["messages"]

@@ -9,7 +9,7 @@ refuse.
 
 import boto3
 
-from trimtab import transports
+from trimtab import clients
 from trimtab.testing import StrictProvider
 
 WINDOW = 8_000
@@ -23,7 +23,7 @@ def main() -> None:
             "bedrock-runtime", endpoint_url=provider.url, region_name="us-east-1",
             aws_access_key_id="none", aws_secret_access_key="none",
         )  # fmt: skip
-        transports.boto3(client)
+        clients.boto3(client)
         answer = client.converse(
             modelId="anthropic.claude-sonnet-4-5-v1:0",
             messages=[{"role": "user", "content": [{"text": f"What is unusual?\n{LOG}"}]}],

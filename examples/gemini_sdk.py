@@ -22,8 +22,8 @@ async def main() -> None:
     """A conversation of pages, cut where it says least."""
     with StrictProvider(["It left the depot."], window=WINDOW) as provider:
         options = types.HttpOptions(base_url=provider.url)
-        plain = genai.Client(api_key="none", vertexai=False, http_options=options)
-        client = trimtab.wrap(plain, window=WINDOW)
+        guarded = trimtab.wrap(genai.Client, window=WINDOW)
+        client = guarded(api_key="none", vertexai=False, http_options=options)
         answer = await client.aio.models.generate_content(
             model="gemini-3.5-pro", contents=f"Where is parcel 7919?\n{PAGES}"
         )

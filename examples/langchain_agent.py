@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 
-from trimtab.integrations.langchain import TrimtabMiddleware
+from trimtab.clients.langchain import TrimtabMiddleware
 from trimtab.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000

@@ -1,10 +1,10 @@
-"""Writes src/trimtab/models.txt: windows, output limits and prices of models, from LiteLLM's table.
+"""Writes pricing/models.txt: windows, output limits and prices of models, from LiteLLM's table.
 
     pip download --no-deps litellm && python scripts/model_table.py litellm-*.whl
     python scripts/model_table.py        from the litellm that is installed; or give a JSON file
 
 Knows the keys of LiteLLM's ``model_prices_and_context_window`` and whose word counts where
-providers disagree.  Does not know how the table is read (src/trimtab/models.py does).
+providers disagree.  Does not know how the table is read (src/trimtab/pricing/models.py does).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from trimtab.models import plain_name, undated  # noqa: E402
+from trimtab.pricing.models import plain_name, undated  # noqa: E402
 
-OUT = ROOT / "src" / "trimtab" / "models.txt"
+OUT = ROOT / "src" / "trimtab" / "pricing" / "models.txt"
 SOURCE = "litellm/model_prices_and_context_window_backup.json"
 MODES = ("chat", "responses", "completion")
 

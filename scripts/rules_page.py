@@ -4,7 +4,7 @@
     python scripts/rules_page.py --check    says whether it is current (exit 1 if it is not)
 
 Knows how the page looks.  Holds no rule: rows come from ``trimtab.rules``, the catalogue and what
-each of its entries maps to from tests/data_files.
+each of its entries maps to from tests/support/data_files.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trimtab.formats.dialects import DIALECTS
 from trimtab.rules import TABLES
-from trimtab.rules.base import Rule, Table
+from trimtab.rules.base import Rule, RuleTable
+from trimtab.wire.dialects import DIALECTS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "rules.md"
-DATA = ROOT / "tests" / "data_files"
+DATA = ROOT / "tests" / "support" / "data_files"
 
 TITLES = {
     "openai-chat": "OpenAI Chat Completions",
@@ -30,6 +30,7 @@ TITLES = {
     "anthropic": "Anthropic Messages",
     "bedrock": "Bedrock Converse",
     "gemini": "Gemini generateContent",
+    "gemini-interactions": "Gemini Interactions",
 }
 WRITTEN = {
     "anthropic-messages": "anthropic",
@@ -112,20 +113,21 @@ def page() -> str:
     return "\n".join((*parts, *_coverage()))
 
 
-def _limits(table: Table) -> Iterator[str]:
+def _limits(table: RuleTable) -> Iterator[str]:
     told = [f"{name} {most:,}" for name, most in table.limits.items()]
     if told:
         yield f"Hard limits: {', '.join(told)}.\n"
-    for cap in table.caps:
+    for cap in table.dialect_limits:
         whose = ", ".join(sorted(cap.dialects)) + (f" (models `{cap.model}`)" if cap.model else "")
-        yield f"Limit of {whose}: {cap.limit} {cap.most}. “{_cell(cap.says)}” ({cap.source}).\n"
+        text = _cell(cap.error_text)
+        yield f"Limit of {whose}: {cap.limit} {cap.most}. “{text}” ({cap.source}).\n"
 
 
-def _rows(table: Table) -> Iterator[str]:
+def _rows(table: RuleTable) -> Iterator[str]:
     yield "| rule | whose | what the provider says | source | sure | repair |"
     yield "|---|---|---|---|---|---|"
     for row in table.rows:
-        cells = (f"`{row.name}`", whose(row), row.says, row.source, row.sure, row.repair)
+        cells = (f"`{row.name}`", whose(row), row.error_text, row.source, row.sure, row.repair)
         yield f"| {' | '.join(map(_cell, cells))} |"
     yield ""
 
@@ -133,7 +135,7 @@ def _rows(table: Table) -> Iterator[str]:
 def whose(row: Rule) -> str:
     """Who refuses it, in words."""
     told = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
-    return f"{told}, not {', '.join(sorted(row.spares))}" if row.spares else told
+    return f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
 
 
 def _cell(text: str) -> str:

@@ -10,10 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from trimtab.api import check, fit, repair
-    from trimtab.asking.embedding import EmbeddingRanker
-    from trimtab.asking.endpoint import Endpoint
-    from trimtab.asking.summarizer import Summarizer
+    from trimtab.clients.wrapping import wrap
     from trimtab.config import load_settings
     from trimtab.conversion import Converted, Loss, convert
     from trimtab.errors import (
@@ -22,67 +21,89 @@ if TYPE_CHECKING:
         InvalidSetting,
         MissingExtra,
         NotAccepted,
+        StoreError,
         TrimtabError,
         UnknownHandle,
     )
+    from trimtab.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
     from trimtab.fitted import Fitted
-    from trimtab.formats.detect import Detected, detect
-    from trimtab.model import Limits
-    from trimtab.reading.history import Duplicates, FailedInputs
+    from trimtab.planning.redundancy import Duplicates, FailedInputs
+    from trimtab.reducers.articles.article import ArticleRule
+    from trimtab.reducers.articles.embedding import EmbeddingRanker
+    from trimtab.report import Report, ReportEdit, ReportRepair
+    from trimtab.reporting.measured import Measured, MeasuredBlock, measure
     from trimtab.rules import Violation
     from trimtab.session import Session
-    from trimtab.strategies.retrieval.article import ArticleRule
-    from trimtab.telling.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
-    from trimtab.telling.report import Report, ReportEdit, ReportRepair
-    from trimtab.telling.sizes import Measured, MeasuredBlock, measure
-    from trimtab.tokens import Counter
-    from trimtab.transports.wrapping import wrap
-    from trimtab.turns.recalling import RecallTool, recall_tool
-
-__version__ = "0.1.0"
+    from trimtab.sessions.recall_tool import RecallTool, recall_tool
+    from trimtab.settings import Settings
+    from trimtab.summarizers.endpoint import Endpoint
+    from trimtab.summarizers.summarizer import Summarizer
+    from trimtab.transcript.tokens import Counter
+    from trimtab.wire.detect import Detected, detect
 
 _WHERE = {
     "api": ("check", "fit", "repair"),
     "config": ("load_settings",),
     "conversion": ("Converted", "Loss", "convert"),
-    "asking.endpoint": ("Endpoint",),
+    "summarizers.endpoint": ("Endpoint",),
     "errors": (
         "CannotFit",
         "InvalidRequest",
         "InvalidSetting",
         "MissingExtra",
         "NotAccepted",
+        "StoreError",
         "TrimtabError",
         "UnknownHandle",
     ),
-    "telling.events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
+    "events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
     "fitted": ("Fitted",),
-    "formats.detect": ("Detected", "detect"),
-    "reading.history": ("Duplicates", "FailedInputs"),
-    "model": ("Limits",),
-    "turns.recalling": ("RecallTool", "recall_tool"),
-    "telling.report": ("Report", "ReportEdit", "ReportRepair"),
+    "wire.detect": ("Detected", "detect"),
+    "planning.redundancy": ("Duplicates", "FailedInputs"),
+    "sessions.recall_tool": ("RecallTool", "recall_tool"),
+    "report": ("Report", "ReportEdit", "ReportRepair"),
     "rules": ("Violation",),
     "session": ("Session",),
-    "telling.sizes": ("Measured", "MeasuredBlock", "measure"),
-    "strategies.retrieval.article": ("ArticleRule",),
-    "asking.embedding": ("EmbeddingRanker",),
-    "asking.summarizer": ("Summarizer",),
-    "tokens": ("Counter",),
-    "transports.wrapping": ("wrap",),
+    "settings": ("Settings",),
+    "reporting.measured": ("Measured", "MeasuredBlock", "measure"),
+    "reducers.articles.article": ("ArticleRule",),
+    "reducers.articles.embedding": ("EmbeddingRanker",),
+    "summarizers.summarizer": ("Summarizer",),
+    "transcript.tokens": ("Counter",),
+    "clients.wrapping": ("wrap",),
 }
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
-_PARTS = ("refusals", "replay", "testing", "transports")
-"""Packages of their own that are public as a whole."""
+_PARTS = {
+    "clients": "clients",
+    "flow": "retry.flow",
+    "refusals": "retry.refusals",
+    "replay": "replay",
+    "stores": "stores",
+    "testing": "testing",
+    "transports": "clients",
+}
+"""Modules that are public as a whole: the name users say, and where it lives."""
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _installed_version()
     if name in _PARTS:
-        return import_module(f"trimtab.{name}")
+        return import_module(f"trimtab.{_PARTS[name]}")
     if name not in _MODULE:
         raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
     return value
+
+
+def _installed_version() -> str:
+    """The version that was installed; "0+unknown" in a tree that was not."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("trimtab")
+    except metadata.PackageNotFoundError:
+        return "0+unknown"
 
 
 def __dir__() -> list[str]:
@@ -105,7 +126,6 @@ __all__ = [
     "Fitted",
     "InvalidRequest",
     "InvalidSetting",
-    "Limits",
     "Loss",
     "Measured",
     "MeasuredBlock",
@@ -118,6 +138,8 @@ __all__ = [
     "ReportRepair",
     "RetryEvent",
     "Session",
+    "Settings",
+    "StoreError",
     "Summarizer",
     "TrimtabError",
     "UnknownHandle",

@@ -1,7 +1,4 @@
-"""Amounts as people write them: ``32k``, ``128_000``, ``1m``, ``90%``.
-
-Knows numbers.  Does not know what they count.
-"""
+"""Amounts as people write them: ``32k``, ``128_000``, ``1m``, ``90%``."""
 
 from __future__ import annotations
 
@@ -20,6 +17,14 @@ def amount(text: str) -> int:
         if number == int(number):
             return int(number)
     raise ValueError(f"{text!r} is no amount; write 32k, 128_000 or 1m")
+
+
+def short(number: int) -> str:
+    """32_000 → ``"32k"``, 1_500_000 → ``"1.5m"``; digits where neither is shorter."""
+    for letter, times in (("m", 1_000_000), ("k", 1_000)):
+        if number >= times and number % (times // 10) == 0:
+            return f"{number / times:g}{letter}"
+    return f"{number:,}"
 
 
 def share(text: str) -> float:

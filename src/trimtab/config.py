@@ -1,57 +1,63 @@
-"""Settings from files and environment: for the command line, and for programs that ask for them.
+"""Settings from files and environment, for the command line and for programs that ask for them.
 
-Knows where settings stand, which win, and the entry points of other packages.  Does not know what
-a key takes (setting_keys.py) or does.  ``fit`` reads none of this: what is loaded is handed to it
-as arguments.
+Says where settings are read from and which of them wins; ``settings`` says what each takes.
+``fit`` reads none of this: what is loaded is passed to it as ``settings``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from trimtab.errors import InvalidSetting
-from trimtab.model import Limits
-from trimtab.setting_keys import KEYS, LIMITS, NAMES, Key, built
-from trimtab.strategies import Strategy
+from trimtab.errors import InvalidSetting, expect
+from trimtab.reducers import Reducer
+from trimtab.setting_kinds import Declared, declared, nearest
+from trimtab.settings import Settings
 
 if TYPE_CHECKING:  # it loads urllib
     from pathlib import Path
 
-GROUP = "trimtab.strategies"
-"""Entry points of other packages: a strategy each, or a sequence of them."""
+GROUP = "trimtab.reducers"
+"""Entry points of other packages: a reducer each, or a sequence of them."""
 PREFIX = "TRIMTAB_"
-_NOT_SETTINGS = frozenset(
-    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY_TOKEN", "STORE_KEY")
+_NOT_SETTINGS = tuple(
+    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY_", "STORE_KEY")
 )
+"""How variables begin that say something else."""
 
 
 @dataclass
 class Loaded:
     """``values`` by key; ``sources`` that were read, first to last; ``problems``: unknown keys and
-    packages whose strategies could not be loaded, a line each."""
+    packages whose reducers could not be loaded, a line each."""
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    strategies: tuple[Strategy, ...] = ()
+    reducers: tuple[Reducer, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Where a key that a setting names by its variable stands."""
 
-    def keywords(self) -> dict[str, Any]:
-        """As keywords of ``fit`` and ``Session``.  Raises InvalidSetting."""
-        found = {key: value for key, value in self.values.items() if key not in LIMITS}
-        found.pop("plugins", None)
-        limits = {key: value for key, value in self.values.items() if key in LIMITS}
-        if limits:
-            found["limits"] = Limits(**limits)
-        found = built(found, self.env)
-        if self.strategies:
-            found["extra_strategies"] = self.strategies
-        return found
+    def settings(self) -> Settings:
+        """What was read, tables as the values that ``Settings`` takes.  Raises InvalidSetting where
+        a table lacks something, MissingExtra where a package is."""
+        found = dict(self.values)
+        for name, table in found.items():
+            if (build := SETTINGS[name].kind.build) is not None:
+                found[name] = build(table, self.env)
+        if self.reducers:
+            found["extra_reducers"] = self.reducers
+        return Settings(**found)
+
+
+def readable(cls: type) -> dict[str, Declared]:
+    """The settings of a dataclass that files, variables and options can say."""
+    return {name: one for name, one in declared(cls).items() if one.kind.is_readable}
+
+
+SETTINGS = readable(Settings)
 
 
 def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None) -> Loaded:
@@ -67,11 +73,12 @@ def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = N
     for file, table in _tables(folder, env):
         loaded.sources.append(str(file))
         _take(loaded, table, str(file))
-    if from_env := dict(_from_env(env, loaded)):
+    found = from_environment(env, SETTINGS, loaded.problems, passed_over=_NOT_SETTINGS)
+    if found:
         loaded.sources.append("the environment")
-        _merge(loaded.values, from_env)
+        merge(loaded.values, found)
     if loaded.values.get("plugins", True):
-        loaded.strategies = installed_strategies(loaded.problems)
+        loaded.reducers = installed_reducers(loaded.problems)
     return loaded
 
 
@@ -84,17 +91,17 @@ def from_table(table: Mapping[str, Any], source: str) -> Loaded:
 
 def load_settings(
     folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    """Settings from files and environment, as keywords: ``fit(request, **load_settings())``.
+) -> Settings:
+    """Settings from files and environment: ``fit(request, settings=load_settings())``.
 
     What is not understood is a warning of the logger "trimtab".  Raises InvalidSetting.
     """
-    from trimtab.telling.log import logger
+    from trimtab.telemetry import logger
 
     loaded = load(folder, env)
     for problem in loaded.problems:
         logger().warning("%s", problem)
-    return loaded.keywords()
+    return loaded.settings()
 
 
 # --- files -------------------------------------------------------------------------------------
@@ -105,6 +112,7 @@ def _tables(
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     from pathlib import Path
 
+    expect(_is_path(start), "folder", start, "a path")
     home = env.get("XDG_CONFIG_HOME") or (f"{env['HOME']}/.config" if env.get("HOME") else "")
     own = Path(home) / "trimtab" / "trimtab.toml"
     if home and own.is_file():
@@ -124,6 +132,13 @@ def _tables(
                 return
 
 
+def _is_path(value: Any) -> bool:
+    try:
+        return isinstance(os.fspath(value), str) and b"\0" not in os.fsencode(value)
+    except (TypeError, ValueError):
+        return False
+
+
 def _toml(file: Path) -> Mapping[str, Any]:
     import tomllib
 
@@ -134,97 +149,115 @@ def _toml(file: Path) -> Mapping[str, Any]:
 
 
 def _take(loaded: Loaded, table: Mapping[str, Any], source: str) -> None:
-    _merge(loaded.values, dict(_read(table, KEYS, source, "", loaded.problems)))
+    merge(loaded.values, dict(read_table(table, SETTINGS, source, loaded.problems)))
 
 
-def _merge(values: dict[str, Any], more: Mapping[str, Any]) -> None:
+def merge(values: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Put values over others, those of tables key by key."""
     for key, value in more.items():
         if isinstance(value, dict):
-            _merge(values.setdefault(key, {}), value)
+            merge(values.setdefault(key, {}), value)
         else:
             values[key] = value
 
 
-def _read(
+def read_table(
     table: Mapping[str, Any],
-    keys: Mapping[str, Any],
+    settings: Mapping[str, Declared],
     source: str,
-    within: str,
     problems: list[str],
+    within: str = "",
 ) -> Iterator[tuple[str, Any]]:
+    """The values of a table by key.  Raises InvalidSetting for one of the wrong kind."""
     for name, value in table.items():
         key = name.replace("-", "_")
-        known = keys.get(key)
-        if known is None:
-            problems.append(_unknown(source, f"{within}{name}", key, keys, within))
-        elif isinstance(known, Key):
-            yield key, _value(known, value, source, f"{within}{name}")
+        if key not in settings:
+            hint = nearest(key, settings.keys(), within)
+            problems.append(f"{source}: unknown key {within}{name}{hint}")
+            continue
+        keys = settings[key].kind.keys
+        if keys is None:
+            yield key, read_value(settings[key], value, f"{source}: {within}{name}")
         elif isinstance(value, dict):
-            yield key, dict(_read(value, known, source, f"{within}{name}.", problems))
+            yield key, dict(read_table(value, keys, source, problems, f"{within}{name}."))
         else:
-            raise _wrong(source, f"{within}{name}", "a table", value)
+            raise _wrong(f"{source}: {within}{name}", "a table", value)
 
 
-def _value(key: Key, value: Any, source: str, name: str) -> Any:
+def read_value(one: Declared, value: Any, where: str) -> Any:
+    """The value of one setting.  Raises InvalidSetting, which names where it was said."""
     try:
-        return key.read(value)
+        return one.kind.read(value) if one.kind.read else value
     except (ValueError, TypeError):
-        raise _wrong(source, name, key.expected, value) from None
+        raise _wrong(where, one.kind.expected, value) from None
 
 
-def _wrong(source: str, name: str, expected: str, value: Any) -> InvalidSetting:
-    return InvalidSetting(
-        f"{source}: {name}: expected {expected}, got {value!r} ({type(value).__name__})"
-    )
-
-
-def _unknown(source: str, name: str, key: str, keys: Mapping[str, Any], within: str) -> str:
-    near = get_close_matches(key, list(keys), n=1)
-    hint = f"; did you mean {within}{near[0]}?" if near else ""
-    return f"{source}: unknown key {name}{hint}"
+def _wrong(where: str, expected: str, value: Any) -> InvalidSetting:
+    return InvalidSetting(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
 
 
 # --- environment -------------------------------------------------------------------------------
 
 
-def _from_env(env: Mapping[str, str], loaded: Loaded) -> Iterator[tuple[str, Any]]:
-    names: dict[str, tuple[str, str, Key]] = {}
-    for key, known in KEYS.items():
-        if isinstance(known, Key):
-            names[f"{PREFIX}{key.upper()}"] = (key, "", known)
+def leaves(settings: Mapping[str, Declared]) -> Iterator[tuple[tuple[str, ...], Declared]]:
+    """Every key that holds a value, with its path: those of tables too."""
+    for name, one in settings.items():
+        if one.kind.keys is None:
+            yield (name,), one
         else:
-            for inner, taken in known.items():
-                names[f"{PREFIX}{key.upper()}_{inner.upper()}"] = (key, inner, taken)
+            yield from (((name, *path), inner) for path, inner in leaves(one.kind.keys))
+
+
+def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """``{"a": {"b": value}}`` for the path ``("a", "b")``."""
+    for name in reversed(path):
+        value = {name: value}
+    return dict(value)
+
+
+def variable(path: tuple[str, ...], prefix: str = PREFIX) -> str:
+    """The variable that says a key."""
+    return prefix + "_".join(path).upper()
+
+
+def from_environment(
+    env: Mapping[str, str],
+    settings: Mapping[str, Declared],
+    problems: list[str],
+    prefix: str = PREFIX,
+    passed_over: Sequence[str] = (),
+) -> dict[str, Any]:
+    """The values of the variables with a prefix, as a file would nest them.
+
+    ``passed_over``: beginnings of variables that are something else.  Raises InvalidSetting.
+    """
+    names = {variable(path, prefix): (path, one) for path, one in leaves(settings)}
     found: dict[str, Any] = {}
     for name in sorted(env):
-        if not name.startswith(PREFIX) or name in _NOT_SETTINGS or not env[name]:
+        if not name.startswith(prefix) or not env[name]:
             continue
         if name not in names:
-            near = get_close_matches(name, list(names), n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            loaded.problems.append(f"the environment: unknown variable {name}{hint}")
+            if not name.startswith(tuple(passed_over)):
+                hint = nearest(name, names.keys())
+                problems.append(f"the environment: unknown variable {name}{hint}")
             continue
-        key, inner, taken = names[name]
+        path, one = names[name]
         given: Any = env[name]
-        if taken is NAMES:
+        if one.kind.is_list:
             given = [item.strip() for item in given.split(",") if item.strip()]
-        value = _value(taken, given, "the environment", name)
-        if inner:
-            found.setdefault(key, {})[inner] = value
-        else:
-            found[key] = value
-    yield from found.items()
+        merge(found, nested(path, read_value(one, given, f"the environment: {name}")))
+    return found
 
 
 # --- other packages ----------------------------------------------------------------------------
 
 
-def installed_strategies(problems: list[str]) -> tuple[Strategy, ...]:
-    """Strategies of installed packages, by the names of their entry points; those that cannot be
+def installed_reducers(problems: list[str]) -> tuple[Reducer, ...]:
+    """Reducers of installed packages, by the names of their entry points; those that cannot be
     loaded are named in ``problems``."""
     from importlib import metadata
 
-    found: list[Strategy] = []
+    found: list[Reducer] = []
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         try:
             value = point.load()
@@ -232,7 +265,7 @@ def installed_strategies(problems: list[str]) -> tuple[Strategy, ...]:
             if odd := [one for one in given if not callable(one)]:
                 raise TypeError(f"{odd[0]!r} is no function from a block to offers")
         except Exception as error:  # whatever another package does
-            problems.append(f"strategy {point.name} ({point.value}): {error}; left out")
+            problems.append(f"reducer {point.name} ({point.value}): {error}; left out")
         else:
             found += given
     return tuple(found)

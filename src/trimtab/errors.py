@@ -15,7 +15,28 @@ A provider's own errors are never wrapped.  This file knows no format.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
+
+
+def shown(value: object) -> str:
+    """A value as a message quotes it: at most 80 characters, whatever its ``repr`` does."""
+    try:
+        text = repr(value)
+    except Exception:  # too many digits, too deep, or a class of somebody else's
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def expect(holds: bool, name: str, value: object, give: str) -> None:
+    """Raise InvalidSetting, saying what to give, where an argument is not of its kind."""
+    if not holds:
+        raise InvalidSetting(f"{name}={shown(value)}: give {give}")
+
+
+def expect_text(name: str, value: object) -> None:
+    """``expect`` for a text."""
+    expect(isinstance(value, str), name, value, "a text")
 
 
 class TrimtabError(Exception):
@@ -57,7 +78,7 @@ class CannotFit(TrimtabError):
     """The request cannot be made to meet a limit, whatever is reduced.
 
     ``limit`` names the limit that fails ("window", "request_bytes", "result_chars", "images" or
-    "pin"), ``allowed`` its value, ``floor`` the smallest size that can be reached (same unit;
+    "pin"), ``allowed`` its value, ``minimum`` the smallest size that can be reached (same unit;
     tokens include the output reserve), ``projected`` the size without any reduction,
     ``needed`` how much is still missing, ``tried`` the kinds of reduction that were used,
     ``largest`` the biggest parts that cannot shrink, as (path, tokens, what it is),
@@ -69,28 +90,33 @@ class CannotFit(TrimtabError):
         *,
         limit: str,
         allowed: int,
-        floor: int,
+        minimum: int,
         projected: int,
         tried: tuple[str, ...] = (),
         largest: tuple[tuple[str, int, str], ...] = (),
         hint: str = "",
     ) -> None:
-        self.limit, self.allowed, self.floor, self.projected = limit, allowed, floor, projected
-        self.needed = floor - allowed
+        self.limit, self.allowed, self.minimum, self.projected = limit, allowed, minimum, projected
+        self.needed = minimum - allowed
         self.tried, self.largest, self.hint = tried, largest, hint
         unit = {"window": "tokens", "pin": "tokens", "request_bytes": "bytes"}.get(limit, limit)
         parts = "; ".join(f"{path} ({what}, {size:,} tokens)" for path, size, what in largest)
         named = "with its pins, window" if limit == "pin" else limit
         super().__init__(
             f"cannot fit: {named} allows {allowed:,} {unit}, the smallest this request can become "
-            f"is {floor:,} ({self.needed:,} too many; it arrived with {projected:,}). "
+            f"is {minimum:,} ({self.needed:,} too many; it arrived with {projected:,}). "
             f"Tried: {', '.join(tried) or 'nothing applies'}. "
             f"What cannot shrink: {parts or 'the fixed cost of the messages'}. {hint}".rstrip()
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        names = ("limit", "allowed", "minimum", "projected", "tried", "largest", "hint")
+        given = {name: getattr(self, name) for name in names}
+        return partial(type(self), **given), (), vars(self)
+
     def as_dict(self) -> Mapping[str, Any]:
         """The same facts as JSON-able values."""
-        names = ("limit", "allowed", "floor", "projected", "needed", "hint")
+        names = ("limit", "allowed", "minimum", "projected", "needed", "hint")
         return {
             **{name: getattr(self, name) for name in names},
             "tried": list(self.tried),

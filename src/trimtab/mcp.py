@@ -1,23 +1,26 @@
 """An MCP server for one tenant's originals: the tools recall, search, status and pin.
 
-Knows the protocol's SDK (extra ``mcp``) and the constant definitions of the tools.  Does not know
-where originals are kept.  Over standard input and output, or HTTP on this machine alone.
+Runs over standard input and output, or HTTP on this machine alone.  Needs the extra ``mcp``.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import parse_qs
 
 from trimtab.errors import MissingExtra, StoreError, UnknownHandle
-from trimtab.turns.passages import LINE_CHARS, MOST_HITS, Said, answer
-from trimtab.turns.recalling import DESCRIPTION, NAME, SCHEMA
-from trimtab.turns.stored import Stored
+from trimtab.journal.excerpts import LINE_CHARS, MOST_HITS, Said, answer
+from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.sessions.recall_tool import DESCRIPTION, NAME, SCHEMA
 
 HOST = "127.0.0.1"
 """Whoever can speak to the server can read everything the tenant kept: never another address."""
 PATH = "/mcp"
+WRONG_SECONDS = 0.5
+"""How long a wrong token waits for its answer."""
 
 _TEXT = {"type": "string"}
 
@@ -30,8 +33,9 @@ TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
     (NAME, DESCRIPTION, SCHEMA, True),
     (
         "search",
-        "Finds lines in everything that was shortened or left out, with the handles to recall.",
-        _takes(text={**_TEXT, "description": "words that a line must hold"}),
+        "Finds lines in everything that was shortened or left out, with the handles to recall; "
+        "where no line holds all the words, the passages that match them best.",
+        _takes(text={**_TEXT, "description": "words to look for"}),
         True,
     ),
     ("status", "Says how much is kept of this user's conversations.", _takes(), True),
@@ -46,7 +50,7 @@ TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
 """(name, description, input schema, whether it only reads); the same bytes in every release."""
 
 
-def said(stored: Stored, name: str, arguments: Mapping[str, Any]) -> Said:
+def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Said:
     """What one call of a tool is answered; never raises for what a model may write."""
     try:
         if name == NAME:
@@ -66,12 +70,12 @@ def said(stored: Stored, name: str, arguments: Mapping[str, Any]) -> Said:
         return Said(f"the originals cannot be read now: {error}", failed=True)
 
 
-def _searched(stored: Stored, wanted: str) -> Said:
+def _searched(stored: OriginalsReader, wanted: str) -> Said:
     found = stored.search(wanted)
     if not found:
         return Said(f"nothing that was left out has a line with {wanted[:LINE_CHARS]!r}", True)
     rows = [
-        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {one.hit.text[:LINE_CHARS]}"
+        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {_told(one.hit.text)}"
         for one in found
     ]
     if len(found) == MOST_HITS:
@@ -79,7 +83,12 @@ def _searched(stored: Stored, wanted: str) -> Said:
     return Said("\n".join(rows))
 
 
-def server(stored: Stored, version: str = "") -> Any:
+def _told(text: str) -> str:
+    """A passage whole, the beginning of a long line."""
+    return f"\n{text}" if "\n" in text else text[:LINE_CHARS]
+
+
+def server(stored: OriginalsReader, version: str = "") -> Any:
     """The server as an object of the SDK.  Raises MissingExtra."""
     try:
         import mcp_types
@@ -125,15 +134,41 @@ def run_stdio(server: Any) -> None:
     asyncio.run(serve())
 
 
-def run_http(server: Any, port: int, ready: Callable[[str], None]) -> None:
-    """Serve on this machine; ``ready`` is told the URL once the port is open (0: any free one)."""
+def guarded(app: Any, token: str) -> Any:
+    """The app for requests that bring the token; other users of the machine reach it, too."""
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or _brings(scope, token):
+            await app(scope, receive, send)
+            return
+        await asyncio.sleep(WRONG_SECONDS)
+        headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b"give the token of the printed URL\n"})
+
+    return asgi
+
+
+def _brings(scope: Any, token: str) -> bool:
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    headers = {name.decode("latin-1").lower(): value for name, value in scope["headers"]}
+    bearer = headers.get("authorization", b"").decode("latin-1").removeprefix("Bearer ")
+    given = (query.get("token", [""])[-1], bearer)
+    return any(hmac.compare_digest(one.encode(), token.encode()) for one in given)
+
+
+def run_http(server: Any, port: int, token: str, ready: Callable[[str], None]) -> None:
+    """Serve on this machine whoever brings the token, in the query or as a bearer's.
+
+    ``ready`` is told the URL, token included, once the port is open (0: any free one).
+    """
     import socket
 
     import uvicorn
 
     with socket.create_server((HOST, port)) as opened:
-        url = f"http://{HOST}:{opened.getsockname()[1]}{PATH}"
+        url = f"http://{HOST}:{opened.getsockname()[1]}{PATH}?token={token}"
         app = server.streamable_http_app(streamable_http_path=PATH, host=HOST)
-        config = uvicorn.Config(app, log_level="warning", lifespan="on")
+        config = uvicorn.Config(guarded(app, token), log_level="warning", lifespan="on")
         ready(url)
         asyncio.run(uvicorn.Server(config).serve(sockets=[opened]))

@@ -12,36 +12,50 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 from trimtab import config
-from trimtab.errors import InvalidSetting, StoreError, UnknownHandle
+from trimtab.errors import (
+    InvalidSetting,
+    StoreError,
+    TrimtabError,
+    UnknownHandle,
+    expect,
+    expect_text,
+)
 from trimtab.fitted import Fitted, recall
-from trimtab.model import Edit, Limits
-from trimtab.money.observed import PREFIX as CALIBRATIONS
-from trimtab.money.observed import Observed
-from trimtab.reading.grown import Grown
-from trimtab.settings import Settings, joined_settings
-from trimtab.turns import journal_format, passages
-from trimtab.turns.conversation import Conversation, root_of
-from trimtab.turns.journal import Journal
-from trimtab.turns.totals import PREFIX as STATS
-from trimtab.turns.totals import Totals
-from trimtab.turns.turn import asking, fitted, room_left
+from trimtab.journal import excerpts, file_format
+from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
+from trimtab.journal.journal import Journal
+from trimtab.jsontext import paths
+from trimtab.planning.presets import PresetName
+from trimtab.prepared_request import SessionFacts
+from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
+from trimtab.pricing.observed_usage import Observed
+from trimtab.sessions.conversation import Conversation, conversation_id
+from trimtab.sessions.response_chains import ResponseChains, unchained
+from trimtab.sessions.stats import PREFIX as STATS
+from trimtab.sessions.stats import ConversationStats
+from trimtab.sessions.turn import take_turn, with_summarizer
+from trimtab.settings import (
+    FitKeywords,
+    Settings,
+    check_names,
+    naming_nearest,
+    with_keywords,
+)
+from trimtab.transcript.model import Edit
+from trimtab.wire.detect import FormatName
+from trimtab.wire.incremental_json import IncrementalParser
 
 if TYPE_CHECKING:
-    from trimtab.reading.source import Source
+    from trimtab.prepared_request import PreparedRequest
+    from trimtab.sessions.conversation_store import ConversationStore
+    from trimtab.sessions.pruning import Prunable, Pruned
     from trimtab.stores.base import Store
-    from trimtab.turns.pruning import Prunable, Pruned
-    from trimtab.turns.shelf import Shelf
-    from trimtab.turns.work import Work
 
 
-_TOKENS_A_BYTE = 2
-"""No tokenizer has more than one, and no factor is above 2."""
-
-
-class Found(NamedTuple):
+class SearchHit(NamedTuple):
     """A line of an original that holds what was searched for, and where it begins and ends."""
 
     handle: str
@@ -49,6 +63,16 @@ class Found(NamedTuple):
     start: int
     end: int
     text: str
+
+
+class SessionKeywords(FitKeywords, total=False):
+    """The keywords of ``Session``."""
+
+    store: str | Store | None
+    tenant: str
+    conversation: str | None
+    journal: Mapping[str, Any] | None
+    clock: Callable[[], float]
 
 
 class Session:
@@ -62,207 +86,312 @@ class Session:
     ``clock`` (seconds) tells how long a conversation lay idle, and so whether its cache is cold.
     """
 
+    @naming_nearest
     def __init__(
         self,
         *,
-        window: int | None = None,
-        reserve: int | None = None,
-        limits: Limits | None = None,
-        journal: Mapping[str, Any] | None = None,
+        window: int | str | None = None,
+        reserve: int | str | None = None,
+        model: str | None = None,
+        format: FormatName | None = None,
+        preset: PresetName | None = None,
+        target: float | str | None = None,
+        recall: bool | None = None,
+        settings: Settings | None = None,
         store: str | Store | None = None,
         tenant: str = "default",
         conversation: str | None = None,
+        journal: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
-        **keywords: Any,
     ) -> None:
         self._clock = clock
-        self._settings = asking(joined_settings(window, reserve, limits, **keywords))
-        self._observed = Observed()
-        self._grown = Grown()
+        self._settings = with_summarizer(
+            with_keywords(
+                Settings(),
+                {"window": window, "reserve": reserve, "model": model, "format": format,
+                 "preset": preset, "target": target, "recall": recall, "settings": settings},
+            )
+        )  # fmt: skip
+        self._observed, self._chains = Observed(), ResponseChains()
+        self._last_fitted: Fitted | None = None
+        self._parser = IncrementalParser()
         self._lock = Lock()
-        self._shelf: Shelf | None = None
+        self._conversations: ConversationStore | None = None
         self._last = Conversation("")
         self._hint = conversation
         self._name = os.urandom(6).hex()
         if store is not None:
             if journal is not None:
                 raise InvalidSetting("journal= and store= both say what came before: give one")
-            self._shelf = _shelf(store, tenant)
+            self._conversations = _conversation_store(store, tenant)
         elif journal is not None:
-            self._last.journal = journal_format.from_dict(journal)
+            self._last.journal = file_format.from_dict(journal)
 
     @classmethod
-    def from_config(cls, folder: str | os.PathLike[str] = ".", **keywords: Any) -> Session:
+    def from_config(
+        cls, folder: str | os.PathLike[str] = ".", **keywords: Unpack[SessionKeywords]
+    ) -> Session:
         """A session with what files and environment say (see ``load_settings``); keywords win.
 
         Raises InvalidSetting.
         """
-        return cls(**{**config.load_settings(folder), **keywords})
+        loaded = config.load_settings(folder)
+        keywords["settings"] = with_keywords(loaded, {"settings": keywords.get("settings")})
+        return cls(**keywords)
+
+    @property
+    def settings(self) -> Settings:
+        """What every ``fit`` of this session goes by, where its own keywords do not say."""
+        return self._settings
 
     # --- turns ---
 
-    def fit(self, request: Any, *, conversation: str | None = None, **keywords: Any) -> Fitted:
-        """Fit one request; keywords override the session's for this call.
+    def fit(
+        self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
+    ) -> Fitted:
+        """Fit one request; keywords, those of ``trimtab.fit``, win over the session's this once.
 
         Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.  A store
         that does not answer is a warning in the report.
         """
-        wanted = replace_settings(self._settings, keywords)
-        shelf = self._shelf
-        if shelf is not None or isinstance(request, bytes):
-            request = self._grown.source(request)
-        if shelf is not None:
-            root = root_of(request, wanted.format)
-            one = shelf.conversation(root, conversation or self._hint)
-            self._learned(shelf)
+        wanted = self._with(keywords)
+        done = self._fitted(request, wanted, conversation)
+        given = done.given()
+        link = self._chains.link(given)
+        if link is None:
+            return done
+        done.held_tokens = link.tokens
+        if not done.capacity or link.tokens + done.tokens_after <= done.capacity:
+            return done
+        whole: Any = unchained(given, link)
+        if not isinstance(request, (dict, list)):
+            whole = paths.dump(whole) if isinstance(request, str) else paths.dump(whole).encode()
+        done = self._fitted(whole, wanted, conversation)
+        done.chained = given
+        return done
+
+    def _fitted(self, request: Any, wanted: Settings, conversation: str | None) -> Fitted:
+        conversations = self._conversations
+        if conversations is not None or isinstance(request, bytes):
+            request = self._parser.parse(request)
+        if conversations is not None:
+            root = conversation_id(request, wanted.format)
+            one = conversations.conversation(root, conversation or self._hint)
+            self._learned(conversations)
         else:
             one = self._last
         with one.lock:
-            wanted = replace(wanted, calibrations=self._observed.calibrations)
             now, before = self._clock(), one.sent_at
-            if wanted.idle_seconds is None and before is not None:
-                wanted = replace(wanted, idle_seconds=max(0.0, now - before))
-            if shelf is None:
-                wanted = one.pinned(wanted)
-                turn, done, one.journal = fitted(request, wanted, one.known, one.journal)
+            facts = SessionFacts(
+                calibrations=self._observed.calibrations,
+                idle_seconds=None if before is None else max(0.0, now - before),
+            )
+            if conversations is None:
+                turn, done, one.journal = take_turn(request, wanted, one.cache, one.journal, facts)
             else:
-                turn, done = shelf.turn(one, request, wanted)
+                turn, done = conversations.turn(one, request, wanted, facts)
             if not turn.internal:
-                one.sent_at, one.room = now, room_left(turn.outcome)
-                one.totals.add(turn.outcome, done)
-                if shelf is not None:
-                    shelf.state(f"{STATS}{one.root}/{self._name}", one.totals.as_dict())
+                one.sent_at = now
+                one.totals.add(turn.result, done)
+                if conversations is not None:
+                    conversations.write_fact_later(
+                        f"{STATS}{one.id}/{self._name}", one.totals.as_dict()
+                    )
             self._observed.last = done.counted
-            self._last = one
+            self._last, self._last_fitted = one, done
         return done
 
-    def goes_on(self, source: Source, news: int, format: str | None = None) -> bool:
-        """Whether ``fit`` is sure to be quick: of a conversation fitted before only the last
-        ``news`` bytes are new, and they are far from filling the room that was left."""
-        shelf, one = self._shelf, self._last
-        if shelf is not None:
-            found = shelf.at_hand(root_of(source, format))
-            if found is None:
-                return False
-            one = found
-        if _TOKENS_A_BYTE * news >= one.room or not one.lock.acquire(blocking=False):
-            return False
-        one.lock.release()
-        return True
-
-    async def afit(self, request: Any, **keywords: Any) -> Fitted:
+    async def afit(
+        self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
+    ) -> Fitted:
         """``fit`` in a thread, so that an event loop goes on."""
         import asyncio
 
-        return await asyncio.to_thread(self.fit, request, **keywords)
+        return await asyncio.to_thread(self.fit, request, conversation=conversation, **keywords)
+
+    def _with(self, keywords: FitKeywords) -> Settings:
+        """The session's settings with the keywords of a call over them."""
+        check_names(keywords, FitKeywords.__annotations__.keys(), "fit")
+        return with_keywords(self._settings, keywords)
 
     def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
         """Learn from the usage in an answer how the provider counts this model's tokens.
 
-        ``answer``: a response of any of the five formats as JSON, bytes or the client's object, an
+        ``answer``: a response of any of the six formats as JSON, bytes or the client's object, an
         event of a stream that has a usage, or a usage by itself; what has none is passed over.
         ``fitted``: what it answers; None: the request this session fitted last.
         """
+        given = fitted is None or isinstance(fitted, Fitted)
+        expect(given, "fitted", fitted, "what fit returned")
+        if (answered := fitted or self._last_fitted) is not None:
+            self.follow(answer, answered)
         with self._lock:
             fact = self._observed.answer(answer, fitted.counted if fitted else None)
-        if fact is not None and self._shelf is not None:
-            self._shelf.teach(fact[0], json.loads(fact[1]))
+        if fact is not None and self._conversations is not None:
+            self._conversations.write_fact_now(fact[0], json.loads(fact[1]))
 
-    def _learned(self, shelf: Shelf) -> None:
+    def follow(self, answer: Any, fitted: Fitted) -> None:
+        """Remember what an answer's id stands for, so that a later request that names it can be
+        sent whole once the server's history no longer fits.  Part of ``observe``."""
+        self._chains.take(fitted.given(), answer, fitted.tokens_after)
+
+    def _learned(self, conversations: ConversationStore) -> None:
         """Take up what other sessions learned."""
-        lessons = shelf.lessons(CALIBRATIONS)
+        facts = conversations.new_facts(CALIBRATIONS)
         with self._lock:
-            self._observed.take(lessons.items())
+            self._observed.take(facts.items())
 
     # --- facts ---
 
     def facts(self, prefix: str) -> dict[str, Any]:
         """Small facts kept beside the conversations, by name; {} without a store."""
-        if self._shelf is None:
+        if self._conversations is None:
             return {}
-        return {name: json.loads(value) for name, value in self._shelf.facts(prefix).items()}
+        return {
+            name: json.loads(value) for name, value in self._conversations.facts(prefix).items()
+        }
 
     def fact(self, name: str) -> Any:
         """One of these facts; None where there is none, no store, or no answer of it."""
-        return None if self._shelf is None else self._shelf.fact(name)
+        return None if self._conversations is None else self._conversations.fact(name)
 
     def keep(self, name: str, value: Any) -> None:
         """Keep a JSON-able fact in the store, if there is one: where it is on another machine
         before this returns, else some time soon."""
-        if self._shelf is not None:
-            self._shelf.teach(name, value)
+        if self._conversations is not None:
+            self._conversations.write_fact_now(name, value)
 
     # --- what the model gives up ---
 
-    def prunable(self, request: Any, **keywords: Any) -> list[Prunable]:
+    def prunable(self, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
         """The results that ``prune`` may take out, oldest first."""
-        from trimtab.turns.pruning import prunable
+        from trimtab.sessions.pruning import prunable
 
         _, work = self._work(request, keywords)
         return prunable(work)
 
-    def prune(self, request: Any, names: Sequence[str], **keywords: Any) -> Pruned:
+    def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
 
         What cannot be taken out is told with the reason.  Raises StoreError where it is not kept.
         """
-        from trimtab.turns.pruning import prune
+        from trimtab.sessions.pruning import prune
 
+        return self._give_up(request, keywords, lambda work: prune(work, names))
+
+    def distill(
+        self, request: Any, words: Mapping[str, str], **keywords: Unpack[FitKeywords]
+    ) -> Pruned:
+        """The same, with the model's own words for each result in its place, by name."""
+        from trimtab.sessions.pruning import distill
+
+        return self._give_up(request, keywords, lambda work: distill(work, words))
+
+    def compress(
+        self, request: Any, first: str, last: str, words: str, **keywords: Unpack[FitKeywords]
+    ) -> Pruned:
+        """The same for all results from one named to another, with the model's own words for all
+        of them, and for long inputs of their calls."""
+        from trimtab.sessions.pruning import compress
+
+        return self._give_up(request, keywords, lambda work: compress(work, first, last, words))
+
+    def sweep(
+        self, request: Any, most: int | None = None, **keywords: Unpack[FitKeywords]
+    ) -> Pruned:
+        """Take out the newest ``most`` results; None: all that came since the user spoke."""
+        from trimtab.sessions.pruning import sweep
+
+        return self._give_up(request, keywords, lambda work: sweep(work, most))
+
+    def _give_up(
+        self,
+        request: Any,
+        keywords: FitKeywords,
+        choose: Callable[[PreparedRequest], Pruned],
+    ) -> Pruned:
+        """Keep what is chosen to be given up."""
         one, work = self._work(request, keywords)
-        done = prune(work, names, recall=work.settings.recall, key=work.settings.handle_key)
+        done = choose(work)
         if done.edits:
             with one.lock:
-                if self._shelf is None:
+                if self._conversations is None:
                     one.journal = one.journal.add(done.edits, done.originals)
-                elif problem := self._shelf.save(
+                elif problem := self._conversations.save(
                     one, one.journal.add(done.edits, {}), done.originals
                 ):
                     raise StoreError(problem)
         return done
 
-    def _work(self, request: Any, keywords: Mapping[str, Any]) -> tuple[Conversation, Work]:
+    def _work(self, request: Any, keywords: FitKeywords) -> tuple[Conversation, PreparedRequest]:
         """A request read as its next ``fit`` would read it."""
-        from trimtab.turns.work import prepare
+        from trimtab.pipeline import prepare
 
-        wanted, shelf, one = replace_settings(self._settings, keywords), self._shelf, self._last
-        if shelf is not None:
-            request = self._grown.source(request)
-            one = shelf.known(root_of(request, wanted.format))
-            wanted = replace(wanted, handle_key=shelf.begin(one))
+        wanted, conversations, one = self._with(keywords), self._conversations, self._last
+        facts = SessionFacts()
+        if conversations is not None:
+            request = self._parser.parse(request)
+            one = conversations.by_id(conversation_id(request, wanted.format))
+            facts = SessionFacts(handle_key=conversations.refresh(one))
         with one.lock:
-            return one, prepare(request, one.pinned(wanted), one.known, one.journal)
+            return one, prepare(request, wanted, one.cache, one.journal, facts)
 
     # --- originals ---
 
-    def recall(self, handle: str, start: int | None = None, end: int | None = None) -> str:
-        """The original behind a handle, exactly; of it characters ``start`` to ``end``.
+    def recall(
+        self,
+        handle: str,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        steps: int | str | tuple[int, int] | None = None,
+    ) -> str:
+        """The original behind a handle, exactly; of it characters ``start`` to ``end``; of steps
+        that were folded together some by number (``3``, ``"3-5"``), see ``contents``.
 
-        Raises UnknownHandle, StoreError.
+        Raises UnknownHandle, StoreError; ValueError where there are no such steps.
         """
-        if self._shelf is None:
+        expect_text("handle", handle)
+        if self._conversations is None:
             text = recall(self._last.journal.originals, handle)
         else:
-            text = self._shelf.original(handle).text
-        return passages.part(text, start, end)
+            text = self._conversations.original(handle).text
+        if (asked := step_range(steps)) is not None:
+            text = steps_of(text, *asked)
+        return excerpts.part(text, start, end)
 
-    def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[Found]:
-        """The lines that hold a text (or all of its words), whatever its case: of one original, or
-        of all of the conversation fitted last, the newest first.
+    def contents(self, handle: str) -> list[FoldedStep]:
+        """The steps that were folded together under a handle; [] for any other original.
 
         Raises UnknownHandle, StoreError.
         """
-        found = list[Found]()
-        for name in [handle] if handle else reversed(self._handles()):
-            hits = passages.hits(self.recall(name), text, most - len(found))
-            found += [Found(name, *hit) for hit in hits]
+        return folded_steps(self.recall(handle))
+
+    def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
+        """The lines that hold a text (or all of its words), whatever its case: of one original, or
+        of all of the conversation fitted last, the newest first.  Where none does, the passages
+        that match its words best.
+
+        Raises UnknownHandle, StoreError.
+        """
+        expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
+        expect_text("text", text)
+        found = list[SearchHit]()
+        names = self._handles() if handle is None else [handle]
+        for name in reversed(names):
+            hits = excerpts.hits(self.recall(name), text, most - len(found))
+            found += [SearchHit(name, *hit) for hit in hits]
             if len(found) >= most:
                 break
+        if not found:
+            best = excerpts.best_passages(((name, self.recall(name)) for name in names), text, most)
+            found = [SearchHit(name, *hit) for name, hit in best]
         return found
 
     def _handles(self) -> Sequence[str]:
-        if self._shelf is None:
+        if self._conversations is None:
             return list(self._last.journal.originals)
-        return self._shelf.handles(self._last.root)
+        return self._conversations.handles(self._last.id)
 
     # --- the user's say ---
 
@@ -303,34 +432,35 @@ class Session:
 
     def stats(self) -> dict[str, Any]:
         """What all turns came to; with a store those of every process, kept or not yet kept."""
-        total = Totals()
-        if self._shelf is None:
+        total = ConversationStats()
+        if self._conversations is None:
             return self._last.totals.as_dict()
-        self._shelf.writer.flush()
-        facts = self._shelf.facts(STATS)
+        self._conversations.writer.flush()
+        facts = self._conversations.facts(STATS)
         for row in facts.values():
-            total.join(Totals.from_dict(json.loads(row)))
-        return {**total.as_dict(), **self._shelf.as_dict()}
+            total.join(ConversationStats.from_dict(json.loads(row)))
+        return {**total.as_dict(), **self._conversations.as_dict()}
 
     @property
     def journal(self) -> dict[str, Any]:
         """All edits and originals of the conversation fitted last, JSON-able;
         ``Session(journal=…)`` continues it.  Raises StoreError."""
         journal = self._last.journal
-        if self._shelf is not None:
+        if self._conversations is not None:
             originals = {name: self.recall(name) for name in self._handles()}
             journal = replace(journal, originals=originals)
-        return journal_format.to_dict(journal)
+        return file_format.to_dict(journal)
 
     def _edit(self, name: str) -> tuple[Conversation, Edit | None]:
         """The conversation and the edit of a handle; None for the ref of a block."""
+        expect_text("name", name)
         one = self._last
         found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
         if found is None and "." not in name:
-            if self._shelf is None:
+            if self._conversations is None:
                 raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
-            one = self._shelf.known(self._shelf.original(name).conversation)
-            self._shelf.begin(one)
+            one = self._conversations.by_id(self._conversations.original(name).conversation)
+            self._conversations.refresh(one)
             found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
         return one, found
 
@@ -338,32 +468,26 @@ class Session:
         """Go on with a changed journal.  Raises StoreError where only this process knows of it."""
         with one.lock:
             after = change(one.journal)
-            if self._shelf is None:
+            if self._conversations is None:
                 one.journal = after
-            elif problem := self._shelf.save(one, after, {}):
+            elif problem := self._conversations.save(one, after, {}):
                 raise StoreError(problem)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TrimtabError(
+            "a Session has locks and a store and cannot be pickled or copied: in the other process "
+            "make Session(journal=session.journal), or Session(store=…) with the same store"
+        )
 
     def close(self) -> None:
         """Keep what is not kept yet, as long as the store answers, and let go of it."""
-        if self._shelf is not None:
-            self._shelf.close()
+        if self._conversations is not None:
+            self._conversations.close()
 
 
-def _shelf(store: str | Store, tenant: str) -> Shelf:
+def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
     """Loaded only where a store is asked for."""
     from trimtab import stores
-    from trimtab.turns.shelf import Shelf
+    from trimtab.sessions.conversation_store import ConversationStore
 
-    return Shelf(stores.open(store, tenant))
-
-
-def replace_settings(base: Settings, keywords: Mapping[str, Any]) -> Settings:
-    """The session's settings with some of them replaced.  Raises InvalidSetting."""
-    if not keywords:
-        return base
-    own = dict(keywords)
-    limits = own.pop("limits", None) or base.limits
-    rest = {name: getattr(base, name) for name in base.__dataclass_fields__ if name != "limits"}
-    return joined_settings(
-        own.pop("window", None), own.pop("reserve", None), limits, **{**rest, **own}
-    )
+    return ConversationStore(stores.open(store, tenant))

@@ -1,293 +1,295 @@
-"""The arguments of ``fit`` as one value, and the limits they come to.
+"""Every setting, declared once: its name, what it takes, its default and what it does.
 
-Knows defaults and what contradicts what.  Does not know sizes of any request.
+The keywords of ``fit`` and ``Session``, the keys of ``trimtab.toml``, the variables ``TRIMTAB_*``,
+the options of the command line and docs/settings.md all follow from ``Settings``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from math import ceil
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
-from trimtab import models, rules, strategies
-from trimtab.errors import InvalidSetting
-from trimtab.model import SURE_TRIGGER, TRIGGER, Limits, Transcript
-from trimtab.money import prices
-from trimtab.money.calibration import Calibration, Factors
-from trimtab.planning.arrival import Arrival
-from trimtab.planning.plan import Bounds
-from trimtab.presets import PRESETS
-from trimtab.protect import Pin
-from trimtab.reading.history import Duplicates, FailedInputs
-from trimtab.reading.internal import SIGNATURES, is_internal
-from trimtab.reading.usage import Usage
-from trimtab.strategies import Strategy
-from trimtab.strategies.retrieval.article import DEFAULT_RULE, ArticleRule
-from trimtab.tokens import Counter
+from trimtab.errors import InvalidSetting, shown
+from trimtab.events import OnEvent
+from trimtab.planning.on_arrival import OnArrival
+from trimtab.planning.presets import PresetName
+from trimtab.planning.reasoning_signatures import Thinking
+from trimtab.planning.redundancy import Duplicates, FailedInputs
+from trimtab.pricing import prices
+from trimtab.reducers import Reducer
+from trimtab.reducers.articles.article import DEFAULT_RULE, ArticleRule
+from trimtab.setting_kinds import (
+    AMOUNT,
+    COUNT,
+    COUNT_OR_NONE,
+    FLAG,
+    SECONDS_OR_NONE,
+    SHARE,
+    TEXT_OR_NONE,
+    TEXTS,
+    ValueKind,
+    check_kinds,
+    declared,
+    list_of,
+    nearest,
+    one_of,
+    program_only,
+    setting,
+    table,
+)
+from trimtab.setting_tables import ARTICLES, SUMMARIZER
+from trimtab.summarizers.summarizer import Summarizer
+from trimtab.transcript.client_requests import SIGNATURES
+from trimtab.transcript.protected import Pin
+from trimtab.transcript.tokens import Counter
+from trimtab.wire.detect import FormatName
 
-VOCABULARY = "o200k"
-"""The source of counts that is loaded on the first one."""
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+LIMITS = ("window", "reserve", "trigger", "target", "request_bytes", "result_chars", "images")
 NO_WINDOW = 2**62
 """Tokens: more than any request has, where only other limits are asked for."""
 
-Thinking = Literal["drop", "drop_block"]
+COUNTER = ValueKind(
+    lambda value: value is None or isinstance(value, (str, Counter)) or callable(value),
+    "'o200k', 'estimate' or a function from text to int", TEXT_OR_NONE.read, "a text", "NAME",
+)  # fmt: skip
+PINS = list_of(
+    lambda pin: isinstance(pin, str) or callable(pin),
+    "a list of refs and of functions from block to bool, as [ref] or [lambda block: …]",
+)
+REDUCERS = list_of(callable, "a list of functions from a block to offers")
+NAME = TEXT_OR_NONE
 
 
-@dataclass(frozen=True)
+def _remembering(cls: type[C]) -> type[C]:
+    """A dataclass of settings that knows which of them were set; a misspelt one is an error."""
+    init, names = cls.__init__, declared(cls).keys()
+
+    @wraps(init)
+    def remembering(self: C, **given: Any) -> None:
+        check_names(given, names, cls.__name__)
+        object.__setattr__(self, "_set", frozenset(given))
+        init(self, **given)
+
+    cls.__init__ = remembering  # type: ignore[assignment,method-assign]
+    return cls
+
+
+@_remembering
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
-    """All keyword arguments of ``fit``; see there for what each means."""
+    """All that can be set.  What is not set is left to other settings, files and environment.
 
-    limits: Limits
-    format: str | None = None
-    model: str | None = None
-    counter: str | Callable[[str], int] | Counter | None = None
-    pins: Sequence[Pin] = ()
-    protected_tools: Sequence[str] = ()
-    protected_paths: Sequence[str] = ()
-    protected_turns: int = 0
-    duplicates: Duplicates = field(default_factory=Duplicates)
-    failed_inputs: FailedInputs = field(default_factory=FailedInputs)
-    recall: bool = False
-    open_tail: bool = False
-    strict: bool = False
-    thinking: Thinking = "drop"
-    articles: ArticleRule = DEFAULT_RULE
-    quote_embedded: bool = False
-    preset: str = "balanced"
-    strategies: Sequence[Strategy] | None = None
-    extra_strategies: Sequence[Strategy] = ()
-    internal: Sequence[str] = SIGNATURES
-    summarizer: Callable[..., Any] | None = None
-    calls_left: int | None = None
-    prices: str | None = None
-    idle_seconds: float | None = None
-    arrival: Arrival = "none"
-    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
-    """What answers of the provider taught, by ``calibration_key``."""
-    on_event: Callable[..., Any] | None = None
-    handle_key: bytes = b""
-    """Makes handles that cannot be guessed; a session with a store sets it."""
+    ``a | b`` are both, where ``b`` wins.  Raises InvalidSetting for a value of the wrong kind, and
+    TypeError for a name that is no setting.
+    """
+
+    window: int | None = setting(
+        None, AMOUNT,
+        "tokens the model takes, output included; unset: what our table of models has, where no "
+        "other limit is given",
+        group="Limits",
+    )  # fmt: skip
+    reserve: int | None = setting(
+        None, COUNT_OR_NONE,
+        "output tokens to keep free; unset: the request's own limit, where the model shares its "
+        "window",
+    )  # fmt: skip
+    trigger: float | None = setting(
+        None, SHARE,
+        "share of the window (less the reserve) above which anything happens; unset: 0.90, or 0.95 "
+        "where counts are the model's own or were observed; 1 cuts only when it must",
+    )  # fmt: skip
+    target: float | None = setting(
+        None, SHARE, "the one dial: share of the room a batch goes down to; unset: the preset's"
+    )
+    request_bytes: int | None = setting(None, AMOUNT, "bytes of the encoded body")
+    result_chars: int | None = setting(None, AMOUNT, "characters of one tool result")
+    images: int | None = setting(None, COUNT_OR_NONE, "images in the whole request")
+
+    format: FormatName | None = setting(
+        None, NAME,
+        "format of the request, as `detect` names it; unset: seen by its shape",
+        group="How the request is read",
+    )  # fmt: skip
+    model: str | None = setting(None, NAME, "the model; unset: the one the request names")
+    counter: str | Callable[[str], int] | Counter | None = setting(
+        None, COUNTER,
+        "how tokens are counted: o200k, estimate, or a function; unset: the best we have for the "
+        "model",
+    )  # fmt: skip
+    open_tail: bool = setting(
+        False, FLAG, "the last calls are just being run: no violation, and never touched"
+    )
+    strict: bool = setting(False, FLAG, "refuse a broken request instead of repairing it")
+    client_requests: Sequence[str] = setting(
+        SIGNATURES, TEXTS,
+        "how requests of the client's own begin (titles, summaries): these are reduced only where "
+        "they would not fit at all",
+    )  # fmt: skip
+
+    preset: PresetName = setting(
+        "balanced", one_of(PresetName),
+        "how much may be lost before the window is full: see Presets",
+        group="What is reduced",
+    )  # fmt: skip
+    pins: Sequence[Pin] = setting(
+        (), PINS, "refs of blocks, or functions from a block to bool: these stay whole"
+    )
+    protected_tools: Sequence[str] = setting(
+        (), TEXTS, "globs: calls and results of these tools are touched last; case is ignored"
+    )
+    protected_paths: Sequence[str] = setting(
+        (), TEXTS,
+        "globs: calls that name these files, and their results, are touched last; * stays in a "
+        "folder, ** does not",
+    )  # fmt: skip
+    protected_turns: int = setting(
+        0, COUNT, "so many of the newest steps of the model are touched last"
+    )
+    recall: bool = setting(False, FLAG, "the model has a recall tool, so markers may name it")
+    thinking: Thinking = setting(
+        "drop", one_of(Thinking),
+        "signed thinking that is bound to text an edit changed: taken out, or the provider is "
+        "asked to take it out (drop_block)",
+    )  # fmt: skip
+    quote_embedded: bool = setting(
+        False, FLAG, "mark tool output that stands as text in a user's message as a quote"
+    )
+    on_arrival: OnArrival = setting(
+        "none", one_of(OnArrival),
+        "what becomes of results that just came, below the trigger too: nothing, re-spelled where "
+        "that loses nothing (lossless), or also cut to a quarter of what may be sent (large)",
+    )  # fmt: skip
+    early: int | None = setting(
+        None, COUNT_OR_NONE,
+        "tokens of dead weight that go before the trigger, where that pays for the cache it "
+        "breaks; unset: the preset's",
+    )  # fmt: skip
+    calls_left: int | None = setting(
+        None, COUNT_OR_NONE,
+        "tool calls still to come: nothing is cut before they need it, and no deeper",
+    )  # fmt: skip
+    prices: str | None = setting(
+        None, NAME,
+        "a price table (`trimtab replay --list` names them): the report says what a batch does to "
+        "the bill",
+    )  # fmt: skip
+    idle_seconds: float | None = setting(
+        None, SECONDS_OR_NONE,
+        "since the last request of this conversation: where the cache has expired, a batch is free "
+        "and comes earlier; unset: a session knows",
+    )  # fmt: skip
+
+    reducers: Sequence[Reducer] | None = setting(
+        None, program_only(REDUCERS.holds, REDUCERS.give),
+        "instead of ours: until the window is full nothing else is done",
+        group="Functions of your own",
+    )  # fmt: skip
+    extra_reducers: Sequence[Reducer] = setting((), REDUCERS, "beside ours")
+    plugins: bool = setting(
+        True, FLAG, "use reducers of installed packages; for files, variables and options"
+    )
+    on_event: OnEvent | None = setting(
+        None, program_only(callable, "a function of one event"),
+        "told of each fit and of each new edit: counts, tokens, milliseconds",
+    )  # fmt: skip
+
+    duplicates: Duplicates = setting(
+        Duplicates(), table(Duplicates), "results that came again later"
+    )
+    failed_inputs: FailedInputs = setting(
+        FailedInputs(), table(FailedInputs), "long values that a failed call was given"
+    )
+    articles: ArticleRule = setting(DEFAULT_RULE, ARTICLES, "lists of articles that a search gave")
+    summarizer: Callable[[str], str] | Summarizer | None = setting(
+        None, SUMMARIZER,
+        "a model that says articles and old steps in its own words: a function from prompt to "
+        "answer, an `Endpoint`, or a `Summarizer` around one",
+    )  # fmt: skip
+
+    _set: frozenset[str] = field(default=frozenset(), init=False)
+    """The names of those that were set."""
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
+        if self.prices is not None:
+            prices.named(self.prices)
+        if self.window is not None and self.reserve is not None and self.reserve >= self.window:
+            raise InvalidSetting(
+                f"reserve {self.reserve:,} leaves nothing of the window {self.window:,}: "
+                "reserve fewer output tokens, or give the model's real window"
+            )
 
     @property
-    def all_strategies(self) -> tuple[Strategy, ...]:
-        """What reductions are chosen from, in order."""
-        ours = strategies.STRATEGIES if self.strategies is None else tuple(self.strategies)
-        return strategies.with_extra(ours, self.extra_strategies)
+    def given(self) -> dict[str, Any]:
+        """What was set, by name."""
+        return {name: getattr(self, name) for name in declared(Settings) if name in self._set}
+
+    def __or__(self, other: Settings) -> Settings:
+        if not other._set:
+            return self
+        return Settings(**{**self.given, **other.given})
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={shown(value)}" for name, value in self.given.items())
+        return f"Settings({inner})"
 
 
-def joined_settings(
-    window: int | None, reserve: int | None, limits: Limits | None, **rest: object
-) -> Settings:
-    """Check and join the arguments.  Raises InvalidSetting."""
-    joined = Limits() if limits is None else limits
-    if not isinstance(joined, Limits):
-        raise InvalidSetting(f"limits={joined!r}: give a trimtab.Limits")
-    if window is not None:
-        joined = replace(joined, window=window)
-    if reserve is not None:
-        joined = replace(joined, reserve=reserve)
-    if (target := rest.pop("target", None)) is not None:
-        joined = replace(joined, target=target)  # type: ignore[arg-type]
-    if joined.window is None and (joined.request_bytes, joined.result_chars, joined.images) != (
-        None,
-        None,
-        None,
-    ):
-        joined = replace(joined, window=NO_WINDOW)
-    _check(joined)
-    done = Settings(limits=joined, **rest)  # type: ignore[arg-type]
-    _check_rest(done)
-    return done
+class FitKeywords(TypedDict, total=False):
+    """The keywords of ``fit``: settings that are often given, and all others as one value.
+
+    One that is None is not set.
+    """
+
+    window: int | str | None
+    reserve: int | str | None
+    model: str | None
+    format: FormatName | None
+    preset: PresetName | None
+    target: float | str | None
+    recall: bool | None
+    settings: Settings | None
 
 
-def _check_rest(given: Settings) -> None:
-    for key, choices in (
-        ("thinking", ("drop", "drop_block")),
-        ("preset", tuple(PRESETS)),
-        ("arrival", ("none", "lossless", "large")),
-    ):
-        if (value := getattr(given, key)) not in choices:
-            quoted = [repr(choice) for choice in choices]
-            said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-            raise InvalidSetting(f"{key}={value!r}: choose {said}")
-    tables = ("duplicates", Duplicates), ("failed_inputs", FailedInputs), ("articles", ArticleRule)
-    for key, kind in tables:
-        if not isinstance(value := getattr(given, key), kind):
-            raise InvalidSetting(f"{key}={value!r}: give a trimtab.{kind.__name__}")
-    ages = given.failed_inputs.min_calls, given.failed_inputs.min_turns
-    numbers = (("protected_turns", given.protected_turns), ("failed_inputs.min_calls", ages[0]),
-               ("failed_inputs.min_turns", ages[1]))  # fmt: skip
-    for key, number in numbers:
-        if type(number) is not int or number < 0:
-            raise InvalidSetting(f"{key}={number!r}: give a whole number, 0 or more")
-    for key in ("strategies", "extra_strategies"):
-        odd = [s for s in getattr(given, key) or () if not callable(s)]
-        if odd:
-            raise InvalidSetting(f"{key}: {odd[0]!r} is no function from a block to offers")
-    if given.on_event is not None and not callable(given.on_event):
-        raise InvalidSetting(f"on_event={given.on_event!r}: give a function of one event")
-    if given.prices is not None:
-        prices.named(given.prices)
-    idle = given.idle_seconds
-    if idle is not None and not (isinstance(idle, (int, float)) and idle >= 0):
-        raise InvalidSetting(f"idle_seconds={idle!r}: give seconds, 0 or more")
-    left = given.calls_left
-    if left is not None and (type(left) is not int or left < 0):
-        raise InvalidSetting(f"calls_left={left!r}: give a whole number, 0 or more")
-    signatures = given.internal
-    if isinstance(signatures, str) or not all(isinstance(s, str) for s in signatures):
-        raise InvalidSetting(f"internal={signatures!r}: give a list of texts")
+def with_keywords(base: Settings, keywords: FitKeywords) -> Settings:
+    """The settings with the keywords of a call over them.  Raises InvalidSetting."""
+    own: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+    given = own.pop("settings", None)
+    if given is not None:
+        if not isinstance(given, Settings):
+            raise InvalidSetting(f"settings={shown(given)}: give a trimtab.Settings")
+        base = base | given
+    return base | Settings(**own) if own else base
 
 
-def _check(limits: Limits) -> None:
-    for name in ("window", "request_bytes", "result_chars"):
-        number = getattr(limits, name)
-        if number is not None and (type(number) is not int or number <= 0):
-            raise InvalidSetting(f"{name}={number!r}: give a whole number above 0")
-    for name in ("reserve", "images"):
-        number = getattr(limits, name)
-        if number is not None and (type(number) is not int or number < 0):
-            raise InvalidSetting(f"{name}={number!r}: give a whole number, 0 or more")
-    for name in ("trigger", "target"):
-        share = getattr(limits, name)
-        if share is None:  # the preset's, or as sure as the counts are
+def check_names(given: Mapping[str, Any], names: Set[str], where: str) -> None:
+    """Raise TypeError for a keyword that is none of these names; it names the nearest."""
+    for name in given:
+        if name in names:
             continue
-        if type(share) not in (int, float) or not 0 < share <= 1:
-            raise InvalidSetting(f"{name}={getattr(limits, name)!r}: give a share, 0 < share ≤ 1")
-    window, reserve = limits.window, limits.reserve
-    if window is not None and reserve is not None and reserve >= window:
-        raise InvalidSetting(
-            f"reserve {reserve:,} leaves nothing of the window {window:,}: "
-            "reserve fewer output tokens, or give the model's real window"
-        )
+        if name in declared(Settings) and "settings" in names:
+            hint = f": it is a setting; give settings=trimtab.Settings({name}=…)"
+        else:
+            hint = nearest(name, names) or nearest(name, declared(Settings).keys(), "the setting ")
+        raise TypeError(f"{where}() got an unexpected keyword argument {name!r}{hint}")
 
 
-@dataclass(frozen=True)
-class InForce:
-    """Limits for one request: what was asked for, what it reserves, what the provider allows."""
+def naming_nearest(function: Callable[P, R]) -> Callable[P, R]:
+    """The function; called with a keyword it does not take, the error names the nearest."""
+    code = function.__code__
+    names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
+    name = function.__qualname__.removesuffix(".__init__")
 
-    window: int
-    reserve: int
-    bounds: Bounds
-    internal: bool = False
-    """Whether this is a request of the client's own, which is no part of the conversation."""
-    window_of: str = ""
-    """The model whose window it is by our table; "" where the caller gave one."""
-    factors: Factors | None = None
-    """What the provider bills for one token of our count, where answers taught it."""
-    cold: bool = False
-    """Whether the cached prefix has expired, so that all is written again anyway."""
-    trigger: float = TRIGGER
-    """Share of the capacity above which something happens."""
-    given: int = 0
-    """The window in the provider's tokens, where ``factors`` have made it one in ours."""
+    @wraps(function)
+    def call(*args: P.args, **keywords: P.kwargs) -> R:
+        if not keywords.keys() <= names:
+            check_names(keywords, names, name)
+        return function(*args, **keywords)
 
-    def theirs(self, tokens: int) -> int:
-        """So many tokens of our count as the provider bills them at the worst: the smallest
-        capacity of its count in which they fit."""
-        if self.factors is None:
-            return tokens
-        found = ceil(tokens * self.factors.worst)
-        return found if int(found / self.factors.worst) >= tokens else found + 1
-
-    def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
-        """For the report."""
-        bounds = self.bounds
-        return {
-            "window": self.window,
-            "reserve": self.reserve,
-            "capacity": bounds.capacity,
-            "trigger_tokens": bounds.trigger,
-            "target_tokens": target,
-            "request_bytes": bounds.body_bytes,
-            "result_chars": bounds.result_chars,
-            "images": bounds.images,
-        }
-
-
-def in_force(settings: Settings, transcript: Transcript, counter: Counter) -> InForce:
-    """Read the reserve from the request where none was given; take the provider's own limits, and
-    where no limit was given at all the window that our table has for the model.  How sure the
-    ``counter`` is says when a batch begins.
-
-    Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
-    window is known.
-    """
-    limits = settings.limits
-    window, reserve, window_of = _window(settings, transcript)
-    hard = rules.hard_limits(transcript)
-    capacity = window - reserve
-    internal = is_internal(transcript, settings.internal)
-    target = PRESETS[settings.preset].target if limits.target is None else limits.target
-    begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
-    trigger = limits.trigger or begins
-    bounds = Bounds(
-        capacity=capacity,
-        trigger=capacity if internal else int(capacity * trigger),
-        target=1.0 if internal else target,
-        body_bytes=limits.request_bytes or hard.get("request_bytes"),
-        result_chars=limits.result_chars,
-        images=hard.get("images") if limits.images is None else limits.images,
-    )
-    return InForce(window, reserve, bounds, internal, window_of, trigger=trigger)
-
-
-def trigger_for(counter: Counter) -> float:
-    """Share of the capacity above which a batch begins: higher where the model's own tokenizer
-    counts, or a function of the caller's, which is taken at its word.
-
-    The same before the first count and after the last, so that equal requests get equal answers.
-    """
-    if counter.source.name == VOCABULARY:
-        counter("")  # loads it: only then is known whether it is missing
-    return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
-
-
-def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
-    """Window, what of it is kept free, and the model it was looked up for ("": it was given)."""
-    window, reserve, model = settings.limits.window, settings.limits.reserve, None
-    if window is None:
-        model = models.known(settings.model or transcript.facts.model)
-        window = model.window
-    if reserve is None:
-        asked = transcript.facts.max_output
-        reserve = asked if type(asked) is int and asked > 0 else 0
-    if model is not None and not model.shared:
-        reserve = max(reserve, window - model.input_tokens)
-    if reserve >= window:
-        raise InvalidSetting(
-            f"the request asks for {reserve:,} output tokens of {window:,}: "
-            "lower its output limit, or give the model's real window (reserve=… overrides)"
-        )
-    return window, reserve, model.name if model else ""
-
-
-def calibration_key(settings: Settings, transcript: Transcript, counter: Counter) -> str:
-    """What a calibration holds for: one model in one format, by one counter; "" without a model."""
-    model = settings.model or transcript.facts.model
-    if not model:
-        return ""
-    name = models.undated(models.plain_name(model))
-    return f"{transcript.format.name} {name} {counter.version}"
-
-
-def calibrated(force: InForce, settings: Settings, transcript: Transcript, usage: Usage) -> InForce:
-    """Limits in our tokens for a window in the provider's: the mean says when, the worst what must
-    fit.  The same where no answer has taught anything about this model."""
-    found = settings.calibrations.get(calibration_key(settings, transcript, usage.counter))
-    if found is None or force.window >= NO_WINDOW:
-        return force
-    tokens, signed, bounds = usage.measure(transcript), usage.signed(transcript), force.bounds
-    factors = found.factors(tokens - signed, signed, bounds.capacity)
-    if factors is None:
-        return force
-    capacity = max(1, int(bounds.capacity / factors.worst))
-    share = settings.limits.trigger or SURE_TRIGGER
-    begins = bounds.capacity if force.internal else bounds.capacity * share
-    trigger = min(capacity, max(1, int(begins / factors.mean)))
-    bounds = replace(bounds, capacity=capacity, trigger=trigger)
-    return replace(
-        force, window=capacity + force.reserve, bounds=bounds, factors=factors, trigger=share,
-        given=force.window,
-    )  # fmt: skip
+    return call

@@ -1,8 +1,8 @@
 """Every recorded openai-chat and anthropic conversation, fitted at four windows and judged.
 
 As a test it asserts the figures; as a program it prints them:
-``python tests/data/test_acceptance.py``.  Counting and judging are done by tests/judge.py, never
-by the library.  Money, speed and recall are measured elsewhere (bench/).
+``python tests/data/test_acceptance.py``.  Counting and judging are done by judge.py, never by the
+library.  Money, speed and recall are measured elsewhere (bench/).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 
 import pytest
 from records import FORMATS, Record, before_last_turn, body, judge, records
+from settings_words import as_keywords
 
 import trimtab
-from trimtab import CannotFit, Limits
+from trimtab import CannotFit
 
 pytestmark = pytest.mark.data
 
@@ -110,7 +111,9 @@ def guarded(row: Row, check: Any, request: dict[str, Any], *more: Any) -> Row:
 
 
 def fit(request: Any, format: str, window: int | None, **more: Any) -> Any:
-    return trimtab.fit(request, format=format, window=window, reserve=0, counter="o200k", **more)
+    return trimtab.fit(
+        request, **as_keywords(format=format, window=window, reserve=0, counter="o200k", **more)
+    )
 
 
 def fitted_at(row: Row, request: dict[str, Any], format: str, window: int) -> None:
@@ -175,7 +178,7 @@ def floor_reached(row: Row, request: dict[str, Any], record: Record) -> None:
         fit(request, format, 20)
         return
     except CannotFit as error:
-        floor = error.floor
+        floor = error.minimum
     sent = fit(request, format, floor).request
     found += legal(request, sent, format)
     row.tokens_after = judge.tokens(sent, format)
@@ -194,10 +197,10 @@ def bytes_alone(row: Row, request: dict[str, Any], record: Record) -> None:
     format, found = record["format"], []
     allowed = max(8_000, judge.request_bytes(request) // 4)
     try:
-        sent = fit(request, format, 10**9, limits=Limits(request_bytes=allowed)).request
+        sent = fit(request, format, 10**9, settings=trimtab.Settings(request_bytes=allowed)).request
     except CannotFit as error:
-        allowed = error.floor
-        sent = fit(request, format, 10**9, limits=Limits(request_bytes=allowed)).request
+        allowed = error.minimum
+        sent = fit(request, format, 10**9, settings=trimtab.Settings(request_bytes=allowed)).request
         if judge.request_bytes(sent) < 0.9 * allowed:
             found.append(f"{judge.request_bytes(sent)} bytes at a floor of {allowed}")
     found += legal(request, sent, format)
@@ -208,7 +211,9 @@ def bytes_alone(row: Row, request: dict[str, Any], record: Record) -> None:
 
 
 def chars_alone(row: Row, request: dict[str, Any], record: Record) -> None:
-    sent = fit(request, record["format"], 10**9, limits=Limits(result_chars=1_000)).request
+    sent = fit(
+        request, record["format"], 10**9, settings=trimtab.Settings(result_chars=1_000)
+    ).request
     found = legal(request, sent, record["format"])
     longest = max(judge.result_chars(sent, record["format"]), default=0)
     if longest > 1_000:
@@ -219,7 +224,7 @@ def chars_alone(row: Row, request: dict[str, Any], record: Record) -> None:
 
 def images_alone(row: Row, request: dict[str, Any], record: Record) -> None:
     allowed = judge.images(request, record["format"]) - 1
-    sent = fit(request, record["format"], 10**9, limits=Limits(images=allowed)).request
+    sent = fit(request, record["format"], 10**9, settings=trimtab.Settings(images=allowed)).request
     found = legal(request, sent, record["format"])
     if judge.images(sent, record["format"]) > allowed:
         found.append(f"{judge.images(sent, record['format'])} images, {allowed} allowed")

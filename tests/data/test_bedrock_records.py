@@ -34,7 +34,9 @@ def test_an_accepted_request_has_no_violation_and_stays_as_it_is(record: Record)
     assert judge.parameter_problems(request) == []
     assert trimtab.check(request) == ()
     assert trimtab.check(record["messages"], format="bedrock", model=record["model"]) == ()
-    fitted = trimtab.fit(request, window=10**6, reserve=0, counter="o200k")
+    fitted = trimtab.fit(
+        request, window=10**6, reserve=0, settings=trimtab.Settings(counter="o200k")
+    )
     assert fitted.request is request
     assert fitted.report.tokens_before == judge.tokens(request)
 
@@ -42,8 +44,12 @@ def test_an_accepted_request_has_no_violation_and_stays_as_it_is(record: Record)
 @pytest.mark.parametrize("record", ACCEPTED, ids=lambda record: record["id"][-60:])
 def test_an_accepted_request_is_still_acceptable_at_its_floor(record: Record) -> None:
     request = body(record)
-    floor = trimtab.fit(request, window=10**6, reserve=0, counter="o200k").report.floor
-    fitted = trimtab.fit(request, window=floor, reserve=0, counter="o200k")
+    floor = trimtab.fit(
+        request, window=10**6, reserve=0, settings=trimtab.Settings(counter="o200k")
+    ).report.minimum
+    fitted = trimtab.fit(
+        request, window=floor, reserve=0, settings=trimtab.Settings(counter="o200k")
+    )
     assert judge.problems(fitted.request) == []
     assert judge.parameter_problems(fitted.request) == []
     assert judge.tokens(fitted.request) <= floor

@@ -40,7 +40,9 @@ def test_a_request_the_provider_accepted_has_no_violation(recorded: list[Record]
         request, model = body(record), record["model"]
         assert trimtab.check(request, model=model) == (), record["id"]
         assert judge_gemini.problems(request, model) == [], record["id"]
-        fitted = trimtab.fit(request, window=10**6, model=model, counter="o200k")
+        fitted = trimtab.fit(
+            request, window=10**6, model=model, settings=trimtab.Settings(counter="o200k")
+        )
         assert fitted.report.format == "gemini"
         assert fitted.request is request
         assert fitted.report.tokens_before == judge_gemini.tokens(request), record["id"]
@@ -50,8 +52,12 @@ def test_a_recorded_request_is_cut_to_its_floor_and_stays_valid(recorded: list[R
     for record in recorded:
         request, model = body(record), record["model"]
         before = copy.deepcopy(request)
-        floor = trimtab.fit(request, window=10**6, model=model, counter="o200k").report.floor
-        fitted = trimtab.fit(request, window=floor, model=model, counter="o200k")
+        floor = trimtab.fit(
+            request, window=10**6, model=model, settings=trimtab.Settings(counter="o200k")
+        ).report.minimum
+        fitted = trimtab.fit(
+            request, window=floor, model=model, settings=trimtab.Settings(counter="o200k")
+        )
         assert judge_gemini.problems(fitted.request, model) == [], record["id"]
         assert trimtab.check(fitted.request, model=model) == ()
         reserve = fitted.report.limits["reserve"] or 0

@@ -14,7 +14,13 @@ from typing import Any
 
 import pytest
 
-from trimtab.tokens import CALL_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS, Counter, counter_for
+from trimtab.transcript.tokens import (
+    CALL_TOKENS,
+    IMAGE_TOKENS,
+    MESSAGE_TOKENS,
+    Counter,
+    counter_for,
+)
 
 pytestmark = pytest.mark.data
 GREW = 10_000

@@ -15,7 +15,7 @@ import pytest
 from records import folder
 from world_needs import absent
 
-from trimtab.testing.refusals import _table
+from trimtab.testing.http_apis.refusals import _table
 
 pytestmark = pytest.mark.data
 _HOLE = re.compile(r"\{[a-z_]+\}")

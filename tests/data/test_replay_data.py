@@ -11,19 +11,19 @@ import pytest
 from records import folder
 from world_needs import absent
 
-from trimtab.replay import engine, reading, summary
-from trimtab.replay.case import replay
-from trimtab.replay.index import Index
+from trimtab.replay import job_runner, log_files, summary
 from trimtab.replay.policies import find
+from trimtab.replay.policy_run import replay
+from trimtab.replay.recording_index import RecordingIndex
 
 pytestmark = pytest.mark.data
 
 
-def recorded(name: str) -> reading.Reading:
+def recorded(name: str) -> log_files.LoadedLogs:
     where = folder()
     if where is None:
         absent("no transcripts: set TRIMTAB_DATA to the folder that holds them")
-    return reading.read([str(Path(where) / f"{name}.jsonl.gz")])
+    return log_files.read([str(Path(where) / f"{name}.jsonl.gz")])
 
 
 def test_every_call_of_the_coding_sessions_is_replayed() -> None:
@@ -44,7 +44,7 @@ def test_policies_differ_as_they_should_on_real_sessions() -> None:
     found = recorded("context-evaluator")
     chosen = sorted(found.recordings, key=lambda r: len(r.turns))[-12:]
     names = ["none", "trimtab", "drop-oldest-safe", "mask-old-observations", "oracle"]
-    results = engine.replay(chosen, policies=names, windows=[32_000])
+    results = job_runner.replay(chosen, policies=names, windows=[32_000])
     figures = {
         line.policy: line.figures for line in summary.summarize(results, by=lambda result: "all")
     }
@@ -63,7 +63,7 @@ def test_a_million_tokens_of_transcripts_take_less_than_a_minute() -> None:
     tokens = requests = 0
     began = time.process_time()
     for recording in recorded("entire-cli").recordings:
-        index = Index(recording)
+        index = RecordingIndex(recording)
         done = replay(index, find("none"), 32_000)
         tokens += index.tokens(index.turns[-1])
         requests += sum(row.full for row in done.rows)

@@ -64,7 +64,9 @@ def test_a_request_the_provider_accepted_has_no_violation(
         request = body(record)
         assert trimtab.check(request) == (), record["id"]
         assert judge.problems(request) == [], record["id"]
-        fitted = trimtab.fit(request, window=10**6, reserve=0, counter="o200k")
+        fitted = trimtab.fit(
+            request, window=10**6, reserve=0, settings=trimtab.Settings(counter="o200k")
+        )
         assert fitted.request is request
         assert fitted.report.tokens_before == judge.tokens(request), record["id"]
 
@@ -93,9 +95,16 @@ def test_long_sessions_fit_and_stay_valid_and_only_the_head_stands_against_4k(
                 if head(request) > window:
                     assert window == 4_000, record["id"]
                     with pytest.raises(CannotFit):
-                        trimtab.fit(request, window=window, reserve=0, counter="o200k")
+                        trimtab.fit(
+                            request,
+                            window=window,
+                            reserve=0,
+                            settings=trimtab.Settings(counter="o200k"),
+                        )
                     continue
-                fitted = trimtab.fit(request, window=window, reserve=0, counter="o200k")
+                fitted = trimtab.fit(
+                    request, window=window, reserve=0, settings=trimtab.Settings(counter="o200k")
+                )
                 assert judge.problems(fitted.request) == [], record["id"]
                 assert judge.thought_problems(request, fitted.request) == [], record["id"]
                 assert judge.tokens(fitted.request) == fitted.report.tokens_after <= window

@@ -14,11 +14,11 @@ import pytest
 
 from soak.story import FORMATS
 from trimtab import rules
-from trimtab.model import Path, Transcript
-from trimtab.paths import Delete, Insert, Set
+from trimtab.jsontext.paths import Delete, Insert, Path, Set
 from trimtab.planning import edits
 from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
-from trimtab.rules.base import Finding, Mend
+from trimtab.rules.base import Finding, Repair
+from trimtab.transcript.transcript import Transcript
 
 Plant = Callable[[pytest.MonkeyPatch, str], None]
 
@@ -55,39 +55,40 @@ def silent(*names: str) -> Plant:
     return plant
 
 
-Change = Callable[[Transcript, list[Mend]], list[Mend]]
+Change = Callable[[Transcript, list[Repair]], list[Repair]]
 
 
 def mending(names: tuple[str, ...], change: Change) -> Plant:
     """The repairs of these rules come out changed."""
 
     def plant(patch: pytest.MonkeyPatch, format: str) -> None:
-        def other(mend: Any) -> Any:
+        def other(make_repairs: Any) -> Any:
             return lambda transcript, tree, found: change(
-                transcript, list(mend(transcript, tree, found))
+                transcript, list(make_repairs(transcript, tree, found))
             )
 
         table = rules.TABLES[format]
         rows = tuple(
-            replace(row, mend=other(row.mend)) if row.name in names else row for row in table.rows
+            replace(row, make_repairs=other(row.make_repairs)) if row.name in names else row
+            for row in table.rows
         )
         patch.setitem(rules.TABLES, format, replace(table, rows=rows))
 
     return plant
 
 
-def _without_last(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+def _without_last(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
     return mends[:-1]
 
 
-def _without_inserts(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+def _without_inserts(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
     return [
         mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Insert)))
         for mend in mends
     ]
 
 
-def _without_deletes(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+def _without_deletes(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
     return [
         mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Delete)))
         for mend in mends
@@ -142,9 +143,9 @@ def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
     """Nothing is checked on the way out."""
-    from trimtab.turns.work import Work
+    from trimtab.prepared_request import PreparedRequest
 
-    patch.setattr(Work, "check", lambda work, transcript: ())
+    patch.setattr(PreparedRequest, "check", lambda work, transcript: ())
 
 
 def _calls_dropped_unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -155,7 +156,7 @@ def _calls_dropped_unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
 def _results_to_the_end(patch: pytest.MonkeyPatch, format: str) -> None:
     """A made-up result is put behind the last message."""
 
-    def change(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+    def change(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
         end: Path = (*transcript.base, len(transcript.messages))
         return [
             mend._replace(
@@ -187,7 +188,7 @@ def _any_thought_may_go(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _thoughts_go_alone(patch: pytest.MonkeyPatch, format: str) -> None:
     """Reasoning goes, the ids that demand it stay."""
-    from trimtab.formats import openai_responses
+    from trimtab.wire import openai_responses
 
     patch.setattr(openai_responses, "goes_with", lambda transcript, place: ())
 
@@ -208,8 +209,8 @@ def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
     def scan(transcript: Any, open_tail: bool) -> Iterator[Finding]:
         for number, message in enumerate(transcript.messages):
             if message.results and number % 4 < 2:
-                spot = pairing.Spot(number, message.results[-1])
-                path = pairing.absolute(transcript, spot)
+                spot = pairing.LocatedPart(number, message.results[-1])
+                path = pairing.path_of_part(transcript, spot)
                 yield Finding("orphan_result", path, "made up", spot)
 
     table = rules.TABLES[format]
@@ -219,19 +220,19 @@ def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
 def _fresh_ids(patch: pytest.MonkeyPatch, format: str) -> None:
     """Equal call ids are told apart in calls alone, their results left as they were."""
 
-    def change(transcript: Transcript, mends: list[Mend]) -> list[Mend]:
+    def change(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
         return [mend._replace(ops=mend.ops[::2] if _pairs(mend) else mend.ops) for mend in mends]
 
-    def _pairs(mend: Mend) -> bool:
-        return len(mend.ops) > 1 and all(isinstance(op, Set) for op in mend.ops)
+    def _pairs(repair: Repair) -> bool:
+        return len(repair.ops) > 1 and all(isinstance(op, Set) for op in repair.ops)
 
     mending(("duplicate_call",), change)(patch, format)
 
 
 def _strays_stay(patch: pytest.MonkeyPatch, format: str) -> None:
     """Results further on are never pulled to their call: it is answered with a made-up one."""
-    patch.setattr(pairing, "_strays", lambda transcript: {})
-    patch.setattr(gemini_turns, "_strays", lambda transcript: [])
+    patch.setattr(pairing, "_stray_results", lambda transcript: {})
+    patch.setattr(gemini_turns, "_stray_responses", lambda transcript: [])
 
 
 # --- the list -------------------------------------------------------------------------------------

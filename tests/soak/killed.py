@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
 
 from trimtab import stores  # noqa: E402
 
@@ -84,7 +84,9 @@ def killed(url: str, times: int, writers: int, seed: int) -> Outcome:
 
 
 def _writer(url: str, seed: int) -> subprocess.Popen[str]:
-    path = os.pathsep.join(map(str, (HERE.parent, HERE.parents[1] / "src")))
+    path = os.pathsep.join(
+        map(str, (HERE.parent, HERE.parent / "support", HERE.parents[1] / "src"))
+    )
     return subprocess.Popen(
         [sys.executable, "-c", WRITER, url, str(seed)], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": path},

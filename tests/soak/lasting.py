@@ -13,6 +13,8 @@ import random
 from collections import Counter
 from typing import Any
 
+from settings_words import as_keywords
+
 import trimtab
 from soak import story as stories
 from soak.sessions import _at, _unmarked
@@ -44,7 +46,7 @@ class Lasting:
             "model": self.frame.model, "recall": True, "protected_tools": ["keep_*"],
             "pins": [lambda block: "PINNED" in block.text], "clock": lambda: 0.0,
         }  # fmt: skip
-        self.session = trimtab.Session(**self.keywords)
+        self.session = trimtab.Session(**as_keywords(**self.keywords))
         self.sent: list[Any] | None = None
         self.faults: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -150,7 +152,9 @@ class Lasting:
             found.append("" if stays else "another beginning though nothing was decided")
         self.sent = json.loads(json.dumps(messages_of(done.request)))
         if new:
-            fresh = trimtab.Session(**self.keywords, journal=json.loads(json.dumps(before)))
+            fresh = trimtab.Session(
+                journal=json.loads(json.dumps(before)), **as_keywords(**self.keywords)
+            )
             same = json.dumps(fresh.fit(request).request) == json.dumps(done.request)
             found.append("" if same else "a session that knows the journal alone sends another")
         self.faults += [f"after {move}, {len(self.told)} messages: {f}" for f in found if f]
@@ -172,7 +176,7 @@ class Lasting:
             return ""
         text = _unmarked(self.session.recall(edit.handle))
         values = [_unmarked(_at(request, path)) for path in (edit.paths or (edit.path,))]
-        if edit.op == "drop":
+        if edit.op in ("drop", "fold"):
             same = json.loads(text) == [value for value in values if isinstance(value, dict)]
         else:
             same = (

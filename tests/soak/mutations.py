@@ -1,4 +1,4 @@
-"""Twelve ways in which a history comes to harm before it reaches us, each under its name.
+"""Fourteen ways in which a history comes to harm before it reaches us, each under its name.
 
 Each takes (draw, story), changes the story in place and tells whether it found something to
 change.  Knows stories; knows no wire format and no rule.
@@ -228,6 +228,30 @@ def turned(draw: Draw, story: Story) -> bool:
     return True
 
 
+def half_characters(draw: Draw, story: Story) -> bool:
+    """A text, a result, an argument or an id holds half a character, or NUL."""
+    found = _holding(draw, story, "text", "result", "call", "thought")
+    if found is None:
+        return False
+    part, odd = found[1], draw.pick(("\ud83d", "\udc00", "\x00", "\udce9\udcff"))
+    if part.kind == "call":
+        part.arguments = {"path": f"n{odd}.txt", "content": draw.pick(SHORT) + odd}
+    else:
+        part.text = f"{part.text}{odd} and on"
+    if draw.one_in(6) and part.kind == "call":
+        part.id += odd
+    return True
+
+
+def cased(draw: Draw, story: Story) -> bool:
+    """The id of a result is spelled in other case than its call's."""
+    found = _holding(draw, story, "result")
+    if found is None or found[1].id.swapcase() == found[1].id:
+        return False
+    found[1].id = draw.pick((found[1].id.swapcase(), found[1].id.upper()))
+    return True
+
+
 MUTATIONS: dict[str, Callable[[Draw, Story], bool]] = {
     "dropped": dropped,
     "swapped": swapped,
@@ -241,5 +265,7 @@ MUTATIONS: dict[str, Callable[[Draw, Story], bool]] = {
     "split": split,
     "merged": merged,
     "role-changed": turned,
+    "half characters": half_characters,
+    "cased": cased,
 }
 NAMES = tuple(MUTATIONS)

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-import trimtab.planning.plan
-import trimtab.reading.exchanges
-import trimtab.reading.known
-from trimtab.model import Block
+import trimtab.message_cache
+import trimtab.planning.planner
+import trimtab.transcript.tool_calls
 from trimtab.planning.lines import Lines, lines_of
-from trimtab.reading.calls import read_call
-from trimtab.strategies import Config, Offer, levels
-from trimtab.strategies.retrieval.found import read_articles
+from trimtab.reducers import Config, Offer, levels
+from trimtab.reducers.article_selection import long_articles
+from trimtab.transcript.call_arguments import read_call
+from trimtab.transcript.model import Block
 
 MOST = 40_000
 """Results of each function that are kept."""
@@ -37,20 +37,20 @@ def _remembered_lines(block: Block) -> Lines:
 
 
 def _remembered_levels(
-    block: Block, config: Config, *, strategies: Any, failures: list[str] | None = None
+    block: Block, config: Config, *, reducers: Any, failures: list[str] | None = None
 ) -> Iterator[Offer]:
     if _has_articles(block.text) or block.media:
-        return levels(block, config, strategies=strategies, failures=failures)
+        return levels(block, config, reducers=reducers, failures=failures)
     key = (
         block.kind, block.text, block.label, block.spelling, block.tool, block.error, block.sealed,
         block.fixed_tokens, block.signature_chars, block.payload_bytes, block.identity,
-        config.count.version, config.recall, config.articles, config.facts, strategies,
+        config.count.version, config.recall, config.articles, config.facts, reducers,
     )  # fmt: skip
     found = _levels.get(key)
     if found is None:
         _make_room(_levels)
         failed: list[str] = []
-        found = list(levels(block, config, strategies=strategies, failures=failed)), failed
+        found = list(levels(block, config, reducers=reducers, failures=failed)), failed
         _levels[key] = found
     if failures is not None:
         failures += found[1]
@@ -64,13 +64,13 @@ def _make_room(kept: dict[Any, Any]) -> None:
 
 @lru_cache(maxsize=MOST)
 def _has_articles(text: str) -> bool:
-    return bool(read_articles(text, Config(len).articles))
+    return bool(long_articles(text, Config(len).articles))
 
 
 _PLACES: tuple[tuple[Any, str, Any, Any], ...] = (
-    (trimtab.reading.known, "lines_of", lines_of, _remembered_lines),
-    (trimtab.planning.plan, "levels_of", levels, _remembered_levels),
-    (trimtab.reading.exchanges, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
+    (trimtab.message_cache, "lines_of", lines_of, _remembered_lines),
+    (trimtab.planning.planner, "levels_of", levels, _remembered_levels),
+    (trimtab.transcript.tool_calls, "read_call", read_call, lru_cache(maxsize=MOST)(read_call)),
 )
 
 

@@ -4,7 +4,7 @@
 
 ``trial(seed)`` plays one session turn by turn through one ``Session`` with a store and says what
 went wrong: a refusal of a judge, an edit whose reasons are no longer in the conversation, a handle
-that does not give back what stood there, another process that sends something else.  Knows the
+that does not give back what stood there, a restarted session that sends something else.  Knows the
 public API and the judges; does not know how the library decides which edits count.
 """
 
@@ -21,7 +21,9 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 if __name__ == "__main__":
-    sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "src")]
+    sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
+
+from smallest import enough_tokens  # noqa: E402
 
 import trimtab  # noqa: E402
 from soak import story as stories  # noqa: E402
@@ -55,6 +57,8 @@ class Trial(NamedTuple):
 class _Play:
     """One session under way."""
 
+    moves = MOVES
+
     def __init__(self, seed: int) -> None:
         self.draw = Draw(random.Random(seed))
         self.format = FORMATS[seed % len(FORMATS)]
@@ -73,15 +77,20 @@ class _Play:
     def opened(self) -> trimtab.Session:
         """A session as another process would open it."""
         return trimtab.Session(
-            window=1, store=self.url, format=self.format, model=self.frame.model, reserve=0,
-            counter="o200k", recall=self.recall,
-        )  # fmt: skip
+            window=1,
+            store=self.url,
+            format=self.format,
+            model=self.frame.model,
+            reserve=0,
+            recall=self.recall,
+            settings=trimtab.Settings(counter="o200k"),
+        )
 
     # --- what a client does ---
 
     def move(self) -> None:
         """Something happens to the history; it ends with words or results for the model."""
-        name = self.draw.pick(MOVES) if len(self.told) > 6 else "on"
+        name = self.draw.pick(self.moves) if len(self.told) > 6 else "on"
         self.counts[name] += 1
         getattr(self, "_" + name.replace(" ", "_"))()
 
@@ -149,14 +158,16 @@ class _Play:
             self.window = max(600, int(size * self.draw.pick(FITS)) + 400)
         try:
             done = self.session.fit(request, window=self.window)
-        except CannotFit:
+        except CannotFit as refusal:
             self.counts["cannot fit"] += 1
+            if refusal.minimum > enough_tokens(request, self.format):
+                self.faults.append(f"turn {self.counts['turns']}: a refusal that was not due")
             return
         self.counts["turns"] += 1
         self.counts["reduced"] += bool(done.report.edits)
         self._judge(case, request, done)
-        if self.draw.one_in(3):
-            self._elsewhere(request, done)
+        self._again(request, done)
+        self._elsewhere(request, done)
 
     def _judge(self, case: dict[str, Any], request: Any, done: trimtab.Fitted) -> None:
         found = [f"invalid: {line}" for line in problems(case, done.request)]
@@ -204,24 +215,32 @@ class _Play:
         """A new edit's handle gives what stood there."""
         text = _unmarked(self.session.recall(edit.handle))
         values = [_unmarked(_at(request, path)) for path in (edit.paths or (edit.path,))]
-        if edit.op == "drop":
+        if edit.op in ("drop", "fold"):
             same = json.loads(text) == [value for value in values if isinstance(value, dict)]
         else:
             whole = values[0]
             same = text == whole if isinstance(whole, str) else json.loads(text) == whole
         return [] if same else [f"not what stood there: {edit.op} {edit.kind} {edit.handle}"]
 
+    def _again(self, request: Any, done: trimtab.Fitted) -> None:
+        """The same request once more is sent as it was, and leaves the journal as it was."""
+        before = len(self.session.history())
+        if self.session.fit(request, window=self.window).request != done.request:
+            self.faults.append(f"turn {self.counts['turns']}: the same request is sent as another")
+        elif len(self.session.history()) != before:
+            self.faults.append(f"turn {self.counts['turns']}: the same request adds an entry")
+
     def _elsewhere(self, request: Any, done: trimtab.Fitted) -> None:
-        """Another process sends the same and recalls the same."""
-        self.counts["elsewhere"] += 1
+        """A restarted session sends the same and recalls the same."""
+        self.counts["restarts"] += 1
         other = self.opened()
         again = other.fit(json.dumps(request), window=self.window)
         if json.loads(again.request) != done.request:
-            self.faults.append(f"turn {self.counts['turns']}: another process sends another")
+            self.faults.append(f"turn {self.counts['turns']}: a restarted session sends another")
         handles = [edit.handle for edit in done.report.edits if edit.op != "insert"]
         for handle in handles[:5]:
             if other.recall(handle) != self.session.recall(handle):
-                self.faults.append(f"another process recalls another {handle}")
+                self.faults.append(f"a restarted session recalls another {handle}")
 
 
 def trial(seed: int) -> Trial:

@@ -17,6 +17,8 @@ import judge
 import judge_bedrock
 import judge_gemini
 import judge_responses
+from smallest import enough_tokens
+from unreadable import as_sent
 
 import trimtab
 from soak.mutations import MUTATIONS, NAMES
@@ -38,6 +40,8 @@ DRAWS: tuple[tuple[str, tuple[float, ...]], ...] = (
     ("below", (0.3, 0.6, 0.9, 0.99)),
     ("roomy", (1.0,)),
 )
+SERVER_STATE = "server state"
+"""What a request comes to that names an answer whose history the server holds."""
 UNSAID = ("none", "empty", "odd")
 """Shapes of a result in which a writer leaves its text out."""
 _WEIGHTS = (0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 4, 5)
@@ -75,6 +79,10 @@ def case_of(seed: int, format: str = "", mutations: tuple[str, ...] | None = Non
     wanted = [draw.pick(NAMES) for _ in range(draw.pick(MANY))] if mutations is None else mutations
     done = [name for name in wanted if MUTATIONS[name](draw, told)]
     kind, factors = DRAWS[draw.pick(_WEIGHTS)]
+    request = WRITERS[format](told, around)
+    if format == "openai-responses" and isinstance(request, dict) and not done and draw.one_in(3):
+        request[draw.pick(("previous_response_id", "conversation"))] = "resp_1"
+        done.append(SERVER_STATE)
     return {
         "seed": seed,
         "format": format,
@@ -86,7 +94,7 @@ def case_of(seed: int, format: str = "", mutations: tuple[str, ...] | None = Non
         "kept": kept_of(
             told, format != "gemini" or around.ids != "none", format == "openai-responses"
         ),
-        "request": WRITERS[format](told, around),
+        "request": request,
     }
 
 
@@ -176,9 +184,14 @@ MASKED = re.compile(r"(.* failed|rule skipped|strategy skipped): (.*)")
 def fit(case: Case, request: Any, window: int) -> Fitted:
     """Fit as this case's client would, in sizes that the judge can count."""
     return trimtab.fit(
-        request, format=case["format"], model=case["model"], window=window, reserve=0,
-        counter="o200k", recall=case["recall"], thinking=case["thinking"],
-    )  # fmt: skip
+        request,
+        format=case["format"],
+        model=case["model"],
+        window=window,
+        reserve=0,
+        recall=case["recall"],
+        settings=trimtab.Settings(counter="o200k", thinking=case["thinking"]),
+    )
 
 
 def verdict_of(case: Case, thorough: bool = False) -> Verdict:
@@ -194,8 +207,10 @@ def verdict_of(case: Case, thorough: bool = False) -> Verdict:
             above = refusal.projected > window
             if floor is not None and window >= floor:
                 return Verdict("refused above the floor", f"{window} >= {floor}", messages, above)
-            if window >= refusal.floor:
-                detail = f"{window} >= its own floor {refusal.floor}"
+            if refusal.minimum > (most := enough_tokens(request, case["format"])):
+                return Verdict("floor too high", f"{refusal.minimum} > {most}", messages, above)
+            if window >= refusal.minimum:
+                detail = f"{window} >= its own floor {refusal.minimum}"
                 return Verdict("refused above the floor", detail, messages, above)
             return Verdict("refused", "", messages, above)
         above = fitted.report.tokens_before > window
@@ -223,7 +238,7 @@ def _window(case: Case) -> tuple[int, int | None]:
     try:
         fit(case, request, 1)
     except CannotFit as refusal:
-        floor = refusal.floor
+        floor = refusal.minimum
     else:
         floor = 1
     return max(1, int(floor * factor)), floor
@@ -264,7 +279,7 @@ def _lost(case: Case, sent: Any) -> list[str]:
     return [
         text
         for text in case.get("kept", [])
-        if text.strip() and text in before and text not in after
+        if text.strip() and text in before and as_sent(text) not in after
     ]
 
 

@@ -1,7 +1,6 @@
 """The command line: ``trimtab fit``, ``check``, ``explain``, ``replay``, ``proxy`` and the others.
 
-Knows the commands and turns every error into one line and an exit code.  Does not know what a
-request looks like, nor how it is reduced.
+Every error becomes one line on standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NoReturn, TextIO
 
-from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay, store
-from trimtab.cli.exits import INTERNAL, MEANINGS, USAGE, Stop, code_of
-from trimtab.cli.screen import clean
+from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay, store, sweep
+from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
+from trimtab.cli.terminal import clean
 from trimtab.errors import TrimtabError
 
 _COMMANDS = {
@@ -24,6 +23,7 @@ _COMMANDS = {
     "explain": (explain.add, "show what fills the window"),
     "convert": (convert.add, "write a request in another provider's format"),
     "recall": (recall.add, "print the original that an edit replaced, or a part of it"),
+    "sweep": (sweep.add, "take the newest tool results out of a conversation"),
     "mcp": (mcp.add, "serve the originals of a store to an MCP client"),
     "doctor": (store.add_doctor, "read everything that a store keeps and say what is wrong"),
     "purge": (store.add_purge, "delete old conversations from a store"),
@@ -75,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
-    except Stop as stop:
+    except ExitWith as stop:
         return _complain(stop.code, str(stop))
     except TrimtabError as error:
         return _complain(code_of(error, getattr(args, "data", None)), str(error))

@@ -1,7 +1,4 @@
-"""``trimtab check``: would the provider accept this request?
-
-Knows how violations are printed.  Does not know a single rule.
-"""
+"""``trimtab check``: would the provider accept this request?"""
 
 from __future__ import annotations
 
@@ -9,34 +6,40 @@ import json
 from argparse import ArgumentParser, Namespace
 
 import trimtab
-from trimtab import formats, paths
+from trimtab import wire
 from trimtab.cli import files
-from trimtab.cli.exits import DONE, VIOLATIONS
-from trimtab.cli.options import add_request
-from trimtab.cli.screen import clean
+from trimtab.cli.exit_codes import DONE, VIOLATIONS
+from trimtab.cli.options import add_request, setting
+from trimtab.cli.terminal import clean
+from trimtab.jsontext import paths
+from trimtab.jsontext.parsing import parse_bytes
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab check``."""
-    add_request(parser, counts=False, judges=True)
+    add_request(parser, "format", "model", "open_tail")
     parser.add_argument("--json", action="store_true", help="violations as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     """Print each violation: where, which rule, in the provider's own words."""
-    tree = paths.parse(paths.decode(files.request_of(args)))
-    format, reason = formats.find(tree, args.format)
-    found = trimtab.check(tree, format=format.name, model=args.model, open_tail=args.open_tail)
+    tree = parse_bytes(files.request_of(args))
+    format, reason = wire.find(tree, setting(args, "format"))
+    violations = trimtab.check(
+        tree, format=setting(args, "format"), model=setting(args, "model"),
+        open_tail=bool(setting(args, "open_tail")),
+    )  # fmt: skip
     if args.json:
         rows = [
-            {**violation._asdict(), "path": paths.escape(violation.path)} for violation in found
+            {**violation._asdict(), "path": paths.escape(violation.path)}
+            for violation in violations
         ]
         print(json.dumps({"format": format.name, "violations": rows}, indent=2))
-    elif found:
-        for violation in found:
+    elif violations:
+        for violation in violations:
             print(clean(f"{paths.escape(violation.path)}: {violation.rule}: {violation.message}"))
     else:
         count = len(paths.get(tree, format.base(tree)))
         print(f"accepted: {format.name} ({reason}), {count:,} messages, no rule broken")
-    return VIOLATIONS if found else DONE
+    return VIOLATIONS if violations else DONE

@@ -1,7 +1,6 @@
 """``trimtab convert``: the same conversation in another provider's format.
 
-Knows the options and where output goes: the request to standard output or a file, what could not
-go along to standard error.  Does not know any format.
+The request goes to standard output or a file, what was lost to standard error.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 
 import trimtab
-from trimtab import paths
 from trimtab.cli import files
-from trimtab.cli.exits import DONE
-from trimtab.cli.screen import clean
+from trimtab.cli.exit_codes import DONE
+from trimtab.cli.terminal import clean
+from trimtab.jsontext import paths
 
 
 def add(parser: ArgumentParser) -> None:
@@ -23,7 +22,7 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", default="-", metavar="FILE")
     parser.add_argument(
         "--to", required=True, metavar="NAME",
-        help="openai-chat, openai-responses, anthropic, bedrock or gemini",
+        help="openai-chat, openai-responses, anthropic, bedrock, gemini, gemini-interactions",
     )  # fmt: skip
     parser.add_argument("--format", metavar="NAME", help="what FILE is in (default: seen)")
     parser.add_argument("--model", metavar="NAME", help="the model it is for; written into it")
@@ -37,11 +36,11 @@ def run(args: Namespace) -> int:
     data = files.request_of(args)
     converted = trimtab.convert(data, args.to, format=args.format, model=args.model)
     files.write(args.output, f"{paths.dump(converted.request)}\n".encode())
-    _tell(converted, as_json=args.json)
+    _report(converted, as_json=args.json)
     return DONE
 
 
-def _tell(converted: trimtab.Converted, *, as_json: bool) -> None:
+def _report(converted: trimtab.Converted, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(converted.as_dict(), indent=2, ensure_ascii=False), file=sys.stderr)
         return

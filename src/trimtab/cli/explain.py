@@ -1,7 +1,4 @@
-"""``trimtab explain``: what fills the window, by role, by tool, block by block.
-
-Knows how a measurement is summed up and drawn.  Does not count anything itself.
-"""
+"""``trimtab explain``: what fills the window, by role, by tool, block by block."""
 
 from __future__ import annotations
 
@@ -11,12 +8,11 @@ from collections import Counter
 from typing import Any
 
 import trimtab
-from trimtab import paths
 from trimtab.cli import files
-from trimtab.cli.amounts import amount
-from trimtab.cli.exits import DONE
-from trimtab.cli.options import add_request
-from trimtab.cli.screen import Screen, clean
+from trimtab.cli.exit_codes import DONE
+from trimtab.cli.options import add_request, amount, setting
+from trimtab.cli.terminal import Terminal, clean
+from trimtab.jsontext import paths
 
 _LABELS = {
     "system": "system prompt",
@@ -31,8 +27,7 @@ _LABELS = {
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab explain``."""
-    add_request(parser, counts=True, judges=False)
-    parser.add_argument("--window", type=amount, metavar="N", help="tokens: 32k, 128_000, 1m")
+    add_request(parser, "format", "model", "counter", "window")
     parser.add_argument("--top", type=amount, default=10, metavar="N", help="largest blocks shown")
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.set_defaults(run=run)
@@ -41,12 +36,15 @@ def add(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Measure and print, to standard output."""
     data = files.request_of(args)
-    measured = trimtab.measure(data, format=args.format, model=args.model, counter=args.counter)
-    summary = summarize(measured, args.window, args.top)
+    measured = trimtab.measure(
+        data, format=setting(args, "format"), model=setting(args, "model"),
+        counter=setting(args, "counter"),
+    )  # fmt: skip
+    summary = summarize(measured, setting(args, "window"), args.top)
     if args.json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     else:
-        print("\n".join(draw(summary, Screen.of_stdout())))
+        print("\n".join(draw(summary, Terminal.of_stdout())))
     return DONE
 
 
@@ -94,7 +92,7 @@ def _tokens(tool: Counter[str]) -> int:
     return tool["call_tokens"] + tool["result_tokens"]
 
 
-def draw(summary: dict[str, Any], screen: Screen) -> list[str]:
+def draw(summary: dict[str, Any], terminal: Terminal) -> list[str]:
     """The lines of the picture."""
     total, window = summary["tokens"], summary["window"]
     lines = [
@@ -102,23 +100,23 @@ def draw(summary: dict[str, Any], screen: Screen) -> list[str]:
         f"{total:,} tokens, counted by {summary['counter']}",
     ]
     if window:
-        lines += _window_lines(total, window, summary["trigger"], screen)
-    lines += _table("by role", list(summary["by_role"].items()), total, screen)
+        lines += _window_lines(total, window, summary["trigger"], terminal)
+    lines += _table("by role", list(summary["by_role"].items()), total, terminal)
     tools = [
         (f"{clean(name)} ×{max(tool['calls'], tool['results'])}", _tokens(tool))
         for name, tool in summary["by_tool"].items()
     ]
-    lines += _table("by tool (calls and results)", tools, total, screen)
-    lines += ["", screen.paint("bold", "largest blocks")]
+    lines += _table("by tool (calls and results)", tools, total, terminal)
+    lines += ["", terminal.paint("bold", "largest blocks")]
     for block in summary["largest"]:
         head = f"{block['tokens']:>9,} {_percent(block['tokens'], total):>5}  "
         tail = f"  {clean(block['what'])}, {block['chars']:,} chars"
-        room = max(12, screen.columns - len(head) - len(tail))
-        lines.append(f"{head}{screen.shorten(block['path'], room)}{screen.paint('dim', tail)}")
+        room = max(12, terminal.columns - len(head) - len(tail))
+        lines.append(f"{head}{terminal.shorten(block['path'], room)}{terminal.paint('dim', tail)}")
     return lines
 
 
-def _window_lines(total: int, window: int, trigger: float, screen: Screen) -> list[str]:
+def _window_lines(total: int, window: int, trigger: float, terminal: Terminal) -> list[str]:
     share = f"{_percent(total, window)} of a window of {window:,}"
     if total > window:
         about = f"{share}: {total - window:,} too many"
@@ -126,19 +124,21 @@ def _window_lines(total: int, window: int, trigger: float, screen: Screen) -> li
         about = f"{share}: above the trigger of {trigger:.0%}, fit would reduce it"
     else:
         about = f"{share}: fit would leave it alone (below {trigger:.0%}, output reserve apart)"
-    return [about, screen.gauge(total, window, screen.columns - 1)]
+    return [about, terminal.gauge(total, window, terminal.columns - 1)]
 
 
-def _table(title: str, rows: list[tuple[str, int]], total: int, screen: Screen) -> list[str]:
+def _table(title: str, rows: list[tuple[str, int]], total: int, terminal: Terminal) -> list[str]:
     if not rows:
         return []
     most = max(max(tokens for _, tokens in rows), 1)
-    room = min(max(len(label) for label, _ in rows), screen.columns // 3)
-    lines = ["", screen.paint("bold", title)]
+    room = min(max(len(label) for label, _ in rows), terminal.columns // 3)
+    lines = ["", terminal.paint("bold", title)]
     for label, tokens in rows:
-        head = f"{screen.shorten(label, room):<{room}} {tokens:>9,} {_percent(tokens, total):>5}  "
-        bar = screen.bar(tokens / most, screen.columns - len(head))
-        lines.append(head + screen.paint("bar", bar))
+        head = (
+            f"{terminal.shorten(label, room):<{room}} {tokens:>9,} {_percent(tokens, total):>5}  "
+        )
+        bar = terminal.bar(tokens / most, terminal.columns - len(head))
+        lines.append(head + terminal.paint("bar", bar))
     return lines
 
 

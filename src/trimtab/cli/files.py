@@ -1,7 +1,4 @@
-"""Reading the request and writing what comes out: whole or not at all.
-
-Knows files, standard input and output.  Does not know what is in them.
-"""
+"""Reads the request, and writes files whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import tempfile
 from argparse import Namespace
 from pathlib import Path
 
-from trimtab.cli.exits import MISSING, UNREADABLE, USAGE, Stop
+from trimtab.cli.exit_codes import MISSING, UNREADABLE, USAGE, ExitWith
 
 
 def request_of(args: Namespace) -> bytes:
@@ -20,28 +17,28 @@ def request_of(args: Namespace) -> bytes:
     args.data = data = _stdin() if args.file == "-" else read(args.file)
     name = "standard input" if args.file == "-" else args.file
     if not data.strip():
-        raise Stop(UNREADABLE, f"{name} is empty; give a request as JSON")
+        raise ExitWith(UNREADABLE, f"{name} is empty; give a request as JSON")
     if b"\0" in data:  # JSON text never holds a zero byte
-        raise Stop(UNREADABLE, f"{name} is binary; give a request as JSON in UTF-8")
+        raise ExitWith(UNREADABLE, f"{name} is binary; give a request as JSON in UTF-8")
     return data
 
 
 def _stdin() -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
-        raise Stop(USAGE, "name a FILE, or pipe a request into the command")
+        raise ExitWith(USAGE, "name a FILE, or pipe a request into the command")
     return sys.stdin.buffer.read()
 
 
 def read(name: str) -> bytes:
-    """The bytes of a file; Stop says in one line why there are none."""
+    """The bytes of a file.  Raises ExitWith, with the reason in one line."""
     try:
         return Path(name).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise Stop(MISSING, f"{name}: no such file") from None
+        raise ExitWith(MISSING, f"{name}: no such file") from None
     except IsADirectoryError:
-        raise Stop(UNREADABLE, f"{name} is a directory; name a file") from None
+        raise ExitWith(UNREADABLE, f"{name} is a directory; name a file") from None
     except OSError as error:
-        raise Stop(UNREADABLE, f"{name}: {error.strerror or error}") from None
+        raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
 
 
 def write(name: str, data: bytes, *, private: bool = False) -> None:
@@ -60,9 +57,9 @@ def write(name: str, data: bytes, *, private: bool = False) -> None:
         else:
             _replace(target, data, 0o600 if private else _mode(target))
     except FileNotFoundError:
-        raise Stop(MISSING, f"{name}: no such directory to write to") from None
+        raise ExitWith(MISSING, f"{name}: no such directory to write to") from None
     except OSError as error:
-        raise Stop(UNREADABLE, f"{name}: cannot write: {error.strerror or error}") from None
+        raise ExitWith(UNREADABLE, f"{name}: cannot write: {error.strerror or error}") from None
 
 
 def _replace(target: Path, data: bytes, mode: int) -> None:

@@ -1,7 +1,7 @@
 """The file behind ``fit --journal``: a session's journal, with the originals of its edits.
 
-Knows the file: JSON, readable by its owner alone (originals are tool output, which may hold
-secrets), written whole or not at all.  Does not know what an edit means.
+It is JSON, written whole or not at all, and readable by its owner alone: originals are tool output
+and may hold secrets.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.cli import files
-from trimtab.cli.exits import UNREADABLE, Stop
+from trimtab.cli.exit_codes import UNREADABLE, ExitWith
 from trimtab.errors import InvalidSetting
-from trimtab.turns import journal_format
-from trimtab.turns.journal import Journal
+from trimtab.journal import file_format
+from trimtab.journal.journal import Journal
 
 
 def load(name: str, *, must_exist: bool = False) -> Journal:
@@ -23,11 +23,11 @@ def load(name: str, *, must_exist: bool = False) -> Journal:
     if not must_exist and not Path(name).exists():
         return Journal()
     try:
-        return journal_format.from_dict(json.loads(files.read(name)))
+        return file_format.from_dict(json.loads(files.read(name)))
     except InvalidSetting as error:
-        raise Stop(UNREADABLE, f"{name}: {error}") from None
+        raise ExitWith(UNREADABLE, f"{name}: {error}") from None
     except (ValueError, RecursionError) as error:
-        raise Stop(UNREADABLE, f"{name} is no journal of trimtab: {error}") from None
+        raise ExitWith(UNREADABLE, f"{name} is no journal of trimtab: {error}") from None
 
 
 def save(name: str, journal: Mapping[str, Any]) -> None:

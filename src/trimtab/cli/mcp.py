@@ -1,23 +1,25 @@
 """``trimtab mcp``: the originals of one tenant as tools of an MCP server.
 
-Knows options and what is said on standard error: standard output belongs to the protocol.
+Messages go to standard error: standard output belongs to the protocol.
 """
 
 from __future__ import annotations
 
+import secrets
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
-from trimtab.cli import recall
-from trimtab.cli.exits import DONE
+from trimtab.cli import tokens
+from trimtab.cli.exit_codes import DONE
+from trimtab.cli.store_options import STORES, add_tenant, originals_of, other_tenants
 from trimtab.errors import StoreError
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab mcp``."""
-    parser.add_argument("--store", required=True, metavar="URL", help=recall.STORES)
-    recall.add_tenant(parser)
+    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    add_tenant(parser)
     parser.add_argument(
         "--http", action="store_true", help="streamable HTTP on 127.0.0.1 instead of standard input"
     )
@@ -32,12 +34,14 @@ def run(args: Namespace) -> int:
     import trimtab
     from trimtab import mcp
 
-    server = mcp.server(recall.stored(args), trimtab.__version__)
+    server = mcp.server(originals_of(args), trimtab.__version__)
     with suppress(StoreError):  # may come back: then its tools say so
-        if hint := recall.others(args):
+        if hint := other_tenants(args):
             print(f"trimtab: {hint}", file=sys.stderr, flush=True)
     if args.http:
-        mcp.run_http(server, args.port, lambda url: print(url, file=sys.stderr, flush=True))
+        token = secrets.token_urlsafe(24)
+        tokens.keep("mcp", token)
+        mcp.run_http(server, args.port, token, lambda url: print(url, file=sys.stderr, flush=True))
     else:
         mcp.run_stdio(server)
     return DONE

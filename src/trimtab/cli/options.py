@@ -1,22 +1,83 @@
-"""The options that the commands share: which file, and how the request in it is read.
-
-Knows their names and help.  Does not know what the commands do with them.
-"""
+"""Options that commands share: the request, and one for every setting that was declared."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from trimtab import amounts, config
+from trimtab.config import SETTINGS
+from trimtab.setting_kinds import Declared
 
 
-def add_request(parser: ArgumentParser, *, counts: bool, judges: bool) -> None:
-    """FILE, --format, --model; --counter where tokens are counted, --open-tail where rules are."""
+def add_request(parser: ArgumentParser, *settings: str) -> None:
+    """FILE, and the options of some settings."""
     parser.add_argument("file", nargs="?", default="-", metavar="FILE")
-    reading = parser.add_argument_group("how the request is read")
-    reading.add_argument("--format", metavar="NAME", help="one of the five formats (default: seen)")
-    reading.add_argument("--model", metavar="NAME", help="where the request names none")
-    if counts:
-        reading.add_argument("--counter", metavar="NAME", help="how tokens are counted: o200k, …")
-    if judges:
-        reading.add_argument(
-            "--open-tail", action="store_true", help="calls at the very end are being answered"
-        )
+    add_settings(parser, {name: SETTINGS[name] for name in settings})
+
+
+def add_settings(parser: ArgumentParser, settings: Mapping[str, Declared]) -> None:
+    """An option for each setting, those of a table too: ``--duplicates-enabled``."""
+    group: Any = parser
+    heading = ""
+    for name, one in settings.items():
+        if one.group != heading and one.kind.keys is None:
+            heading = one.group
+            group = parser.add_argument_group(heading.lower())
+        if one.kind.keys is not None:
+            group = parser.add_argument_group(f"{name}: {one.help}".replace("%", "%%"))
+        for path, leaf in config.leaves({name: one}):
+            _add(group, path, leaf)
+
+
+def _add(group: Any, path: tuple[str, ...], one: Declared) -> None:
+    kind = one.kind
+    how: dict[str, Any] = {"dest": _dest(path), "help": one.help.replace("%", "%%")}
+    if kind.is_flag:
+        how["action"] = BooleanOptionalAction
+    elif kind.choices:
+        how["choices"] = kind.choices
+    elif kind.is_list:
+        how |= {"action": "append", "metavar": kind.metavar}
+        how["help"] += "; may be repeated"
+    else:
+        how["metavar"] = kind.metavar
+    group.add_argument(option(path), **how)
+
+
+def option(path: Iterable[str]) -> str:
+    """``--duplicates-enabled`` for the path of a setting."""
+    return "--" + "-".join(path).replace("_", "-")
+
+
+def _dest(path: Iterable[str]) -> str:
+    return "setting " + ".".join(path)
+
+
+def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[str, Any]:
+    """What options said, nested as a file would have it.  Raises InvalidSetting."""
+    found: dict[str, Any] = {}
+    for path, one in config.leaves(settings):
+        value = getattr(args, _dest(path), None)
+        if value is not None:
+            config.merge(found, config.nested(path, config.read_value(one, value, option(path))))
+    return found
+
+
+def setting(args: Namespace, name: str) -> Any:
+    """The value of one option; None where it was not given.  Raises InvalidSetting."""
+    return given_settings(args, {name: SETTINGS[name]}).get(name)
+
+
+def amount(text: str) -> int:
+    """``"32k"`` → 32_000."""
+    try:
+        return amounts.amount(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
+
+
+def amounts_of(text: str) -> list[int]:
+    """``"60k,100k"`` → [60_000, 100_000]."""
+    return [amount(part) for part in text.split(",") if part.strip()]

@@ -1,37 +1,44 @@
 """``trimtab proxy`` and ``trimtab run``: a proxy for good, and one for a single agent.
 
-Knows options and the lines that are printed.  Loads the proxy when run.
+The proxy is loaded when one of them runs.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from dataclasses import replace
 from typing import Any
 
 from trimtab import config
-from trimtab.cli.amounts import amount
-from trimtab.cli.exits import DONE, VIOLATIONS
-from trimtab.cli.screen import clean
+from trimtab.cli import tokens
+from trimtab.cli.exit_codes import DONE, VIOLATIONS
+from trimtab.cli.options import add_settings, amount, given_settings
+from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidSetting
-from trimtab.model import Limits
-from trimtab.presets import PRESETS
+
+FIT = {
+    name: one
+    for name, one in config.SETTINGS.items()
+    if name not in ("format", "model", "open_tail", "recall", "calls_left", "idle_seconds")
+}
+"""The settings that are not of one request; ``recall`` the proxy sets where it has the tool."""
 
 
 def _shared(parser: ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
-    parser.add_argument("--window", type=amount, metavar="TOKENS", help="default: the model's")
-    parser.add_argument("--preset", choices=tuple(PRESETS), help="default: balanced")
     parser.add_argument(
         "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
     )
-    parser.add_argument(
-        "--prices", metavar="TABLE", help="tell what is saved in money (trimtab replay --list)"
-    )
     parser.add_argument("--recall", action="store_true", help="let the model get originals back")
     parser.add_argument("--prune", action="store_true", help="and take out what it needs no more")
+    parser.add_argument(
+        "--retry-result-chars", type=amount, metavar="CHARS",
+        help="what a bare ERROR cuts tool results to; 0: it is passed on; default: 512",
+    )  # fmt: skip
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
+    add_settings(parser, FIT)
 
 
 def add_proxy(parser: ArgumentParser) -> None:
@@ -59,31 +66,26 @@ def _settings(args: Namespace) -> Any:
     from trimtab.proxy.settings import TOKEN_VARIABLE, listening
 
     loaded = config.load()
-    found = ProxySettings(fit=loaded.keywords(), warnings=tuple(loaded.problems))
+    settings = ProxySettings(fit=loaded.settings(), warnings=tuple(loaded.problems))
     if args.config:
-        found = load(args.config, found)
-    found = replace(found, token=_environment(TOKEN_VARIABLE) or found.token)
+        settings = load(args.config, settings)
+    settings = replace(settings, token=_environment(TOKEN_VARIABLE) or settings.token)
     if getattr(args, "listen", None):
         host, port = listening(args.listen)
-        found = replace(found, host=host, port=port)
+        settings = replace(settings, host=host, port=port)
     if getattr(args, "upstream", None):
-        found = replace(found, upstreams=(Upstream("upstream", args.upstream),))
-    fit = dict(found.fit)
-    if args.window is not None:
-        fit["limits"] = replace(fit.get("limits") or Limits(), window=args.window)
-    if args.preset:
-        fit["preset"] = args.preset
-    if args.prices:
-        fit["prices"] = args.prices
+        settings = replace(settings, upstreams=(Upstream("upstream", args.upstream),))
+    options = config.Loaded(given_settings(args, FIT), env=os.environ).settings()
+    if args.retry_result_chars is not None:
+        settings = replace(settings, retry_result_chars=args.retry_result_chars)
     return replace(
-        found, fit=fit, store=args.store or found.store or _own_store(),
-        recall=args.recall or found.recall, prune=args.prune or found.prune,
+        settings, fit=settings.fit | options, store=args.store or settings.store or _own_store(),
+        recall=args.recall or settings.recall, prune=args.prune or settings.prune,
     ).checked()  # fmt: skip
 
 
 def _own_store() -> str:
     """A file of the user's own, so that what was cut stays cut, and recallable, after a restart."""
-    import os
     from pathlib import Path
     from urllib.parse import quote
 
@@ -97,13 +99,11 @@ def _own_store() -> str:
 
 
 def _environment(name: str) -> str:
-    import os
-
     return os.environ.get(name, "")
 
 
 def run_proxy(args: Namespace) -> int:
-    """Serve until told to stop."""
+    """Serve until stopped."""
     from trimtab.proxy import Proxy, Server, logs
 
     settings = _settings(args)
@@ -111,21 +111,23 @@ def run_proxy(args: Namespace) -> int:
     server = Server(Proxy(settings), reread=lambda: _settings(args))
     for warning in settings.warnings:
         logs.say(warning)
-    print(f"trimtab: listening on {server.url}, dashboard {server.url}/_trimtab/", file=sys.stderr)
+    print(f"trimtab: listening on {server.url}, dashboard {server.dashboard}", file=sys.stderr)
+    kept = tokens.keep("proxy", server.proxy.access.token)
+    if kept and not settings.token:
+        print(f"trimtab: its token is in {kept}", file=sys.stderr)
     server.run()
-    print(f"trimtab: {server.proxy.books.ledger.line()}", file=sys.stderr)
+    print(f"trimtab: {server.proxy.records.activity.line()}", file=sys.stderr)
     return DONE
 
 
 def look_at_agents() -> int:
     """What would keep an agent from running behind the proxy; 1 where something does."""
-    import os
     from pathlib import Path
 
-    from trimtab.proxy.agents import Place
-    from trimtab.proxy.doctor import findings
+    from trimtab.proxy.agents import LaunchContext
+    from trimtab.proxy.agents.doctor import findings
 
-    found = list(findings(Place(os.environ, Path.home(), Path.cwd())))
+    found = list(findings(LaunchContext(os.environ, Path.home(), Path.cwd())))
     for finding in found:
         for line in str(finding).splitlines():
             print(clean(line))
@@ -137,7 +139,8 @@ def run_agent(args: Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")
-    from trimtab.proxy import launch, logs
+    from trimtab.proxy import logs
+    from trimtab.proxy.agents import launch
 
     settings = _settings(args)
     for warning in settings.warnings:

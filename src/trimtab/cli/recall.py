@@ -1,27 +1,27 @@
-"""``trimtab recall``: an original back, whole, in part, or the lines that hold some words.
+"""``trimtab recall``: an original, whole, in part, or the lines that hold some words; of steps that
+were folded together their table of contents, or some of them.
 
-Knows where originals may be kept: the file of ``fit --journal``, or a store.  Does not know how an
-edit was made.
+Originals come from the file of ``fit --journal`` or from a store.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from trimtab.cli import files, journal_file
-from trimtab.cli.exits import DONE, MISSING, NO_ORIGINAL, Stop
-from trimtab.cli.screen import clean
+from trimtab.cli.exit_codes import DONE, NO_ORIGINAL
+from trimtab.cli.store_options import (
+    STORES,
+    add_tenant,
+    existing_store,
+    originals_of,
+    other_tenants,
+)
 from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
-from trimtab.turns import passages
-from trimtab.turns.stored import Stored
-
-MOST_NAMED = 50
-STORES = "sqlite:///file.db, redis://…, postgresql://…"
+from trimtab.journal import excerpts
+from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
 
 
 def add(parser: ArgumentParser) -> None:
@@ -35,65 +35,55 @@ def add(parser: ArgumentParser) -> None:
     what.add_argument(
         "--range", type=_range, metavar="A:B", help="characters A up to B; either may be left out"
     )
+    what.add_argument(
+        "--steps", type=_steps, metavar="N[-M]", help="of folded steps the N-th, or N to M"
+    )
+    what.add_argument("--whole", action="store_true", help="all of many folded steps, as JSON")
     what.add_argument("--search", metavar="TEXT", help="only the lines that hold these words")
     parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
     parser.set_defaults(run=run)
 
 
-def add_tenant(parser: ArgumentParser) -> None:
-    """--tenant NAME."""
-    parser.add_argument("--tenant", default="default", metavar="NAME", help="whose part of a store")
-
-
-def stored(args: Namespace) -> Stored:
-    """The tenant's originals in the store that the options name."""
-    from trimtab import stores
-
-    return Stored(stores.open(args.store, args.tenant), time.time)
-
-
-def others(args: Namespace) -> str:
-    """Whose originals a store has, where it has none of the tenant named; else ""."""
-    from trimtab import stores
-
-    known = {row.tenant for row in stores.open_store(args.store).kept()}
-    if args.tenant in known:
-        return ""
-    names = ", ".join(f"--tenant {name}" for name in sorted(known)[:MOST_NAMED])
-    here = f"here are: {names}" if names else "a proxy's are called like --tenant anthropic/local"
-    return clean(f"nothing of tenant {args.tenant}; {here}")
-
-
 def run(args: Namespace) -> int:
-    """Print the exact original or part of it, not a character more."""
+    """Print the exact original or part of it, not a character more; of many steps that were folded
+    together their table of contents, unless they are asked for."""
     if args.journal is not None:
         originals = journal_file.load(args.journal, must_exist=True).originals
         text = recall(originals, args.handle)
     else:
-        _there(args.store)
+        store = existing_store(args.store)
         try:
-            text = stored(args).recall(args.handle)
+            text = originals_of(args, store).recall(args.handle)
         except UnknownHandle as error:
-            more = others(args)
+            more = other_tenants(args)
             raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
     if args.search is not None:
-        found = passages.hits(text, args.search, most=len(text) + 1)
-        if not found:
+        hits = excerpts.hits(text, args.search, most=len(text) + 1)
+        if not hits:
             print("trimtab: no line of the original holds that", file=sys.stderr)
             return NO_ORIGINAL
-        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in found)
+        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in hits)
     elif args.range is not None:
-        text = passages.part(text, *args.range)
+        text = excerpts.part(text, *args.range)
+    elif args.steps is not None:
+        try:
+            text = steps_of(text, *args.steps)
+        except ValueError as error:
+            print(f"trimtab: {error}", file=sys.stderr)
+            return NO_ORIGINAL
+    elif not args.whole and len(text) > CONTENTS_CHARS and (steps := folded_steps(text))[1:]:
+        size = f"{len(steps):,} steps, {len(text):,} chars"
+        print(f"{size}: --steps N or N-M gives some, --whole all", file=sys.stderr)
+        text = "".join(f"{step}\n" for step in steps)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
 
 
-def _there(url: str) -> None:
-    """Who only reads makes no new file where a name was mistyped."""
-    parts = urlsplit(url)
-    file = Path(unquote(parts.path)[1:])
-    if parts.scheme == "sqlite" and not file.is_file():
-        raise Stop(MISSING, f"{file}: no such file")
+def _steps(text: str) -> tuple[int, int] | None:
+    try:
+        return step_range(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def _range(text: str) -> tuple[int | None, int | None]:

@@ -1,43 +1,51 @@
-"""``trimtab replay``: real transcripts through reduction policies, measured.
-
-Knows options, progress and files.  Does not know how anything is measured; loads it when run.
-"""
+"""``trimtab replay``: recorded conversations through reduction policies, measured."""
 
 from __future__ import annotations
 
 import sys
 import time
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from trimtab.cli import files
-from trimtab.cli.amounts import amount
-from trimtab.cli.exits import DONE, MISSING, UNREADABLE, USAGE, Stop
-from trimtab.cli.screen import Screen, clean
+from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.options import amounts_of
+from trimtab.cli.terminal import Terminal, clean
+from trimtab.errors import MissingExtra
 
 SHOWN_PROBLEMS = 5
+WINDOW = 100_000
+"""Tokens, where no --window is given; the first line says so."""
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab replay``."""
     parser.add_argument("files", nargs="*", metavar="FILE", help="logs, or folders of them")
     what = parser.add_argument_group("what is replayed")
-    what.add_argument("--window", action="append", type=amount, metavar="TOKENS", help="32k, …")
+    what.add_argument(
+        "--window", action="append", type=amounts_of, metavar="TOKENS",
+        help="one or more: 60k,100k,200k (default 100k)",
+    )  # fmt: skip
     what.add_argument(
         "--policy", action="append", metavar="NAME",
         help="one or more, comma-separated; NAME:N where it takes a number (--list names all)",
     )  # fmt: skip
     what.add_argument("--id", metavar="TEXT", help="only recordings with this in their id")
     what.add_argument(
-        "--outgrown", action="store_true", help="only recordings that outgrow the smallest window"
-    )
+        "--outgrown", action=BooleanOptionalAction, default=True,
+        help="only recordings that outgrow the smallest window (default), or all of them",
+    )  # fmt: skip
     what.add_argument("--limit", type=int, metavar="N", help="a random sample of N recordings")
     what.add_argument("--each", type=int, metavar="N", help="a random sample of N of each source")
     what.add_argument("--seed", type=int, default=0, help="of these samples (default 0)")
     how = parser.add_argument_group("how")
     how.add_argument("--prices", default="claude-5m", metavar="TABLE", help="default claude-5m")
+    how.add_argument(
+        "--columns", choices=("plain", "all"), default="plain",
+        help="what the terminal shows: figures that explain themselves, or every one by source",
+    )  # fmt: skip
     how.add_argument("--by", choices=("source", "task", "all"), default="source")
     how.add_argument("--engine", choices=("local", "ray"), default="local")
     how.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
@@ -60,25 +68,39 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Read, replay, print the table and write the files."""
-    from trimtab.replay import policies, summary, table
+    from trimtab.replay import policies, summary, table, verdict
 
     if args.list:
         return _list()
     if args.setup_peers:
         return _setup()
     if not args.files:
-        raise Stop(USAGE, "name a FILE or a folder with logs")
+        raise ExitWith(USAGE, "name a FILE or a folder with logs")
     names = [name for text in args.policy or policies.DEFAULT for name in text.split(",") if name]
-    windows = args.window or [32_000]
-    recordings = _recordings(args, min(windows))
+    windows = [window for group in args.window or [[WINDOW]] for window in group]
+    if not args.window:
+        print(f"no --window given: {WINDOW:,} tokens", file=sys.stderr)
+    if args.html:
+        _check_pages()  # before hours of work
+    recordings, left_out = _recordings(args, min(windows))
     if args.turn is not None or args.show or args.lost:
         return _closer(args, recordings, names, windows[0])
     results = _results(args, recordings, names, windows)
     by = _group(args.by)
     lines = summary.summarize(results, prices=args.prices, by=by)
     _write(args, results, lines)  # before anything is printed: who reads may stop reading
-    print(table.table(lines, prices=args.prices))
+    pooled = summary.summarize(results, prices=args.prices, by=lambda result: "all")
+    print(verdict.verdict(pooled, left_out))
+    print(f"\n{verdict.plain_table(pooled)}")
+    if args.columns == "all":
+        print(f"\n{table.table(lines, prices=args.prices)}")
     return DONE
+
+
+def _check_pages() -> None:
+    from trimtab.replay import html_report
+
+    html_report.template()
 
 
 def _group(by: str) -> Callable[[Any], str]:
@@ -89,49 +111,53 @@ def _group(by: str) -> Callable[[Any], str]:
     return lambda result: str(result["source"])
 
 
-def _recordings(args: Namespace, window: int) -> list[Any]:
-    from trimtab.replay import engine, reading
-    from trimtab.replay.index import Index
+def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
+    """The recordings to play, and how many were left out because they fit the window whole."""
+    from trimtab.replay import job_runner, log_files
+    from trimtab.replay.recording_index import RecordingIndex
 
     for name in args.files:
         if "://" not in name and not Path(name).exists():
-            raise Stop(MISSING, f"{name}: no such file")
-    found = reading.read(args.files)
-    for problem in found.problems[:SHOWN_PROBLEMS]:
+            raise ExitWith(MISSING, f"{name}: no such file")
+    logs = log_files.read(args.files)
+    for problem in logs.problems[:SHOWN_PROBLEMS]:
         print(clean(f"trimtab: {problem}"), file=sys.stderr)
-    if len(found.problems) > SHOWN_PROBLEMS:
-        more = len(found.problems) - SHOWN_PROBLEMS
+    if len(logs.problems) > SHOWN_PROBLEMS:
+        more = len(logs.problems) - SHOWN_PROBLEMS
         print(f"trimtab: and {more} more that could not be read", file=sys.stderr)
-    recordings = [r for r in found.recordings if not args.id or args.id in r.id]
-    if args.outgrown:
-        recordings = [r for r in recordings if Index(r).tokens(r.turns[-1]) > window]
+    recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
+    everything = len(recordings)
+    if args.outgrown and args.turn is None:
+        recordings = [r for r in recordings if RecordingIndex(r).tokens(r.turns[-1]) > window]
+    left_out = everything - len(recordings)
     if args.each is not None:
-        recordings = engine.sample_each(recordings, args.each, args.seed)
+        recordings = job_runner.sample_each(recordings, args.each, args.seed)
     if args.limit is not None:
-        recordings = engine.sample(recordings, args.limit, args.seed)
+        recordings = job_runner.sample(recordings, args.limit, args.seed)
     calls = sum(len(recording.turns) for recording in recordings)
-    twice = f", {found.duplicates} logged twice" if found.duplicates else ""
+    twice = f", {logs.duplicates} logged twice" if logs.duplicates else ""
     print(
-        f"{len(recordings):,} recordings with {calls:,} model calls from {found.files:,} files"
-        f"{twice}, {len(found.problems):,} not readable",
+        f"{len(recordings):,} recordings with {calls:,} model calls from {logs.files:,} files"
+        f"{twice}, {len(logs.problems):,} not readable",
         file=sys.stderr,
     )
     if not recordings:
-        raise Stop(UNREADABLE, "nothing to replay in there")
-    return recordings
+        why = f": all {left_out:,} fit {window:,} tokens whole; --no-outgrown plays them"
+        raise ExitWith(UNREADABLE, f"nothing to replay in there{why if left_out else ''}")
+    return recordings, left_out
 
 
 def _results(
     args: Namespace, recordings: Sequence[Any], names: Sequence[str], windows: Sequence[int]
 ) -> list[dict[str, Any]]:
-    from trimtab.replay import engine
+    from trimtab.replay import job_runner
 
     path = None
     if args.out:
         Path(args.out).mkdir(parents=True, exist_ok=True)
         path = Path(args.out) / "rows.jsonl"
-    return engine.replay(
-        recordings, policies=names, windows=windows, store=engine.Store(path),
+    return job_runner.replay(
+        recordings, policies=names, windows=windows, store=job_runner.ResultFile(path),
         engine=args.engine, workers=args.workers, progress=_Progress(),
     )  # fmt: skip
 
@@ -140,7 +166,7 @@ class _Progress:
     """A bar on a terminal; a line every tenth where standard error is a file."""
 
     def __init__(self) -> None:
-        self.screen, self.began, self.said = Screen.of_stdout(), time.monotonic(), -1
+        self.terminal, self.began, self.said = Terminal.of_stdout(), time.monotonic(), -1
 
     def __call__(self, done: int, total: int) -> None:
         if not total:
@@ -149,7 +175,7 @@ class _Progress:
         text = f"{done:,} of {total:,} calls, {seconds:.0f} s"
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
-            bar = self.screen.bar(share, 30).ljust(30)
+            bar = self.terminal.bar(share, 30).ljust(30)
             print(f"\r{bar} {text}", end=end, file=sys.stderr, flush=True)
         elif int(10 * share) > self.said:
             self.said = int(10 * share)
@@ -166,28 +192,37 @@ def _write(args: Namespace, results: list[dict[str, Any]], lines: Sequence[Any])
     }
     for kind, target in targets.items():
         if target:
-            text = report.WRITERS[kind](results, lines, args.prices)
+            try:
+                text = report.WRITERS[kind](results, lines, args.prices)
+            except MissingExtra as error:
+                if getattr(args, kind):
+                    raise
+                print(f"trimtab: {Path(target).name} not written: {error}", file=sys.stderr)
+                continue
             files.write(target, text.encode("utf-8", "replace"))
 
 
 def _closer(args: Namespace, recordings: Sequence[Any], names: Sequence[str], window: int) -> int:
-    from trimtab.replay import debugger
+    from trimtab.replay import call_inspector
 
     if args.turn is None or not args.policy or len(names) != 1:
-        raise Stop(USAGE, "name one call and one policy: --turn N --policy NAME")
+        raise ExitWith(USAGE, "name one call and one policy: --turn N --policy NAME")
     if len(recordings) > 1:
-        print(f"{len(recordings)} recordings, the first is shown; --id chooses", file=sys.stderr)
-    look = debugger.look(recordings[0], names[0], window, args.turn)
-    screen = Screen.of_stdout()
+        print(
+            f"{len(recordings)} recordings, the first is shown; --id chooses",
+            file=sys.stderr,
+        )
+    call = call_inspector.inspect_call(recordings[0], names[0], window, args.turn)
+    terminal = Terminal.of_stdout()
     if args.show or not args.lost:
-        print(debugger.shown(look, colour=screen.colour))
+        print(call_inspector.request_diff(call, colour=terminal.colour))
     if args.lost:
-        print(debugger.lost(look))
+        print(call_inspector.lost_identifiers(call))
     return DONE
 
 
 def _list() -> int:
-    from trimtab.money import prices
+    from trimtab.pricing import prices
     from trimtab.replay import policies
 
     print("policies:", *(f"  {name}" for name in policies.names()), sep="\n")

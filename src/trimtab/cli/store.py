@@ -1,7 +1,4 @@
-"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: look after a store.
-
-Knows the options and how the answers are printed.  Does not know how anything is kept.
-"""
+"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: look after a store."""
 
 from __future__ import annotations
 
@@ -13,13 +10,13 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from functools import cache
 
-from trimtab.cli.amounts import amount
-from trimtab.cli.exits import DONE, MISSING, USAGE, VIOLATIONS, Stop
-from trimtab.cli.recall import STORES, add_tenant, others
-from trimtab.cli.screen import clean
+from trimtab.cli.exit_codes import DONE, USAGE, VIOLATIONS, ExitWith
+from trimtab.cli.options import amount
+from trimtab.cli.store_options import STORES, add_tenant, existing_store, other_tenants
+from trimtab.cli.terminal import clean
+from trimtab.sessions.stats import PREFIX, ConversationStats
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import TenantStore
-from trimtab.turns.totals import PREFIX, Totals
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_SHOWN = 50
@@ -27,10 +24,10 @@ _MOST_SHOWN = 50
 
 def age(text: str) -> float:
     """``"30d"`` → 2_592_000.0 seconds; s, m, h, d, w."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhdw])", text.strip().lower())
+    if match is None:
         raise ArgumentTypeError(f"{text!r} is no age; write 30d, 12h or 90m")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def add_doctor(parser: ArgumentParser) -> None:
@@ -51,20 +48,20 @@ def run_doctor(args: Namespace) -> int:
     from trimtab import stores
 
     store, of = _opened(args.store)
-    kept = store.kept()
-    found = list(stores.faults(store, of))
-    for fault in found[:_MOST_SHOWN]:
+    kept = store.conversations()
+    faults = list(stores.faults(store, of))
+    for fault in faults[:_MOST_SHOWN]:
         print(clean(fault))
-    if len(found) > _MOST_SHOWN:
-        print(f"and {len(found) - _MOST_SHOWN:,} more")
+    if len(faults) > _MOST_SHOWN:
+        print(f"and {len(faults) - _MOST_SHOWN:,} more")
     tenants = len({row.tenant for row in kept})
     print(
         clean(f"{store.url}: {tenants:,} tenant(s), {len(kept):,} conversation(s), ")
         + f"{sum(row.originals for row in kept):,} original(s), "
         f"{sum(row.stored_bytes for row in kept):,} bytes: "
-        + (f"{len(found):,} fault(s)" if found else "all can be read")
+        + (f"{len(faults):,} fault(s)" if faults else "all can be read")
     )
-    return VIOLATIONS if found else DONE
+    return VIOLATIONS if faults else DONE
 
 
 def add_purge(parser: ArgumentParser) -> None:
@@ -87,7 +84,7 @@ def run_purge(args: Namespace) -> int:
     from trimtab import stores
 
     if args.older_than is None and args.keep_bytes is None:
-        raise Stop(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
+        raise ExitWith(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
     store, of = _opened(args.store)
     done = stores.purge(
         store, of, now=time.time(), older_than=args.older_than, keep_bytes=args.keep_bytes,
@@ -112,11 +109,11 @@ def run_stats(args: Namespace) -> int:
     """What all sessions of a tenant came to."""
     _, of = _opened(args.store)
     facts = of(args.tenant).facts(PREFIX)
-    if not facts and (hint := others(args)):
+    if not facts and (hint := other_tenants(args)):
         print(hint, file=sys.stderr)
-    total, conversations = Totals(), {name.split("/")[1] for name in facts}
+    total, conversations = ConversationStats(), {name.split("/")[1] for name in facts}
     for row in facts.values():
-        total.join(Totals.from_dict(row))
+        total.join(ConversationStats.from_dict(row))
     tree = {"conversations": len(conversations), **total.as_dict()}
     if args.json:
         print(json.dumps(tree, indent=2))
@@ -132,6 +129,9 @@ def run_stats(args: Namespace) -> int:
     )
     for cause, tokens in total.saved.most_common():
         print(clean(f"  {cause:16} {tokens:>12,} tokens"))
+    if total.failed:
+        kinds = ", ".join(f"{kind} ×{n:,}" for kind, n in total.failed.most_common())
+        print(f"failed calls whose inputs were taken out: {clean(kinds)}")
     return DONE
 
 
@@ -139,8 +139,5 @@ def _opened(url: str) -> tuple[Store, Callable[[str], TenantStore]]:
     """A store that is there, and each tenant's part of it."""
     from trimtab import stores
 
-    store = stores.open_store(url)
-    path = getattr(store, "path", None)
-    if path is not None and not path.exists():
-        raise Stop(MISSING, f"{url}: no such file")
+    store = existing_store(url)
     return store, cache(lambda tenant: stores.open(store, tenant))

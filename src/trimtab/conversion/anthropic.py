@@ -1,7 +1,7 @@
-"""Anthropic Messages: read into neutral turns, and written from them.
+"""Reads Anthropic Messages into a neutral request, and writes one.
 
-Knows the keys of this format.  Thinking is signed by the provider and never read as text that
-could be sent on; what the server ran itself cannot go along either.
+Thinking is signed by the provider and is never carried over as text.  Calls that the server ran
+itself cannot be carried over either.
 """
 
 from __future__ import annotations
@@ -9,30 +9,30 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.conversion import media as medium
-from trimtab.conversion.marks import mark_of, with_mark
-from trimtab.conversion.neutral import (
-    Account,
-    Call,
-    Choice,
-    Json,
-    Media,
-    Neutral,
+from trimtab.conversion.cache_control import mark_of, with_mark
+from trimtab.conversion.ids import NAMES, ConversionTarget, NameRules
+from trimtab.conversion.neutral_request import (
+    CallPart,
+    ConversionLog,
+    JsonPart,
+    MediaPart,
+    NeutralRequest,
+    NeutralTurn,
     Part,
-    Reasoning,
-    Result,
+    ReasoningPart,
+    ResultPart,
     Setting,
-    Text,
+    TextPart,
     Tool,
-    Turn,
+    ToolChoice,
     read_settings,
     write_settings,
 )
-from trimtab.conversion.outcome import arguments_of, json_text
-from trimtab.conversion.shape import Demands, Step, choice_for, shape, tools_for
-from trimtab.conversion.target import NAMES, Alphabet, Target
-from trimtab.model import Path
+from trimtab.conversion.tool_payloads import arguments_of, json_text
+from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, ordered, tools_for
+from trimtab.jsontext.paths import Path
 
-alphabet = Alphabet(NAMES, 64, NAMES, 128)
+alphabet = NameRules(NAMES, 64, NAMES, 128)
 """Ids match ``^[a-zA-Z0-9_-]+$`` (quoted refusal), tool names ``^[a-zA-Z0-9_-]{1,128}$``."""
 MAX_TOKENS = 4096
 """``max_tokens`` is required; every Claude from 3 on can answer that long."""
@@ -57,116 +57,116 @@ _DIRECT = {"type": "direct"}
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read(tree: Any, account: Account) -> Neutral:
+def read(tree: Any, log: ConversionLog) -> NeutralRequest:
     """A body, or a bare list of messages."""
     if isinstance(tree, list):
-        return Neutral(tuple(_turns(tree, (), account)), bare=True)
+        return NeutralRequest(tuple(_turns(tree, (), log)), bare=True)
     settings: dict[str, Setting] = {}
     read_settings(tree, _SETTINGS, (), settings)
-    account.rest(tree, _BODY, ())
-    turns = _turns(tree.get("messages") or [], ("messages",), account)
+    log.rest(tree, _BODY, ())
+    turns = _turns(tree.get("messages") or [], ("messages",), log)
     if tree.get("system"):
-        head = _parts(tree["system"], ("system",), account)
-        turns.insert(0, Turn("system", tuple(head), ("system",)))
-    return Neutral(tuple(turns), _tools(tree, account), _choice(tree, settings, account), settings)
+        head = _parts(tree["system"], ("system",), log)
+        turns.insert(0, NeutralTurn("system", tuple(head), ("system",)))
+    return NeutralRequest(tuple(turns), _tools(tree, log), _choice(tree, settings, log), settings)
 
 
-def _turns(messages: Any, base: Path, account: Account) -> list[Turn]:
+def _turns(messages: Any, base: Path, log: ConversionLog) -> list[NeutralTurn]:
     turns = []
     for number, message in enumerate(messages):
         path = (*base, number)
-        account.rest(message, _MESSAGE, path)
-        parts = _parts(message.get("content"), (*path, "content"), account)
-        turns.append(Turn(_ROLES.get(message.get("role"), "user"), tuple(parts), path))
+        log.rest(message, _MESSAGE, path)
+        parts = _parts(message.get("content"), (*path, "content"), log)
+        turns.append(NeutralTurn(_ROLES.get(message.get("role"), "user"), tuple(parts), path))
     return turns
 
 
-def _parts(content: Any, path: Path, account: Account) -> list[Part]:
+def _parts(content: Any, path: Path, log: ConversionLog) -> list[Part]:
     if isinstance(content, str):
-        return [Text(content, path)] if content else []
+        return [TextPart(content, path)] if content else []
     parts: list[Part] = []
     for number, item in enumerate(content if isinstance(content, list) else ()):
-        parts += _part(item, (*path, number), account)
+        parts += _part(item, (*path, number), log)
     return parts
 
 
-def _part(item: Any, path: Path, account: Account) -> list[Part]:
+def _part(item: Any, path: Path, log: ConversionLog) -> list[Part]:
     kind = item.get("type")
     if kind == "text":
-        account.rest(item, _TEXT, path)
-        return [Text(item.get("text") or "", (*path, "text"), mark_of(item))]
+        log.rest(item, _TEXT, path)
+        return [TextPart(item.get("text") or "", (*path, "text"), mark_of(item))]
     if kind == "tool_use":
-        account.rest(item, _CALL, path)
+        log.rest(item, _CALL, path)
         if item.get("caller") not in (None, _DIRECT):
-            account.lose((*path, "caller"), "caller")
-        arguments = arguments_of(item.get("input"), (*path, "input"), account)
+            log.lose((*path, "caller"), "caller")
+        arguments = arguments_of(item.get("input"), (*path, "input"), log)
         call_id, name = str(item.get("id") or ""), str(item.get("name") or "")
-        return [Call(call_id, name, arguments, path, mark=mark_of(item))]
+        return [CallPart(call_id, name, arguments, path, mark=mark_of(item))]
     if kind == "tool_result":
-        return [_result(item, path, account)]
+        return [_result(item, path, log)]
     if kind in ("thinking", "redacted_thinking"):
-        return [Reasoning(str(item.get("thinking") or ""), path)]
+        return [ReasoningPart(str(item.get("thinking") or ""), path)]
     if kind in ("image", "document"):
-        return list(_media(item, kind, path, account))
-    account.lose(path, str(kind))
+        return list(_media(item, kind, path, log))
+    log.lose(path, str(kind))
     return []
 
 
-def _result(item: Any, path: Path, account: Account) -> Result:
-    account.rest(item, _RESULT, path)
+def _result(item: Any, path: Path, log: ConversionLog) -> ResultPart:
+    log.rest(item, _RESULT, path)
     content, inner = item.get("content"), (*path, "content")
-    items: list[Text | Json | Media] = []
+    items: list[TextPart | JsonPart | MediaPart] = []
     if isinstance(content, str):
-        items = [Text(content, inner)] if content else []
+        items = [TextPart(content, inner)] if content else []
     marks = [mark_of(item)]
     for number, part in enumerate(content if isinstance(content, list) else ()):
         where = (*inner, number)
         marks.append(mark_of(part))
         if part.get("type") == "text":
-            account.rest(part, _TEXT, where)
-            items.append(Text(part.get("text") or "", (*where, "text")))
+            log.rest(part, _TEXT, where)
+            items.append(TextPart(part.get("text") or "", (*where, "text")))
         elif part.get("type") in ("image", "document"):
-            items += _media(part, part["type"], where, account)
+            items += _media(part, part["type"], where, log)
         else:
-            account.lose(where, str(part.get("type")), "carried as JSON")
-            items.append(Json(part, where))
+            log.lose(where, str(part.get("type")), "carried as JSON")
+            items.append(JsonPart(part, where))
     mark = next((mark for mark in marks if mark is not None), None)
     error = item.get("is_error") is True
-    return Result(str(item.get("tool_use_id") or ""), "", tuple(items), path, error, mark=mark)
+    return ResultPart(str(item.get("tool_use_id") or ""), "", tuple(items), path, error, mark=mark)
 
 
-def _media(item: Any, kind: Any, path: Path, account: Account) -> list[Any]:
+def _media(item: Any, kind: Any, path: Path, log: ConversionLog) -> list[Any]:
     """The medium; a document that consists of blocks is read as its texts."""
-    account.rest(item, _MEDIA, path)
+    log.rest(item, _MEDIA, path)
     source, mark = item.get("source") or {}, mark_of(item)
     name, mime = str(item.get("title") or ""), str(source.get("media_type") or "")
     how = source.get("type")
     if how == "base64":
         data = medium.base64_of(source.get("data"))
-        return [Media(kind, mime or "image/png", path, data=data, name=name, mark=mark)]
+        return [MediaPart(kind, mime or "image/png", path, data=data, name=name, mark=mark)]
     if how == "text":
         data = medium.text_data(str(source.get("data") or ""))
-        return [Media(kind, "text/plain", path, data=data, name=name, mark=mark)]
+        return [MediaPart(kind, "text/plain", path, data=data, name=name, mark=mark)]
     if how == "url":
         found = medium.from_url(str(source.get("url")), path, kind, name=name)
         return [found._replace(mark=mark)]
     if how == "content":
-        account.lose(path, "document of blocks", "its texts were carried")
-        inner = _parts(source.get("content"), (*path, "source", "content"), account)
-        return [part for part in inner if isinstance(part, (Text, Media))]
+        log.lose(path, "document of blocks", "its texts were carried")
+        inner = _parts(source.get("content"), (*path, "source", "content"), log)
+        return [part for part in inner if isinstance(part, (TextPart, MediaPart))]
     stored = f"anthropic:{source.get('file_id')}"
     default = "image/png" if kind == "image" else "application/pdf"
-    return [Media(kind, mime or default, path, file=stored, name=name, mark=mark)]
+    return [MediaPart(kind, mime or default, path, file=stored, name=name, mark=mark)]
 
 
-def _tools(tree: Any, account: Account) -> tuple[Tool, ...]:
+def _tools(tree: Any, log: ConversionLog) -> tuple[Tool, ...]:
     tools = []
     for number, tool in enumerate(tree.get("tools") or ()):
         path = ("tools", number)
         if "input_schema" not in tool:
-            account.lose(path, str(tool.get("type")), "a tool of the server")
+            log.lose(path, str(tool.get("type")), "a tool of the server")
             continue
-        account.rest(tool, _TOOL, path)
+        log.rest(tool, _TOOL, path)
         about = str(tool.get("description") or "")
         tools.append(
             Tool(
@@ -177,109 +177,109 @@ def _tools(tree: Any, account: Account) -> tuple[Tool, ...]:
     return tuple(tools)
 
 
-def _choice(tree: Any, settings: dict[str, Setting], account: Account) -> Choice | None:
+def _choice(tree: Any, settings: dict[str, Setting], log: ConversionLog) -> ToolChoice | None:
     value, path = tree.get("tool_choice"), ("tool_choice",)
     if not isinstance(value, dict):
         return None
-    account.rest(value, _CHOICE, path)
+    log.rest(value, _CHOICE, path)
     if isinstance(value.get("disable_parallel_tool_use"), bool):
         parallel = not value["disable_parallel_tool_use"]
         settings["parallel"] = Setting(parallel, (*path, "disable_parallel_tool_use"))
     mode = value.get("type")
     if mode in ("auto", "none", "any", "tool"):
-        return Choice(mode, path, str(value.get("name") or ""))
+        return ToolChoice(mode, path, str(value.get("name") or ""))
     return None
 
 
 # --- writing -------------------------------------------------------------------------------------
 
-_DEMANDS = Demands(
+_TARGET_RULES = TargetRules(
     joins_users=True, begins_with_user=True, refuses_blanks=True, takes_marks=True,
     declares_tools=True,
 )  # fmt: skip
 _PREFILLED = ("claude-2", "claude-3", "claude-sonnet-4-0", "claude-sonnet-4-2", "claude-opus-4-0",
               "claude-opus-4-1", "claude-opus-4-2", "claude-sonnet-4-5", "claude-opus-4-5",
               "claude-haiku-4-5")  # fmt: skip
-"""Models that accept a conversation that ends with their own words (before 4.6)."""
+"""Models that accept a conversation whose last message is the model's (before 4.6)."""
 
 
-def write(neutral: Neutral, target: Target, account: Account) -> Any:
+def write(neutral: NeutralRequest, target: ConversionTarget, log: ConversionLog) -> Any:
     """A body; the head's system texts stand beside the messages."""
     ends = target.model is not None and not target.is_of(*_PREFILLED)
-    shaped = shape(neutral, _DEMANDS._replace(ends_with_user=ends), account)
-    body = write_settings(neutral, _WRITTEN, account)
-    _limit(body, neutral, account)
-    texts = [part for turn in shaped.head for part in turn.parts if isinstance(part, Text)]
+    shaped = ordered(neutral, _TARGET_RULES._replace(ends_with_user=ends), log)
+    body = write_settings(neutral, _WRITTEN, log)
+    _limit(body, neutral, log)
+    texts = [part for turn in shaped.head for part in turn.parts if isinstance(part, TextPart)]
     if texts:
-        body["system"] = _content(texts, account)
-    body["messages"] = _messages(shaped.steps, target, account)
-    tools = tools_for(neutral, _DEMANDS, account)
+        body["system"] = _content(texts, log)
+    body["messages"] = _messages(shaped.steps, target, log)
+    tools = tools_for(neutral, _TARGET_RULES, log)
     if tools:
         body["tools"] = [_write_tool(tool, target) for tool in tools]
-    if choice := _write_choice(choice_for(neutral, tools, account), neutral, target):
+    if choice := _write_choice(choice_for(neutral, tools, log), neutral, target):
         body["tool_choice"] = choice
     return body
 
 
-def _limit(body: dict[str, Any], neutral: Neutral, account: Account) -> None:
+def _limit(body: dict[str, Any], neutral: NeutralRequest, log: ConversionLog) -> None:
     if "max_tokens" not in body and not neutral.bare:
         body["max_tokens"] = MAX_TOKENS
-        account.notes[f"max_tokens: {MAX_TOKENS} was added, which this format requires"] += 1
+        log.notes[f"max_tokens: {MAX_TOKENS} was added, which this format requires"] += 1
     if body.get("temperature", 0) > 1:
-        account.lose(neutral.settings["temperature"].path, "temperature", "1 is the highest here")
+        log.lose(neutral.settings["temperature"].path, "temperature", "1 is the highest here")
         body["temperature"] = 1
 
 
-def _messages(steps: list[Step], target: Target, account: Account) -> list[Any]:
+def _messages(steps: list[OrderedTurn], target: ConversionTarget, log: ConversionLog) -> list[Any]:
     messages: list[Any] = []
     results: list[Any] = []
     for step in steps:
         if step.role == "assistant":
             if results:
                 messages.append({"role": "user", "content": results})
-            content = _content(step.parts, account, target)
+            content = _content(step.parts, log, target)
             messages.append({"role": "assistant", "content": content})
-            results = [_write_result(result, target, account) for result in step.results]
+            results = [_write_result(result, target, log) for result in step.results]
         elif results:
-            spoken = [_write_part(part, account, target) for part in step.parts]
+            spoken = [_write_part(part, log, target) for part in step.parts]
             messages.append({"role": "user", "content": results + spoken})
             results = []
         else:
-            messages.append({"role": "user", "content": _content(step.parts, account, target)})
+            messages.append({"role": "user", "content": _content(step.parts, log, target)})
     if results:
         messages.append({"role": "user", "content": results})
     return messages
 
 
-def _content(parts: Any, account: Account, target: Target | None = None) -> Any:
-    if len(parts) == 1 and isinstance(parts[0], Text) and parts[0].mark is None:
+def _content(parts: Any, log: ConversionLog, target: ConversionTarget | None = None) -> Any:
+    if len(parts) == 1 and isinstance(parts[0], TextPart) and parts[0].mark is None:
         return parts[0].text
-    return [_write_part(part, account, target) for part in parts]
+    return [_write_part(part, log, target) for part in parts]
 
 
-def _write_part(part: Part, account: Account, target: Target | None) -> Any:
-    if isinstance(part, Media):
-        return _write_media(part, account)
-    if isinstance(part, Call) and target:
+def _write_part(part: Part, log: ConversionLog, target: ConversionTarget | None) -> Any:
+    if isinstance(part, MediaPart):
+        return _write_media(part, log)
+    if isinstance(part, CallPart) and target:
         name, call_id = target.names(part.name), target.ids(part.id)
         call = {"type": "tool_use", "id": call_id, "name": name, "input": part.arguments}
         return with_mark(call, part.mark)
-    if isinstance(part, Result) and target:
-        return _write_result(part, target, account)
+    if isinstance(part, ResultPart) and target:
+        return _write_result(part, target, log)
     return with_mark({"type": "text", "text": part.text}, part.mark)  # type: ignore[union-attr]
 
 
-def _write_result(result: Result, target: Target, account: Account) -> Any:
+def _write_result(result: ResultPart, target: ConversionTarget, log: ConversionLog) -> Any:
     content: list[Any] = []
     for item in result.items:
-        if isinstance(item, Media):
-            content.append(_write_media(item, account))
+        if isinstance(item, MediaPart):
+            content.append(_write_media(item, log))
             continue
-        text = item.text if isinstance(item, Text) else json_text(item, account)
+        text = item.text if isinstance(item, TextPart) else json_text(item, log)
         if text.strip() or len(result.items) == 1:
             content.append({"type": "text", "text": text})
         else:
-            account.lose(item.path, "blank text", "a text of white space alone is refused")
+            log.lose(item.path, "blank text", "a text of white space alone is refused")
     out: dict[str, Any] = {"type": "tool_result", "tool_use_id": target.ids(result.id)}
     alone = len(content) == 1 and content[0]["type"] == "text"
     out["content"] = content[0]["text"] if alone else content or ""
@@ -288,7 +288,7 @@ def _write_result(result: Result, target: Target, account: Account) -> Any:
     return with_mark(out, result.mark)
 
 
-def _write_media(part: Media, account: Account) -> Any:
+def _write_media(part: MediaPart, log: ConversionLog) -> Any:
     owner, _, stored = part.file.partition(":")
     source: dict[str, str] | None = None
     if part.url.startswith(("http:", "https:")):
@@ -300,13 +300,13 @@ def _write_media(part: Media, account: Account) -> Any:
     elif part.data and (part.mime in medium.IMAGES or part.mime == "application/pdf"):
         source = {"type": "base64", "media_type": part.mime, "data": part.data}
     if source is None or part.kind not in ("image", "document"):
-        text_part = medium.named(part, account)
+        text_part = medium.named(part, log)
         return with_mark({"type": "text", "text": text_part.text}, part.mark)
     title = {"title": part.name} if part.name and part.kind == "document" else {}
     return with_mark({"type": part.kind, "source": source, **title}, part.mark)
 
 
-def _write_tool(tool: Tool, target: Target) -> Any:
+def _write_tool(tool: Tool, target: ConversionTarget) -> Any:
     out: dict[str, Any] = {"name": target.names(tool.name)}
     out |= {"description": tool.description} if tool.description else {}
     out["input_schema"] = tool.schema
@@ -314,7 +314,9 @@ def _write_tool(tool: Tool, target: Target) -> Any:
     return with_mark(out, tool.mark)
 
 
-def _write_choice(choice: Choice | None, neutral: Neutral, target: Target) -> Any:
+def _write_choice(
+    choice: ToolChoice | None, neutral: NeutralRequest, target: ConversionTarget
+) -> Any:
     parallel = neutral.settings.get("parallel")
     alone = parallel is not None and parallel.value is False
     if choice is None:

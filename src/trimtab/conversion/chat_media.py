@@ -1,23 +1,20 @@
-"""Images, files and sounds as parts of an OpenAI chat message.
-
-Knows the keys of these three parts.  Does not know messages.
-"""
+"""Images, files and audio as parts of an OpenAI chat message."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from trimtab.conversion import media as medium
-from trimtab.conversion.neutral import Account, Media
-from trimtab.model import Path
+from trimtab.conversion.neutral_request import ConversionLog, MediaPart
+from trimtab.jsontext.paths import Path
 
 
-def read_media(item: Any, kind: Any, path: Path, account: Account) -> Media | None:
+def read_media(item: Any, kind: Any, path: Path, log: ConversionLog) -> MediaPart | None:
     """The medium of a part of this kind, None for any other kind."""
     value = item.get(kind) if isinstance(kind, str) else None
     if kind == "image_url":
         if isinstance(value, dict) and value.get("detail") not in (None, "auto"):
-            account.lose((*path, kind, "detail"), "detail")
+            log.lose((*path, kind, "detail"), "detail")
         url = value.get("url") if isinstance(value, dict) else value
         return medium.from_url(str(url), path, "image")
     if kind == "file" and isinstance(value, dict):
@@ -27,16 +24,16 @@ def read_media(item: Any, kind: Any, path: Path, account: Account) -> Media | No
             if data.startswith("data:"):
                 return medium.from_url(data, path, "document", name=name)
             mime = medium.guess(name, "application/pdf")
-            return Media("document", mime, path, data=medium.base64_of(data), name=name)
+            return MediaPart("document", mime, path, data=medium.base64_of(data), name=name)
         stored = f"openai:{value.get('file_id')}"
-        return Media("document", "application/pdf", path, file=stored, name=name)
+        return MediaPart("document", "application/pdf", path, file=stored, name=name)
     if kind == "input_audio" and isinstance(value, dict):
         mime = medium.MIME.get(str(value.get("format")), "audio/wav")
-        return Media("audio", mime, path, data=medium.base64_of(value.get("data")))
+        return MediaPart("audio", mime, path, data=medium.base64_of(value.get("data")))
     return None
 
 
-def write_media(part: Media) -> Any:
+def write_media(part: MediaPart) -> Any:
     """The part that carries a medium, None where the format has none for it."""
     owner, _, stored = part.file.partition(":")
     if part.kind == "image" and (part.data or part.url.startswith(("http:", "https:"))):

@@ -1,36 +1,41 @@
-"""What a Gemini ``functionResponse.response`` says, as items of a result, and the way back.
+"""Gemini's ``functionResponse.response`` as the items of a tool result, and back.
 
-``{"output": text}`` and ``{"error": text}`` are the documented keys; several items are written as
+``{"output": text}`` and ``{"error": text}`` are the documented keys.  Several items are written as
 tool servers write theirs: ``{"content": [{"type": "text", …}], "isError": …}``.  Any other object
-is the output itself, as JSON.  Reading what was written gives the same items.  Knows this one
-object; no calls, ids or messages.
+is the output itself, as JSON.  Reading what was written gives the same items.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from trimtab.conversion.neutral import Account, Json, Media, Result, Text
-from trimtab.model import Path
+from trimtab.conversion.neutral_request import (
+    ConversionLog,
+    JsonPart,
+    MediaPart,
+    ResultPart,
+    TextPart,
+)
+from trimtab.jsontext.paths import Path
 
-Item = Text | Json | Media
+Item = TextPart | JsonPart | MediaPart
 
 
 def read_response(response: Any, path: Path) -> tuple[list[Item], bool]:
     """(items, whether it is an error)."""
     if not isinstance(response, dict):
-        return ([] if response is None else [Json(response, path)]), False
+        return ([] if response is None else [JsonPart(response, path)]), False
     if len(response) == 1:
         for key in ("output", "error"):
             value = response.get(key)
             if isinstance(value, str):
-                return ([Text(value, (*path, key))] if value else []), key == "error"
+                return ([TextPart(value, (*path, key))] if value else []), key == "error"
         if isinstance(response.get("error"), dict):
-            return [Json(response["error"], (*path, "error"))], True
+            return [JsonPart(response["error"], (*path, "error"))], True
     items = _typed(response, (*path, "content"))
     if items is not None:
         return items, response.get("isError") is True
-    return [Json(response, path)] if response else [], False
+    return [JsonPart(response, path)] if response else [], False
 
 
 def _typed(response: Any, path: Path) -> list[Item] | None:
@@ -43,37 +48,37 @@ def _typed(response: Any, path: Path) -> list[Item] | None:
         if not isinstance(item, dict) or len(item) != 2:
             return None
         if item.get("type") == "text" and isinstance(item.get("text"), str):
-            items.append(Text(item["text"], (*path, number, "text")))
+            items.append(TextPart(item["text"], (*path, number, "text")))
         elif item.get("type") == "json" and "json" in item:
-            items.append(Json(item["json"], (*path, number, "json")))
+            items.append(JsonPart(item["json"], (*path, number, "json")))
         else:
             return None
     return items
 
 
-def write_response(result: Result, account: Account) -> dict[str, Any]:
+def write_response(result: ResultPart, log: ConversionLog) -> dict[str, Any]:
     """The response object of a result; its media stand beside it."""
-    items = [item for item in result.items if not isinstance(item, Media)]
+    items = [item for item in result.items if not isinstance(item, MediaPart)]
     key = "error" if result.error else "output"
     if not items:
         return {} if len(result.items) and not result.error else {key: ""}
     if len(items) == 1:
         item = items[0]
-        if isinstance(item, Text):
+        if isinstance(item, TextPart):
             return {key: item.text}
         if isinstance(item.value, dict) and item.value:
             written = {"error": item.value} if result.error else item.value
-            if read_response(written, ()) == ([Json(item.value, _place(result))], result.error):
+            if read_response(written, ()) == ([JsonPart(item.value, _place(result))], result.error):
                 return written
     typed = [
         {"type": "text", "text": item.text}
-        if isinstance(item, Text)
+        if isinstance(item, TextPart)
         else {"type": "json", "json": item.value}
         for item in items
     ]
     return {"content": typed, **({"isError": True} if result.error else {})}
 
 
-def _place(result: Result) -> Path:
+def _place(result: ResultPart) -> Path:
     """Where ``read_response`` finds the value of a lone JSON item."""
     return ("error",) if result.error else ()

@@ -1,27 +1,59 @@
-"""Call ids and tool names in the alphabet of the target, and the way back.
+"""Call ids and tool names in the characters the target allows, and the way back.
 
-Knows how a name is respelled: the same one always in the same way, whatever stands around it, so
-that a growing conversation keeps its ids.  Does not know whose alphabet it is.
+A name is always respelled in the same way, whatever else the request holds, so that a growing
+conversation keeps its ids.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from typing import NamedTuple
 
 _DIGEST = 8
+NAMES = "a-zA-Z0-9_-"
+"""What a tool may be called with every provider: ``^[a-zA-Z0-9_-]+$``, at most 64 chars
+(botocore service model of Converse; OpenAI API reference)."""
+
+
+_SPELLED = re.compile(r"tt-(?:[A-Za-z0-9_]|-[0-9a-f]+-)+")
+
+
+def spelled_id(call_id: str) -> str:
+    """An id in letters, digits, ``_`` and ``-``, so that ``given_id`` tells what it was.
+
+    >>> spelled_id("call/1")
+    'tt-call-2f-1'
+    """
+    return "tt-" + re.sub(r"[^A-Za-z0-9_]", lambda odd: f"-{ord(odd[0]):x}-", call_id)
+
+
+def given_id(call_id: str) -> str:
+    """The id that ``spelled_id`` spelled; any other as it is."""
+    if not _SPELLED.fullmatch(call_id):
+        return call_id
+    try:
+        given = re.sub(r"-([0-9a-f]+)-", lambda odd: chr(int(odd[1], 16)), call_id[3:])
+    except (ValueError, OverflowError):
+        return call_id
+    return given if spelled_id(given) == call_id else call_id
 
 
 class Renames:
     """Maps names into an alphabet and a length; ``forward`` and ``back`` hold all that were met.
 
-    A name that fits stays.  Any other keeps what fits of it (odd characters become ``_``) and
-    gets 8 hex characters of its digest; should that name be taken, a longer digest.
+    A name that fits stays.  An id that does not is spelled so that it can be told
+    (``spelled_id``), where that fits.  Any other name keeps what fits of it (odd characters become
+    ``_``) and gets 8 hex characters of its digest; should that name be taken, a longer digest.
     """
 
-    def __init__(self, allowed: str = "", longest: int = 0, *, first: str = "") -> None:
+    def __init__(
+        self, allowed: str = "", longest: int = 0, *, first: str = "", of_ids: bool = False
+    ) -> None:
         """``allowed`` and ``first`` are character classes ("a-z0-9_"; "" for any); ``longest`` in
-        chars, 0 for any length."""
+        chars, 0 for any length.  ``of_ids``: odd ones are spelled so that they can be told, where
+        there is room."""
+        self._of_ids = of_ids
         self._odd = re.compile(f"[^{allowed}]") if allowed else None
         self._first = re.compile(f"[{first}]") if first else None
         self._longest = longest
@@ -30,10 +62,10 @@ class Renames:
 
     def __call__(self, name: str) -> str:
         """The name the target is given."""
-        known = self.forward.get(name)
-        if known is not None:
-            return known
-        new = name if self._fits(name) else self._respelled(name, _DIGEST)
+        new = self.forward.get(name)
+        if new is not None:
+            return new
+        new = name if self._fits(name) else self._odd_one(name)
         length = _DIGEST
         while new in self.back:
             length += 2
@@ -52,6 +84,10 @@ class Renames:
         if self._first and not self._first.match(name):
             return False
         return not (self._odd and self._odd.search(name))
+
+    def _odd_one(self, name: str) -> str:
+        spelled = spelled_id(name) if self._of_ids and name else ""
+        return spelled if self._fits(spelled) else self._respelled(name, _DIGEST)
 
     def _respelled(self, name: str, length: int) -> str:
         data = name.encode("utf-8", "surrogatepass")
@@ -72,6 +108,8 @@ class Ordinals:
     def __init__(self) -> None:
         self._count: dict[str, int] = {}
         self._open: dict[str, list[str]] = {}
+        self.made: set[str] = set()
+        """Every id that was made up."""
 
     def call(self, name: str) -> str:
         """The id of the next call of this tool."""
@@ -79,9 +117,38 @@ class Ordinals:
         self._count[name] = number + 1
         made = f"{name}:{number}"
         self._open.setdefault(name, []).append(made)
+        self.made.add(made)
         return made
 
     def result(self, name: str) -> str:
         """The id of the call this result answers; a fresh one where no call is open."""
         waiting = self._open.get(name)
         return waiting.pop(0) if waiting else f"{name}:unasked"
+
+
+class ConversionTarget(NamedTuple):
+    """``model`` as the caller named it, else None; ``ids`` and ``names`` collect what they map."""
+
+    model: str | None
+    ids: Renames
+    names: Renames
+
+    def is_of(self, *families: str) -> bool:
+        """Whether the model's name has one of these words in it."""
+        name = (self.model or "").lower()
+        return any(family in name for family in families)
+
+
+class NameRules(NamedTuple):
+    """Which characters call ids and tool names may have, and how many; 0 for any number."""
+
+    ids: str = ""
+    longest_id: int = 0
+    names: str = NAMES
+    longest_name: int = 64
+    first_of_name: str = ""
+
+    def target(self, model: str | None) -> ConversionTarget:
+        """A target that has met no id yet."""
+        names = Renames(self.names, self.longest_name, first=self.first_of_name)
+        return ConversionTarget(model, Renames(self.ids, self.longest_id, of_ids=True), names)

@@ -1,7 +1,6 @@
 """Images and documents between formats: data URLs, base64, media types.
 
-Knows how each is spelled and how a medium that cannot go along is named.  Never decodes an image,
-never fetches a URL.
+Never decodes an image, never fetches a URL.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ import binascii
 import re
 from typing import Any
 
-from trimtab.conversion.neutral import Account, Media, Text
-from trimtab.model import Path
+from trimtab.conversion.neutral_request import ConversionLog, MediaPart, TextPart
+from trimtab.jsontext.paths import Path
 
 _DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]+)*?;base64,")
 _STANDARD = str.maketrans("-_", "+/")
@@ -71,26 +70,26 @@ def guess(url: str, otherwise: str) -> str:
 ENDINGS = {short: mime for mime, short in BEDROCK.items()} | {"jpg": "image/jpeg"}
 
 
-def from_url(url: str, path: Path, kind: Any, mime: str = "", name: str = "") -> Media:
+def from_url(url: str, path: Path, kind: Any, mime: str = "", name: str = "") -> MediaPart:
     """A medium given by a URL, which may hold the data itself."""
-    found = _DATA_URL.match(url)
-    if found:
-        mime = found[1] or mime or "application/octet-stream"
+    match = _DATA_URL.match(url)
+    if match:
+        mime = match[1] or mime or "application/octet-stream"
         kind = kind if kind == "document" else kind_of(mime)
-        return Media(kind, mime, path, data=url[found.end() :], name=name)
+        return MediaPart(kind, mime, path, data=url[match.end() :], name=name)
     default = {"image": "image/jpeg", "audio": "audio/wav", "video": "video/mp4"}
     mime = mime or guess(url, default.get(kind, "application/pdf"))
-    return Media(kind, mime, path, url=url, name=name)
+    return MediaPart(kind, mime, path, url=url, name=name)
 
 
-def data_url(media: Media) -> str:
+def data_url(media: MediaPart) -> str:
     """``data:image/png;base64,…``, or the URL it was given by."""
     return f"data:{media.mime};base64,{media.data}" if media.data else media.url
 
 
-def named(media: Media, account: Account) -> Text:
-    """The text that stands for a medium the target does not take; listed."""
+def named(media: MediaPart, log: ConversionLog) -> TextPart:
+    """The text that replaces a medium the target does not take; listed."""
     where = media.url or media.file or media.name
-    account.lose(media.path, media.kind, f"{account.to} cannot take it; a line of text names it")
+    log.lose(media.path, media.kind, f"{log.to} cannot take it; a line of text names it")
     text = f"[{media.kind} ({media.mime}){': ' + where if where else ''}]"
-    return Text(text, media.path, media.mark)
+    return TextPart(text, media.path, media.mark)

@@ -1,41 +1,47 @@
-"""OpenAI Chat Completions: read into neutral turns, and written from them.
+"""Reads OpenAI Chat Completions into a neutral request, and writes one.
 
-Knows the keys of this format and of the servers that speak it.  Knows no rule of order, save
-that it has no error flag and no images in results.
+Includes the keys of other servers that speak this format.  It has no error flag and no images in
+tool results.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from trimtab import paths
 from trimtab.conversion import media as medium
+from trimtab.conversion.cache_control import mark_of, with_mark
 from trimtab.conversion.chat_media import read_media, write_media
-from trimtab.conversion.ids import Ordinals
-from trimtab.conversion.marks import mark_of, with_mark
-from trimtab.conversion.neutral import (
-    Account,
-    Call,
-    Choice,
-    Json,
-    Media,
-    Neutral,
+from trimtab.conversion.ids import ConversionTarget, NameRules, Ordinals
+from trimtab.conversion.neutral_request import (
+    CallPart,
+    ConversionLog,
+    JsonPart,
+    MediaPart,
+    NeutralRequest,
+    NeutralTurn,
     Part,
-    Reasoning,
-    Result,
+    ReasoningPart,
+    ResultPart,
     Setting,
-    Text,
+    TextPart,
     Tool,
-    Turn,
+    ToolChoice,
     read_settings,
     write_settings,
 )
-from trimtab.conversion.outcome import arguments_of, flagged, item_texts, unflagged_items
-from trimtab.conversion.shape import Demands, Step, calls_last, choice_for, shape, tools_for
-from trimtab.conversion.target import Alphabet, Target
-from trimtab.model import Path
+from trimtab.conversion.tool_payloads import arguments_of, flagged, item_texts, unflagged_items
+from trimtab.conversion.turn_order import (
+    OrderedTurn,
+    TargetRules,
+    calls_last,
+    choice_for,
+    ordered,
+    tools_for,
+)
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
 
-alphabet = Alphabet(longest_id=40)
+alphabet = NameRules(longest_id=40)
 """Ids of at most 40 chars (quoted refusal: "string too long … maximum length 40")."""
 
 _ROLES: dict[str, Any] = {"system": "system", "developer": "system", "user": "user"}
@@ -65,93 +71,93 @@ _FUNCTION = frozenset(("name", "description", "parameters", "strict"))
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read(tree: Any, account: Account) -> Neutral:
+def read(tree: Any, log: ConversionLog) -> NeutralRequest:
     """A body, or a bare list of messages."""
     if isinstance(tree, list):
-        return Neutral(_turns(tree, (), account), bare=True)
+        return NeutralRequest(_turns(tree, (), log), bare=True)
     settings: dict[str, Setting] = {}
     read_settings(tree, _SETTINGS, (), settings)
     if isinstance(tree.get("stop"), str):
         settings["stop"] = Setting([tree["stop"]], ("stop",))
-    account.rest(tree, _BODY, ())
-    return Neutral(
-        _turns(tree.get("messages") or [], ("messages",), account),
-        tuple(_tools(tree, account)),
-        _choice(tree, account),
+    log.rest(tree, _BODY, ())
+    return NeutralRequest(
+        _turns(tree.get("messages") or [], ("messages",), log),
+        tuple(_tools(tree, log)),
+        _choice(tree, log),
         settings,
     )
 
 
-def _turns(messages: Any, base: Path, account: Account) -> tuple[Turn, ...]:
+def _turns(messages: Any, base: Path, log: ConversionLog) -> tuple[NeutralTurn, ...]:
     unnamed = Ordinals()
     turns = []
     for number, message in enumerate(messages):
         path = (*base, number)
         role = message.get("role")
         if role in ("tool", "function"):
-            parts: list[Part] = [_result(message, path, unnamed, account)]
-            account.rest(message, _RESULT, path)
+            parts: list[Part] = [_result(message, path, unnamed, log)]
+            log.rest(message, _RESULT, path)
         else:
-            parts = _parts(message, path, account)
+            parts = _parts(message, path, log)
             if role == "assistant":
                 parts = [*_reasoning(message, path), *parts]
-                parts += _calls(message, path, unnamed, account)
-            account.rest(message, _MESSAGE, path)
+                parts += _calls(message, path, unnamed, log)
+            log.rest(message, _MESSAGE, path)
         if role not in _ROLES:
-            account.lose(path, "role", f"the role {role} became user")
+            log.lose(path, "role", f"the role {role} became user")
         name = str(role) if _ROLES.get(role) == "system" else ""
-        turns.append(Turn(_ROLES.get(role, "user"), tuple(parts), path, name))
+        turns.append(NeutralTurn(_ROLES.get(role, "user"), tuple(parts), path, name))
     return tuple(turns)
 
 
-def _parts(message: Any, path: Path, account: Account) -> list[Part]:
+def _parts(message: Any, path: Path, log: ConversionLog) -> list[Part]:
     content, mark = message.get("content"), mark_of(message)
     parts: list[Part] = []
     if isinstance(content, str):
-        parts = [Text(content, (*path, "content"), mark)] if content else []
+        parts = [TextPart(content, (*path, "content"), mark)] if content else []
     elif isinstance(content, list):
         for number, item in enumerate(content):
-            part = _part(item, (*path, "content", number), account)
+            part = _part(item, (*path, "content", number), log)
             parts += [part] if part is not None else []
     if isinstance(message.get("refusal"), str):
-        parts.append(_refusal(message["refusal"], (*path, "refusal"), account))
+        parts.append(_refusal(message["refusal"], (*path, "refusal"), log))
     return parts
 
 
-def _refusal(text: str, path: Path, account: Account) -> Text:
-    account.lose(path, "refusal", "carried as text")
-    return Text(text, path)
+def _refusal(text: str, path: Path, log: ConversionLog) -> TextPart:
+    log.lose(path, "refusal", "carried as text")
+    return TextPart(text, path)
 
 
-def _part(item: Any, path: Path, account: Account) -> Text | Media | None:
+def _part(item: Any, path: Path, log: ConversionLog) -> TextPart | MediaPart | None:
     if isinstance(item, str):
-        return Text(item, path)
+        return TextPart(item, path)
     kind = item.get("type")
     mark = mark_of(item)
     if isinstance(item.get("text"), str) and kind in ("text", "input_text", "output_text"):
-        account.rest(item, _PART, path)
-        return Text(item["text"], (*path, "text"), mark)
+        log.rest(item, _PART, path)
+        return TextPart(item["text"], (*path, "text"), mark)
     if kind == "refusal" and isinstance(item.get("refusal"), str):
-        return _refusal(item["refusal"], path, account)
-    found = read_media(item, kind, path, account)
-    if found is None:
-        account.lose(path, str(kind))
+        return _refusal(item["refusal"], path, log)
+    media = read_media(item, kind, path, log)
+    if media is None:
+        log.lose(path, str(kind))
         return None
-    account.rest(item, _PART, path)
-    return found._replace(mark=mark)
+    log.rest(item, _PART, path)
+    return media._replace(mark=mark)
 
 
 def _reasoning(message: Any, path: Path) -> list[Part]:
-    found: list[Part] = []
+    parts: list[Part] = []
     for key in ("reasoning_content", "reasoning"):
         if isinstance(message.get(key), str) and message[key]:
-            found.append(Reasoning(message[key], (*path, key), sealed=False))
+            parts.append(ReasoningPart(message[key], (*path, key), sealed=False))
     if message.get("reasoning_details"):
-        found.append(Reasoning("", (*path, "reasoning_details")))
-    return found
+        parts.append(ReasoningPart("", (*path, "reasoning_details")))
+    return parts
 
 
-def _calls(message: Any, path: Path, unnamed: Ordinals, account: Account) -> list[Part]:
+def _calls(message: Any, path: Path, unnamed: Ordinals, log: ConversionLog) -> list[Part]:
     calls: list[Part] = []
     for number, call in enumerate(message.get("tool_calls") or ()):
         where = (*path, "tool_calls", number)
@@ -161,40 +167,44 @@ def _calls(message: Any, path: Path, unnamed: Ordinals, account: Account) -> lis
         at = (*where, "custom", "input") if custom else (*where, "function", "arguments")
         value = inner.get(at[-1])
         if not custom:
-            value = arguments_of(value, at, account)
+            value = arguments_of(value, at, log)
         call_id = call.get("id") or unnamed.call(name)
-        calls.append(Call(call_id, name, value, where, custom, mark_of(call)))
-        account.rest(call, _CALL, where)
-        account.rest(inner, _CALLED, (*where, at[-2]))
+        calls.append(CallPart(call_id, name, value, where, custom, mark_of(call)))
+        log.rest(call, _CALL, where)
+        log.rest(inner, _CALLED, (*where, at[-2]))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):
         where, name = (*path, "function_call"), str(legacy.get("name") or "")
-        value = arguments_of(legacy.get("arguments"), (*where, "arguments"), account)
-        calls.append(Call(unnamed.call(name), name, value, where))
+        value = arguments_of(legacy.get("arguments"), (*where, "arguments"), log)
+        calls.append(CallPart(unnamed.call(name), name, value, where))
     return calls
 
 
-def _result(message: Any, path: Path, unnamed: Ordinals, account: Account) -> Result:
-    items: list[Any] = [p for p in _parts(message, path, account) if isinstance(p, (Text, Media))]
-    shown, error = unflagged_items(items)
+def _result(message: Any, path: Path, unnamed: Ordinals, log: ConversionLog) -> ResultPart:
+    items: list[Any] = [
+        p for p in _parts(message, path, log) if isinstance(p, (TextPart, MediaPart))
+    ]
+    contents, error = unflagged_items(items)
     error = error or message.get("is_error") is True or message.get("status") == "error"
     name = str(message.get("name") or "")
     call_id = message.get("tool_call_id") or unnamed.result(name)
-    mark = next((item.mark for item in shown if not isinstance(item, Json) and item.mark), None)
+    mark = next(
+        (item.mark for item in contents if not isinstance(item, JsonPart) and item.mark), None
+    )
     mark = mark_of(message) if mark is None else mark
-    return Result(call_id, name, shown, path, error, mark=mark)
+    return ResultPart(call_id, name, contents, path, error, mark=mark)
 
 
-def _tools(tree: Any, account: Account) -> list[Tool]:
+def _tools(tree: Any, log: ConversionLog) -> list[Tool]:
     tools = []
     for key in ("tools", "functions"):
         for number, tool in enumerate(tree.get(key) or ()):
             path = (key, number)
             inner = tool if key == "functions" else tool.get("function") or tool.get("custom")
             if not isinstance(inner, dict) or not inner.get("name"):
-                account.lose(path, str(tool.get("type")), "a tool of the server")
+                log.lose(path, str(tool.get("type")), "a tool of the server")
                 continue
-            account.rest(inner, _FUNCTION | {"format"}, path)
+            log.rest(inner, _FUNCTION | {"format"}, path)
             custom = _custom(inner) if tool.get("type") == "custom" else None
             tools.append(
                 Tool(
@@ -213,85 +223,85 @@ def _custom(inner: Any) -> Any:
     return inner
 
 
-def _choice(tree: Any, account: Account) -> Choice | None:
+def _choice(tree: Any, log: ConversionLog) -> ToolChoice | None:
     for key in ("tool_choice", "function_call"):
         value, path = tree.get(key), (key,)
         if value in ("auto", "none"):
-            return Choice(value, path)
+            return ToolChoice(value, path)
         if value in ("required", "any"):
-            return Choice("any", path)
+            return ToolChoice("any", path)
         if isinstance(value, dict):
             inner = value.get("function") or value.get("custom") or value
             if isinstance(inner, dict) and isinstance(inner.get("name"), str):
-                return Choice("tool", path, inner["name"])
-            account.lose(path, key)
+                return ToolChoice("tool", path, inner["name"])
+            log.lose(path, key)
     return None
 
 
 # --- writing -------------------------------------------------------------------------------------
 
 
-def write(neutral: Neutral, target: Target, account: Account) -> Any:
+def write(neutral: NeutralRequest, target: ConversionTarget, log: ConversionLog) -> Any:
     """A body with ``messages`` first after the model."""
-    demands = Demands(
+    target_rules = TargetRules(
         late_system=True,
         takes_custom=True,
         takes_marks=target.is_of("claude"),
         takes_open_reasoning=target.is_of("deepseek", "kimi", "moonshot"),
     )
-    shaped = shape(neutral, demands, account)
+    shaped = ordered(neutral, target_rules, log)
     messages: list[Any] = []
     for turn in shaped.head:
-        step = Step("system", list(turn.parts), turn.path, turn.name)
-        messages.append(_plain(step, account))
+        step = OrderedTurn("system", list(turn.parts), turn.path, turn.name)
+        messages.append(_plain(step, log))
     for step in shaped.steps:
         if step.role == "assistant":
-            messages += _model_turn(step, target, account)
+            messages += _model_turn(step, target, log)
         else:
-            messages += _user_turn(step, target, account)
-    body = write_settings(neutral, _WRITTEN, account)
+            messages += _user_turn(step, target, log)
+    body = write_settings(neutral, _WRITTEN, log)
     body["messages"] = messages
-    tools = tools_for(neutral, demands, account)
+    tools = tools_for(neutral, target_rules, log)
     if tools:
         body["tools"] = [_write_tool(tool, target) for tool in tools]
-    choice = choice_for(neutral, tools, account)
+    choice = choice_for(neutral, tools, log)
     if choice:
         body["tool_choice"] = _write_choice(choice, target)
     return body
 
 
-def _plain(step: Step, account: Account) -> Any:
+def _plain(step: OrderedTurn, log: ConversionLog) -> Any:
     role = "developer" if step.name == "developer" else step.role
-    return {"role": role, "content": _content(step.parts, account)}
+    return {"role": role, "content": _content(step.parts, log)}
 
 
-def _content(parts: list[Part], account: Account) -> Any:
-    if len(parts) == 1 and isinstance(parts[0], Text) and parts[0].mark is None:
+def _content(parts: list[Part], log: ConversionLog) -> Any:
+    if len(parts) == 1 and isinstance(parts[0], TextPart) and parts[0].mark is None:
         return parts[0].text
-    return [_write_part(part, account) for part in parts if isinstance(part, (Text, Media))]
+    return [_write_part(part, log) for part in parts if isinstance(part, (TextPart, MediaPart))]
 
 
-def _write_part(part: Text | Media, account: Account) -> Any:
+def _write_part(part: TextPart | MediaPart, log: ConversionLog) -> Any:
     out: Any = None
-    if isinstance(part, Media):
+    if isinstance(part, MediaPart):
         out = write_media(part)
         if out is None:
-            part = medium.named(part, account)
-    if isinstance(part, Text):
+            part = medium.named(part, log)
+    if isinstance(part, TextPart):
         out = {"type": "text", "text": part.text}
     return with_mark(out, part.mark)
 
 
-def _model_turn(step: Step, target: Target, account: Account) -> list[Any]:
-    others, calls = calls_last(step, account)
-    spoken = [part for part in others if not isinstance(part, Reasoning)]
+def _model_turn(step: OrderedTurn, target: ConversionTarget, log: ConversionLog) -> list[Any]:
+    others, calls = calls_last(step, log)
+    spoken = [part for part in others if not isinstance(part, ReasoningPart)]
     texts: list[Part] = [
-        medium.named(part, account) if isinstance(part, Media) else part for part in spoken
+        medium.named(part, log) if isinstance(part, MediaPart) else part for part in spoken
     ]
     message: dict[str, Any] = {"role": "assistant", "content": None}
     if texts:
-        message["content"] = _content(texts, account)
-    thought = [part.text for part in others if isinstance(part, Reasoning)]
+        message["content"] = _content(texts, log)
+    thought = [part.text for part in others if isinstance(part, ReasoningPart)]
     if thought:
         message["reasoning_content"] = "\n\n".join(thought)
     if calls:
@@ -299,25 +309,25 @@ def _model_turn(step: Step, target: Target, account: Account) -> list[Any]:
     elif not texts:
         message["content"] = ""
     moved: list[Part] = []
-    messages = [message, *(_write_result(r, moved, target, account) for r in step.results)]
-    return [*messages, *_moved(moved, account)]
+    messages = [message, *(_write_result(r, moved, target, log) for r in step.results)]
+    return [*messages, *_moved(moved, log)]
 
 
-def _user_turn(step: Step, target: Target, account: Account) -> list[Any]:
-    results = [part for part in step.parts if isinstance(part, Result)]
+def _user_turn(step: OrderedTurn, target: ConversionTarget, log: ConversionLog) -> list[Any]:
+    results = [part for part in step.parts if isinstance(part, ResultPart)]
     if not results:
-        return [_plain(step, account)]
+        return [_plain(step, log)]
     moved: list[Part] = []
-    messages = [_write_result(result, moved, target, account) for result in results]
-    moved += [part for part in step.parts if not isinstance(part, Result)]
-    return messages + _moved(moved, account)
+    messages = [_write_result(result, moved, target, log) for result in results]
+    moved += [part for part in step.parts if not isinstance(part, ResultPart)]
+    return messages + _moved(moved, log)
 
 
-def _moved(parts: list[Part], account: Account) -> list[Any]:
-    return [{"role": "user", "content": _content(parts, account)}] if parts else []
+def _moved(parts: list[Part], log: ConversionLog) -> list[Any]:
+    return [{"role": "user", "content": _content(parts, log)}] if parts else []
 
 
-def _write_call(call: Call, target: Target) -> Any:
+def _write_call(call: CallPart, target: ConversionTarget) -> Any:
     name, call_id = target.names(call.name), target.ids(call.id)
     if call.custom:
         inner = {"name": name, "input": call.arguments}
@@ -328,13 +338,15 @@ def _write_call(call: Call, target: Target) -> Any:
     return with_mark(out, call.mark)
 
 
-def _write_result(result: Result, moved: list[Part], target: Target, account: Account) -> Any:
-    texts, media = item_texts(result.items, account)
+def _write_result(
+    result: ResultPart, moved: list[Part], target: ConversionTarget, log: ConversionLog
+) -> Any:
+    texts, media = item_texts(result.items, log)
     for item in media:
         why = "moved behind the results of its turn, into a user message"
-        account.lose(item.path, f"{item.kind} in a result", why)
+        log.lose(item.path, f"{item.kind} in a result", why)
         label = f"[{item.kind} of the result of {result.name or 'a tool'}]"
-        moved += [Text(label, item.path), item]
+        moved += [TextPart(label, item.path), item]
     if result.error:
         texts[:1] = [flagged(texts[0] if texts else "")]
     content: Any = texts[0] if len(texts) == 1 else [{"type": "text", "text": t} for t in texts]
@@ -346,7 +358,7 @@ def _write_result(result: Result, moved: list[Part], target: Target, account: Ac
     return {"role": "tool", "tool_call_id": target.ids(result.id), "content": content}
 
 
-def _write_tool(tool: Tool, target: Target) -> Any:
+def _write_tool(tool: Tool, target: ConversionTarget) -> Any:
     if tool.custom is not None:
         inner = dict(tool.custom)
         if (inner.get("format") or {}).get("type") == "grammar":
@@ -360,7 +372,7 @@ def _write_tool(tool: Tool, target: Target) -> Any:
     return with_mark({"type": "function", "function": inner}, tool.mark)
 
 
-def _write_choice(choice: Choice, target: Target) -> Any:
+def _write_choice(choice: ToolChoice, target: ConversionTarget) -> Any:
     if choice.mode == "tool":
         return {"type": "function", "function": {"name": target.names(choice.name)}}
     return "required" if choice.mode == "any" else choice.mode

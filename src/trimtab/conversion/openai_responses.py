@@ -1,39 +1,46 @@
-"""OpenAI Responses: read into neutral turns, and written from them.
+"""Reads OpenAI Responses into a neutral request, and writes one.
 
-Knows the item types of this format.  What the server holds or ran itself (stored conversations,
-searches, compaction) cannot go along and is listed.
+What the server holds or ran itself (stored conversations, searches, compaction) cannot be carried
+over and is listed.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from trimtab import paths
 from trimtab.conversion import media as medium
-from trimtab.conversion.neutral import (
-    Account,
-    Call,
-    Choice,
-    Json,
-    Media,
-    Neutral,
+from trimtab.conversion.ids import ConversionTarget, NameRules
+from trimtab.conversion.neutral_request import (
+    CallPart,
+    ConversionLog,
+    JsonPart,
+    MediaPart,
+    NeutralRequest,
+    NeutralTurn,
     Part,
-    Reasoning,
-    Result,
+    ReasoningPart,
+    ResultPart,
     Setting,
-    Text,
+    TextPart,
     Tool,
-    Turn,
+    ToolChoice,
     read_settings,
     write_settings,
 )
-from trimtab.conversion.outcome import arguments_of, flagged, json_text, unflagged_items
-from trimtab.conversion.shape import Demands, Step, calls_last, choice_for, shape, tools_for
-from trimtab.conversion.target import Alphabet, Target
-from trimtab.model import Path
+from trimtab.conversion.tool_payloads import arguments_of, flagged, json_text, unflagged_items
+from trimtab.conversion.turn_order import (
+    OrderedTurn,
+    TargetRules,
+    calls_last,
+    choice_for,
+    ordered,
+    tools_for,
+)
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
 from trimtab.rules.responses_items import STRICT_ORDER
 
-alphabet = Alphabet(longest_id=64)
+alphabet = NameRules(longest_id=64)
 """call_id at most 64 chars (quoted refusal)."""
 
 _ROLES: dict[str, Any] = {"system": "system", "developer": "system", "user": "user"}
@@ -56,148 +63,150 @@ _RUN_BY_CLIENT = ("local_shell", "shell", "apply_patch", "computer", "program", 
 # --- reading -------------------------------------------------------------------------------------
 
 
-def read(tree: Any, account: Account) -> Neutral:
+def read(tree: Any, log: ConversionLog) -> NeutralRequest:
     """A body, or a bare list of items."""
     if isinstance(tree, list):
-        return Neutral(tuple(_turns(tree, (), account)), bare=True)
+        return NeutralRequest(tuple(_turns(tree, (), log)), bare=True)
     settings: dict[str, Setting] = {}
     read_settings(tree, _SETTINGS, (), settings)
-    account.rest(tree, _BODY, ())
+    log.rest(tree, _BODY, ())
     items = tree.get("input") or []
     items = [{"role": "user", "content": items}] if isinstance(items, str) else items
-    turns = _turns(items, ("input",), account)
+    turns = _turns(items, ("input",), log)
     if isinstance(tree.get("instructions"), str) and tree["instructions"]:
         path: Path = ("instructions",)
-        turns.insert(0, Turn("system", (Text(tree["instructions"], path),), path, "instructions"))
-    return Neutral(tuple(turns), _tools(tree, account), _choice(tree, account), settings)
+        turns.insert(
+            0, NeutralTurn("system", (TextPart(tree["instructions"], path),), path, "instructions")
+        )
+    return NeutralRequest(tuple(turns), _tools(tree, log), _choice(tree, log), settings)
 
 
-def _turns(items: Any, base: Path, account: Account) -> list[Turn]:
-    """One turn a message or result; what the model says and calls in a row is one turn."""
-    turns: list[Turn] = []
+def _turns(items: Any, base: Path, log: ConversionLog) -> list[NeutralTurn]:
+    """One turn a message or result; consecutive texts and calls of the model are one turn."""
+    turns: list[NeutralTurn] = []
     spoken: list[Part] = []
     for number, item in enumerate(items):
         path = (*base, number)
         role = item.get("role")
         if item.get("type") in (None, "message") and role in _ROLES:
-            account.rest(item, _ITEM, path)
-            parts = _parts(item.get("content"), (*path, "content"), account)
+            log.rest(item, _ITEM, path)
+            parts = _parts(item.get("content"), (*path, "content"), log)
         else:
-            part = _item(item, path, account)
+            part = _item(item, path, log)
             parts = [] if part is None else [part]
-            role = "user" if isinstance(part, Result) else "assistant"
+            role = "user" if isinstance(part, ResultPart) else "assistant"
             if not parts:
                 continue
         if _ROLES[role] == "assistant":
             spoken += parts
             continue
         if spoken:
-            turns.append(Turn("assistant", tuple(spoken), spoken[0].path))
+            turns.append(NeutralTurn("assistant", tuple(spoken), spoken[0].path))
             spoken = []
         name = role if _ROLES[role] == "system" else ""
-        turns.append(Turn(_ROLES[role], tuple(parts), path, name))
+        turns.append(NeutralTurn(_ROLES[role], tuple(parts), path, name))
     if spoken:
-        turns.append(Turn("assistant", tuple(spoken), spoken[0].path))
+        turns.append(NeutralTurn("assistant", tuple(spoken), spoken[0].path))
     return turns
 
 
-def _item(item: Any, path: Path, account: Account) -> Part | None:
+def _item(item: Any, path: Path, log: ConversionLog) -> Part | None:
     kind = str(item.get("type"))
     call_id = str(item.get("call_id") or item.get("id") or "")
     if kind == "function_call":
-        account.rest(item, _CALL, path)
-        arguments = arguments_of(item.get("arguments"), (*path, "arguments"), account)
-        return Call(call_id, str(item.get("name") or ""), arguments, path)
+        log.rest(item, _CALL, path)
+        arguments = arguments_of(item.get("arguments"), (*path, "arguments"), log)
+        return CallPart(call_id, str(item.get("name") or ""), arguments, path)
     if kind == "custom_tool_call":
-        account.rest(item, _CALL, path)
+        log.rest(item, _CALL, path)
         text = str(item.get("input") or "")
-        return Call(call_id, str(item.get("name") or ""), text, path, custom=True)
+        return CallPart(call_id, str(item.get("name") or ""), text, path, custom=True)
     if kind in ("function_call_output", "custom_tool_call_output"):
-        account.rest(item, _OUTPUT, path)
-        return _result(item, call_id, path, account, custom=kind.startswith("custom"))
+        log.rest(item, _OUTPUT, path)
+        return _result(item, call_id, path, log, custom=kind.startswith("custom"))
     if kind == "reasoning":
         summary = item.get("summary") or item.get("content") or ()
         texts = [str(part.get("text") or "") for part in summary if isinstance(part, dict)]
-        return Reasoning("\n\n".join(texts), path)
-    return _run_by_client(item, kind, path, account)
+        return ReasoningPart("\n\n".join(texts), path)
+    return _run_by_client(item, kind, path, log)
 
 
-def _run_by_client(item: Any, kind: str, path: Path, account: Account) -> Part | None:
+def _run_by_client(item: Any, kind: str, path: Path, log: ConversionLog) -> Part | None:
     """Shells, patches, the computer: a call of a tool of that name, and its result."""
     name = kind.removesuffix("_output").removesuffix("_call")
-    known = name in _RUN_BY_CLIENT and item.get("execution") != "server"
+    by_client = name in _RUN_BY_CLIENT and item.get("execution") != "server"
     call_id = item.get("call_id") or (item.get("id") if name == "local_shell" else None)
-    if not known or not call_id:
+    if not by_client or not call_id:
         why = "it stands on the server" if kind in ("item_reference", "compaction") else ""
-        account.lose(path, kind, why)
+        log.lose(path, kind, why)
         return None
-    account.lose(path, kind, f"became a call of a tool {name!r}, or its result")
+    log.lose(path, kind, f"became a call of a tool {name!r}, or its result")
     rest = {key: value for key, value in item.items() if key not in _ITEM}
     if not kind.endswith("_output"):
         inner = rest.get("arguments", rest)
-        return Call(str(call_id), name, arguments_of(inner, path, account), path)
+        return CallPart(str(call_id), name, arguments_of(inner, path, log), path)
     if "output" in rest:
-        return _result(item, str(call_id), path, account)
-    return Result(str(call_id), name, (Json(rest, path),), path)
+        return _result(item, str(call_id), path, log)
+    return ResultPart(str(call_id), name, (JsonPart(rest, path),), path)
 
 
 def _result(
-    item: Any, call_id: str, path: Path, account: Account, *, custom: bool = False
-) -> Result:
+    item: Any, call_id: str, path: Path, log: ConversionLog, *, custom: bool = False
+) -> ResultPart:
     output, where = item.get("output"), (*path, "output")
-    items: list[Text | Json | Media] = []
+    items: list[TextPart | JsonPart | MediaPart] = []
     if isinstance(output, str):
-        items = [Text(output, where)] if output else []
+        items = [TextPart(output, where)] if output else []
     elif isinstance(output, list) and all(isinstance(part, dict) for part in output):
         for number, part in enumerate(output):
-            items += _output_part(part, (*where, number), account)
+            items += _output_part(part, (*where, number), log)
     elif isinstance(output, dict) and output.get("type") == "computer_screenshot":
         items = [medium.from_url(str(output.get("image_url")), where, "image")]
     elif output is not None:
-        items = [Json(output, where)]
-    shown, error = unflagged_items(items)
-    return Result(call_id, "", shown, path, error, custom)
+        items = [JsonPart(output, where)]
+    contents, error = unflagged_items(items)
+    return ResultPart(call_id, "", contents, path, error, custom)
 
 
-def _output_part(part: Any, path: Path, account: Account) -> list[Any]:
+def _output_part(part: Any, path: Path, log: ConversionLog) -> list[Any]:
     if str(part.get("type")) in ("input_text", "output_text", "text", "input_image", "input_file"):
-        return list(_part(part, path, account))
-    account.lose(path, str(part.get("type")), "carried as JSON")
-    return [Json(part, path)]
+        return list(_part(part, path, log))
+    log.lose(path, str(part.get("type")), "carried as JSON")
+    return [JsonPart(part, path)]
 
 
-def _parts(content: Any, path: Path, account: Account) -> list[Part]:
+def _parts(content: Any, path: Path, log: ConversionLog) -> list[Part]:
     if isinstance(content, str):
-        return [Text(content, path)] if content else []
+        return [TextPart(content, path)] if content else []
     parts: list[Part] = []
     for number, item in enumerate(content or ()):
-        parts += _part(item, (*path, number), account)
+        parts += _part(item, (*path, number), log)
     return parts
 
 
-def _part(item: Any, path: Path, account: Account) -> list[Text | Media]:
+def _part(item: Any, path: Path, log: ConversionLog) -> list[TextPart | MediaPart]:
     kind = item.get("type")
-    account.rest(item, _PART | {"detail"}, path)
+    log.rest(item, _PART | {"detail"}, path)
     if kind in ("input_text", "output_text", "text", "summary_text"):
         text = item.get("text") or ""
-        return [Text(text, (*path, "text"))] if text else []
+        return [TextPart(text, (*path, "text"))] if text else []
     if kind == "refusal":
-        account.lose(path, "refusal", "carried as text")
-        return [Text(item.get("refusal") or "", path)]
+        log.lose(path, "refusal", "carried as text")
+        return [TextPart(item.get("refusal") or "", path)]
     stored = f"openai:{item['file_id']}" if item.get("file_id") else ""
     if kind == "input_image":
         if item.get("detail") not in (None, "auto"):
-            account.lose((*path, "detail"), "detail")
+            log.lose((*path, "detail"), "detail")
         if item.get("image_url"):
             return [medium.from_url(item["image_url"], path, "image")]
-        return [Media("image", "image/png", path, file=stored)]
+        return [MediaPart("image", "image/png", path, file=stored)]
     if kind == "input_file":
         return [_file(item, stored, path)]
-    account.lose(path, str(kind))
+    log.lose(path, str(kind))
     return []
 
 
-def _file(item: Any, stored: str, path: Path) -> Media:
+def _file(item: Any, stored: str, path: Path) -> MediaPart:
     name = str(item.get("filename") or "")
     data = str(item.get("file_data") or "")
     if data.startswith("data:"):
@@ -205,17 +214,17 @@ def _file(item: Any, stored: str, path: Path) -> Media:
     if item.get("file_url"):
         return medium.from_url(item["file_url"], path, "document", name=name)
     mime = medium.guess(name, "application/pdf")
-    return Media("document", mime, path, data=medium.base64_of(data), file=stored, name=name)
+    return MediaPart("document", mime, path, data=medium.base64_of(data), file=stored, name=name)
 
 
-def _tools(tree: Any, account: Account) -> tuple[Tool, ...]:
+def _tools(tree: Any, log: ConversionLog) -> tuple[Tool, ...]:
     tools = []
     for number, tool in enumerate(tree.get("tools") or ()):
         path = ("tools", number)
         if tool.get("type") not in ("function", "custom") or not tool.get("name"):
-            account.lose(path, str(tool.get("type")), "a tool of the server")
+            log.lose(path, str(tool.get("type")), "a tool of the server")
             continue
-        account.rest(tool, _TOOL, path)
+        log.rest(tool, _TOOL, path)
         custom = None
         if tool["type"] == "custom":
             custom = {key: value for key, value in tool.items() if key != "type"}
@@ -224,68 +233,68 @@ def _tools(tree: Any, account: Account) -> tuple[Tool, ...]:
     return tuple(tools)
 
 
-def _choice(tree: Any, account: Account) -> Choice | None:
+def _choice(tree: Any, log: ConversionLog) -> ToolChoice | None:
     value, path = tree.get("tool_choice"), ("tool_choice",)
     if value in ("auto", "none"):
-        return Choice(value, path)
+        return ToolChoice(value, path)
     if value == "required":
-        return Choice("any", path)
+        return ToolChoice("any", path)
     if isinstance(value, dict):
         if value.get("type") in ("function", "custom"):
-            return Choice("tool", path, str(value.get("name")))
-        account.lose(path, "tool choice")
+            return ToolChoice("tool", path, str(value.get("name")))
+        log.lose(path, "tool choice")
     return None
 
 
 # --- writing -------------------------------------------------------------------------------------
 
-_DEMANDS = Demands(late_system=True, takes_custom=True, unique_ids=True)
+_TARGET_RULES = TargetRules(late_system=True, takes_custom=True, unique_ids=True)
 
 
-def write(neutral: Neutral, target: Target, account: Account) -> Any:
+def write(neutral: NeutralRequest, target: ConversionTarget, log: ConversionLog) -> Any:
     """A body with ``input`` items; a head of one text becomes the instructions."""
-    shaped = shape(neutral, _DEMANDS, account)
-    body = write_settings(neutral, _WRITTEN, account)
+    shaped = ordered(neutral, _TARGET_RULES, log)
+    body = write_settings(neutral, _WRITTEN, log)
     head = list(shaped.head)
     first = head[0].parts[0] if head and len(head[0].parts) == 1 else None
     alone = bool(head) and (len(head) == 1 or head[0].name == "instructions")
-    if alone and isinstance(first, Text) and not neutral.bare:
+    if alone and isinstance(first, TextPart) and not neutral.bare:
         body["instructions"] = first.text
         head = head[1:]
     items: list[Any] = []
     for turn in head:
-        items.append(_message(Step("system", list(turn.parts), turn.path, turn.name), account))
-    custom = {p.id for s in shaped.steps for p in s.parts if isinstance(p, Call) and p.custom}
+        items.append(_message(OrderedTurn("system", list(turn.parts), turn.path, turn.name), log))
+    custom = {p.id for s in shaped.steps for p in s.parts if isinstance(p, CallPart) and p.custom}
     for step in shaped.steps:
         if step.role == "assistant":
             if target.is_of(STRICT_ORDER):  # it takes nothing between a call and its output
-                others, calls = calls_last(step, account)
+                others, calls = calls_last(step, log)
                 step.parts = [*others, *calls]
-            items += _model_items(step, custom, target, account)
+            items += _model_items(step, custom, target, log)
             continue
-        results = [part for part in step.parts if isinstance(part, Result)]
-        items += [_write_result(result, custom, target, account) for result in results]
+        results = [part for part in step.parts if isinstance(part, ResultPart)]
+        items += [_write_result(result, custom, target, log) for result in results]
         if len(results) < len(step.parts):
-            items.append(_message(step, account))
+            items.append(_message(step, log))
     body["input"] = items
-    tools = tools_for(neutral, _DEMANDS, account)
+    tools = tools_for(neutral, _TARGET_RULES, log)
     if tools:
         body["tools"] = [_write_tool(tool, target) for tool in tools]
-    if choice := choice_for(neutral, tools, account):
+    if choice := choice_for(neutral, tools, log):
         body["tool_choice"] = _write_choice(choice, target)
     return body
 
 
-def _message(step: Step, account: Account) -> Any:
+def _message(step: OrderedTurn, log: ConversionLog) -> Any:
     role = step.name if step.name in ("developer", "system") else step.role
-    spoken = [part for part in step.parts if isinstance(part, (Text, Media))]
+    spoken = [part for part in step.parts if isinstance(part, (TextPart, MediaPart))]
     return {
-        "type": "message", "role": role, "content": [_write_part(p, account) for p in spoken]
+        "type": "message", "role": role, "content": [_write_part(p, log) for p in spoken]
     }  # fmt: skip
 
 
-def _write_part(part: Text | Media, account: Account) -> Any:
-    if isinstance(part, Text):
+def _write_part(part: TextPart | MediaPart, log: ConversionLog) -> Any:
+    if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     owner, _, stored = part.file.partition(":")
     there = part.data or part.url.startswith(("http:", "https:"))
@@ -301,25 +310,27 @@ def _write_part(part: Text | Media, account: Account) -> Any:
         return {"type": "input_file", "file_url": part.url}
     if part.kind == "document" and owner == "openai":
         return {"type": "input_file", "file_id": stored}
-    return {"type": "input_text", "text": medium.named(part, account).text}
+    return {"type": "input_text", "text": medium.named(part, log).text}
 
 
-def _model_items(step: Step, custom: set[str], target: Target, account: Account) -> list[Any]:
+def _model_items(
+    step: OrderedTurn, custom: set[str], target: ConversionTarget, log: ConversionLog
+) -> list[Any]:
     items: list[Any] = []
     for part in step.parts:
-        if isinstance(part, Call):
+        if isinstance(part, CallPart):
             items.append(_write_call(part, target))
             continue
-        if isinstance(part, Media):
-            part = medium.named(part, account)
-        if not isinstance(part, Text):
+        if isinstance(part, MediaPart):
+            part = medium.named(part, log)
+        if not isinstance(part, TextPart):
             continue
         # a plain string: the API's types have lists of output parts only for stored messages
         items.append({"type": "message", "role": "assistant", "content": part.text})
-    return items + [_write_result(result, custom, target, account) for result in step.results]
+    return items + [_write_result(result, custom, target, log) for result in step.results]
 
 
-def _write_call(call: Call, target: Target) -> Any:
+def _write_call(call: CallPart, target: ConversionTarget) -> Any:
     name, call_id = target.names(call.name), target.ids(call.id)
     if call.custom:
         return {"type": "custom_tool_call", "call_id": call_id, "name": name,
@@ -328,11 +339,13 @@ def _write_call(call: Call, target: Target) -> Any:
             "arguments": paths.dump(call.arguments)}  # fmt: skip
 
 
-def _write_result(result: Result, custom: set[str], target: Target, account: Account) -> Any:
+def _write_result(
+    result: ResultPart, custom: set[str], target: ConversionTarget, log: ConversionLog
+) -> Any:
     parts: list[Any] = []
     for item in result.items:
-        text = Text(json_text(item, account), item.path) if isinstance(item, Json) else item
-        parts.append(_write_part(text, account))
+        text = TextPart(json_text(item, log), item.path) if isinstance(item, JsonPart) else item
+        parts.append(_write_part(text, log))
     if result.error:
         if parts and parts[0]["type"] == "input_text":
             parts[0]["text"] = flagged(parts[0]["text"])
@@ -344,7 +357,7 @@ def _write_result(result: Result, custom: set[str], target: Target, account: Acc
     return {"type": kind, "call_id": target.ids(result.id), "output": output}
 
 
-def _write_tool(tool: Tool, target: Target) -> Any:
+def _write_tool(tool: Tool, target: ConversionTarget) -> Any:
     if tool.custom is not None:
         return {"type": "custom", **tool.custom}
     out: dict[str, Any] = {"type": "function", "name": target.names(tool.name)}
@@ -353,7 +366,7 @@ def _write_tool(tool: Tool, target: Target) -> Any:
     return {**out, "parameters": tool.schema, "strict": bool(tool.strict)}
 
 
-def _write_choice(choice: Choice, target: Target) -> Any:
+def _write_choice(choice: ToolChoice, target: ConversionTarget) -> Any:
     if choice.mode == "tool":
         return {"type": "function", "name": target.names(choice.name)}
     return "required" if choice.mode == "any" else choice.mode

@@ -1,4 +1,3 @@
-"""What is shown instead of what: lines, levels, drops, and the smallest form.
-
-Knows sizes and offers.  Does not know JSON, nor where anything is kept.
+"""Which edits a request needs: what may be reduced, which lines stay, folding old steps into notes,
+and the choice with the least loss.
 """

@@ -9,17 +9,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from trimtab import paths
-from trimtab.formats.base import alone
-from trimtab.index import mixed
-from trimtab.model import Edit, Group, Message, Path, Place, Transcript
-from trimtab.paths import Delete, Insert, Ops, PathOp, Set
-from trimtab.planning.gone import Gone
+from trimtab import rules
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Ops, Path, PathOp, Set
+from trimtab.planning import runs
+from trimtab.planning.dropped_ranges import IntervalSet
+from trimtab.planning.runs import Anchor, Run
+from trimtab.transcript.model import Edit, Group, Message, Place
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.base import alone
 
 EMPTIED = "[left out to fit]"
 """Stands in a message whose every part was removed."""
@@ -55,10 +58,12 @@ def operations(transcript: Transcript, tree: Any, edits: Iterable[Edit]) -> list
             done.append(_remove(transcript, edit, emptied))
         elif edit.op == "insert":
             done.append(_insert(transcript, edit))
+        elif edit.op == "fold":
+            done.append(_fold(transcript, tree, edit))
     return done + _drops(transcript, tree, [e for e in edits if e.op == "drop"], texts)
 
 
-_ORDER = {"replace": 0, "remove": 1, "insert": 2, "drop": 3}
+_ORDER = {"replace": 0, "remove": 1, "insert": 2, "fold": 3, "drop": 4}
 """A note appended to a user's text is written over what a replacement of it wrote."""
 
 
@@ -81,7 +86,8 @@ def _replace(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
         value = transcript.format.text_part(edit.text, marked=mark)
         if part_at is not None:  # where not every place takes a text part
             value = part_at(where, edit.text)
-    return Applied(edit, (where,), (Set(where, value),))
+    others = [transcript.item(transcript.refs[ref]) for ref in edit.targets[1:]]
+    return Applied(edit, (where, *others), (Set(where, value), *map(Delete, others)))
 
 
 def _emptied(transcript: Transcript, edits: Sequence[Edit]) -> dict[int, str]:
@@ -127,21 +133,20 @@ def joins_next(transcript: Transcript, edit: Edit) -> bool:
 
 
 def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
-    """The groups that a drop takes out; None where they are not all there, whole, in a run."""
-    known = transcript.runs
-    if edit.targets not in known:
-        known[edit.targets] = _groups_of(transcript, edit.targets)
-    return known[edit.targets]
-
-
-def _groups_of(transcript: Transcript, targets: tuple[str, ...]) -> tuple[Group, ...] | None:
-    if span := transcript.index.span(targets):
-        fits = transcript.index.droppable(*span)
+    """The groups that a drop or fold takes out; None where they are not all there, whole, in a
+    run, or where the call that a fold keeps can no longer stay."""
+    if edit.op == "fold":
+        run = runs.run_of(transcript, edit.targets)
+        if run is None or (edit.anchor and anchor_of(transcript, edit) is None):
+            return None
+        return transcript.groups[run.first : run.last + 1]
+    if span := transcript.table.span(edit.targets):
+        fits = transcript.table.droppable(*span)
         return transcript.groups[span[0] : span[1] + 1] if fits else None
-    refs, at, numbers = transcript.refs, transcript.group_at, set[int]()
+    targets, numbers = edit.targets, set[int]()
     for ref in targets:
-        place = refs.get(ref)
-        number = None if place is None else at.get((place.message, place.index))
+        place = transcript.refs.get(ref)
+        number = None if place is None else transcript.group_number(place.message, place.index)
         if number is None:
             return None
         numbers.add(number)
@@ -151,24 +156,33 @@ def _groups_of(transcript: Transcript, targets: tuple[str, ...]) -> tuple[Group,
     return found if found and whole and closed and _is_run(transcript, found) else None
 
 
+def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
+    """What a drop or a fold takes out, in order."""
+    if edit.op == "fold":
+        run = runs.run_of(transcript, edit.targets)
+        return runs.items(transcript, run) if run else []
+    groups = groups_of(transcript, edit) or ()
+    return [item for group in groups for item in group.items]
+
+
 def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
     """Whether nothing stands between these groups."""
     return all(transcript.adjoin(before, after) for before, after in pairwise(groups))
 
 
-def gone_groups(transcript: Transcript, edits: Iterable[Edit]) -> Gone:
+def dropped_groups(transcript: Transcript, edits: Iterable[Edit]) -> IntervalSet:
     """The numbers of all groups that these edits drop."""
-    gone = Gone()
+    dropped = IntervalSet()
     for edit in edits:
-        if edit.op == "drop" and (groups := groups_of(transcript, edit)):
+        if edit.op in ("drop", "fold") and (groups := groups_of(transcript, edit)):
             first = group_index(transcript, groups[0])
-            gone.add(first, first + len(groups) - 1)
-    return gone
+            dropped.add(first, first + len(groups) - 1)
+    return dropped
 
 
 def group_index(transcript: Transcript, group: Group) -> int:
     """The number of a group."""
-    return bisect_left(transcript.groups, group.first, key=lambda g: g.first)
+    return transcript.table.starting_at(group.first)
 
 
 def _drops(
@@ -177,23 +191,25 @@ def _drops(
     """All dropped runs, oldest first, so that notes in one message stand in their order."""
     runs = [(edit, groups_of(transcript, edit) or ()) for edit in edits]
     runs.sort(key=lambda run: run[1][0].first if run[1] else -1)
-    gone = gone_groups(transcript, edits)
+    dropped = dropped_groups(transcript, edits)
     before: dict[int, str] = {}
     """Message that takes notes as one string → the notes written into it so far."""
-    return [_drop(transcript, tree, run, gone, texts, before) for run in runs]
+    return [_drop(transcript, tree, run, dropped, texts, before) for run in runs]
 
 
 def _drop(
-    transcript: Transcript, tree: Any, run: tuple[Edit, Sequence[Group]], gone: Gone | None,
-    texts: Mapping[str, str], before: dict[int, str],
-) -> Applied:  # fmt: skip
+    transcript: Transcript,
+    tree: Any,
+    run: tuple[Edit, Sequence[Group]],
+    dropped: IntervalSet | None,
+    texts: Mapping[str, str],
+    before: dict[int, str],
+) -> Applied:
     edit, groups = run
     first = group_index(transcript, groups[0])
-    last, index = first + len(groups) - 1, transcript.index
-    items = index.items(first, last)
-    any_marked = index.rows.marked[last + 1] > index.rows.marked[first]
-    mark = _last_mark(transcript, tree, items) if any_marked else None
-    host = note_host(transcript, groups, gone)
+    items = transcript.table.items(first, first + len(groups) - 1)
+    mark = _last_mark(transcript, tree, items)
+    host = note_host(transcript, groups, dropped)
     if host is None:
         role = _stand_in(transcript, groups)
         message = transcript.format.text_message(role, edit.text, marked=mark)
@@ -208,67 +224,218 @@ def _drop(
     return Applied(edit, (*items, where), (*ops, *more))
 
 
+# --- folds ---
+
+
+class Closing(NamedTuple):
+    """The model's last words in a run: their message, and its blocks that stay beside them."""
+
+    message: int
+    kept: tuple[int, ...] = ()
+
+
+def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | None:
+    """Where a fold's words close the run: in its last message, where that is the model's.
+
+    Where a provider wants reasoning back of all that is said in a turn with calls, its reasoning
+    stays; a message that has none cannot stand there, and the words go before the call.
+    """
+    group = transcript.groups[run.last]
+    if group.has_calls:
+        return None
+    blocks = enumerate(transcript.messages[group.last].blocks)
+    thoughts = tuple(index for index, block in blocks if block.kind == "reasoning")
+    wanted = not rules.may_drop_reasoning(transcript, group.last)
+    if transcript.facts.dialect not in rules.WANT_REASONING:
+        return Closing(group.last)
+    if anchored and not thoughts:
+        return None
+    return Closing(group.last, thoughts if wanted else ())
+
+
+def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
+    """The call that a fold keeps; None where it keeps none, or can't any more."""
+    place = transcript.refs.get(edit.anchor)
+    number = None if place is None else transcript.group_number(place.message, place.index)
+    if place is None or number is None:
+        return None
+    found = runs.anchor_in(transcript, transcript.groups[number])
+    same = found is not None and found.call == place
+    return found if same else None
+
+
+_SPOKEN = ("tool_calls", "function_call")
+
+
+def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
+    """The blocks that stay beside the anchor's: what is not content, and reasoning where the
+    provider wants it back."""
+    number, format = anchor.call.message, transcript.format
+    wanted = not rules.may_drop_reasoning(transcript, number)
+    return [
+        index
+        for index, block in enumerate(transcript.messages[number].blocks)
+        if index != anchor.call.index
+        and block.item
+        and block.item[0] not in (format.content_key, *_SPOKEN)
+        and (wanted or block.kind != "reasoning")
+    ]
+
+
+def beside_words(transcript: Transcript, run: Run) -> bool:
+    """Whether a run ends in a message with words of the user that stay, beside which its note has
+    to stand: two messages of the user may not meet."""
+    return transcript.facts.alternates and transcript.groups[run.last].partial
+
+
+def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
+    """Messages of thoughts that stay before the anchor's, where each goes with its step or not at
+    all."""
+    if not getattr(transcript.format, "thoughts_stay", False):
+        return []
+    group = transcript.groups[transcript.table.of_message[anchor.call.message]]
+    before = range(group.first, anchor.call.message)
+    return [n for n in before if {p.kind for p in transcript.messages[n].parts} == {"reasoning"}]
+
+
+def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
+    """One call with a result of ours, the user's words before it and the model's beside or behind
+    it; everything else of the run goes."""
+    run, anchor, format = runs.run_of(transcript, edit.targets), None, transcript.format
+    assert run is not None
+    items, base = runs.items(transcript, run), transcript.base
+    mark, sets, inserts = _last_mark(transcript, tree, items), dict[Path, Any](), list[PathOp]()
+    anchor = anchor_of(transcript, edit)
+    closing = closing_of(transcript, run, anchor is not None)
+    if run.opening is not None:
+        own = None if anchor else mark
+        sets[*base, run.opening] = format.text_message("user", edit.asked, marked=own)
+    if anchor is not None:
+        where: Path = (*base, anchor.call.message)
+        words = edit.said if closing is None else ""
+        call = _anchor_call(transcript, tree, anchor, edit.arguments)
+        *before, own = format.call_alone(paths.get(tree, where), call, words)
+        inserts += [Insert(where, message) for message in before]
+        sets[where] = own
+        whole = (*base, anchor.message) in items
+        path, value = _answered(transcript, tree, anchor, edit.text, mark, whole=whole)
+        if whole and beside_words(transcript, run):
+            (result, *_) = value[format.content_key]
+            last = transcript.groups[run.last].last
+            inserts.append(Insert((*base, last, format.content_key, 0), result))
+        else:
+            sets[path] = value
+    if closing is not None:
+        where = (*base, closing.message)
+        sets[where] = _closed(transcript, tree, closing, edit.said)
+    groups = transcript.groups[run.first : run.last + 1]
+    thoughts = kept_thoughts(transcript, anchor) if anchor else ()
+    stay = {*sets, *((*base, number) for number in thoughts)}
+    rest = [path for path in [*items, *_referring(transcript, groups)] if path not in stay]
+    ops = [*inserts, *(Set(path, value) for path, value in sets.items()), *map(Delete, rest)]
+    return Applied(edit, (*items, *(path for path in rest if path not in items)), tuple(ops))
+
+
+def _anchor_call(transcript: Transcript, tree: Any, anchor: Anchor, arguments: str) -> Any:
+    """The call as it came, with these arguments if any."""
+    value = paths.get(tree, (*transcript.base, anchor.call.message, *anchor.part.path))
+    if not arguments:
+        return value
+    block = anchor.call.block
+    new = json.loads(arguments) if block.spelling == "json" else arguments
+    return paths.apply(value, [Set(block.path[len(anchor.part.path) :], new)])
+
+
+def _answered(
+    transcript: Transcript, tree: Any, anchor: Anchor, text: str, mark: Any, *, whole: bool
+) -> tuple[Path, Any]:
+    """Where the anchor's result stands, and what it is now.  ``whole``: its message goes but for
+    it; else that holds words of the user, which stay."""
+    format, where = transcript.format, (*transcript.base, anchor.message)
+    path: Path = (*where, *anchor.result.path)
+    result = format.answered(paths.get(tree, path), text, marked=mark)
+    if not whole or not anchor.result.path:
+        return path, result
+    marks = [] if mark is None else format.text_message("user", ".", marked=mark)
+    behind = marks[format.content_key][1:] if marks else []  # a breakpoint of its own
+    return where, {**paths.get(tree, where), format.content_key: [result, *behind]}
+
+
+def _closed(transcript: Transcript, tree: Any, closing: Closing, text: str) -> Any:
+    """The model's last message with these words alone, and the reasoning that has to stay."""
+    message = transcript.format.text_message("assistant", text)
+    for index in closing.kept:
+        path = transcript.messages[closing.message].blocks[index].path
+        if len(path) == 1:
+            message[path[0]] = paths.get(tree, (*transcript.base, closing.message, *path))
+    return message
+
+
 def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
     """What stays behind these groups and would refer to a block that goes with them."""
     if transcript.format.goes_with is alone:
         return []
     depth = len(transcript.base) + 1
-    gone = {item[:depth] for group in groups for item in group.items}
+    dropped = {item[:depth] for group in groups for item in group.items}
     found = [
         path
         for group in groups
         for place in group.places
         for path in transcript.format.goes_with(transcript, place)
-        if path[:depth] not in gone
+        if path[:depth] not in dropped
     ]
     return list(dict.fromkeys(found))
 
 
 def note_host(
-    transcript: Transcript, groups: Sequence[Group], gone: Gone | None = None
+    transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None = None
 ) -> int | None:
     """The user message that takes the note of a dropped run, or None: then the run's first
     message becomes the note (so that two user messages never meet), as it does where only
-    results stand before it and a message with results holds no text.  ``gone``: numbers of
+    results stand before it and a message with results holds no text.  ``dropped``: numbers of
     dropped groups, which a note passes over on its way."""
-    before = _user_before(transcript, groups, gone)
+    before = _user_before(transcript, groups, dropped)
     alone = getattr(transcript.format, "results_alone", False)
     return None if before is None or (alone and transcript.messages[before].results) else before
 
 
-def has_place(transcript: Transcript, groups: Sequence[Group], gone: Gone | None = None) -> bool:
+def has_place(
+    transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None = None
+) -> bool:
     """Whether a note can stand for a dropped run at all: not where it would meet a user's message
     of results, which may hold no words."""
-    host = note_host(transcript, groups, gone) if transcript.facts.apart else None
+    host = note_host(transcript, groups, dropped) if transcript.facts.apart else None
     if host is None or not transcript.messages[host].results:
         return True
     number = bisect_right(transcript.groups, host, key=lambda group: group.first) - 1
-    if gone is None or number not in gone:
+    if dropped is None or number not in dropped:
         return False
     return host <= transcript.groups[number].last  # these results go as well
 
 
-def _user_before(transcript: Transcript, groups: Sequence[Group], gone: Gone | None) -> int | None:
+def _user_before(
+    transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None
+) -> int | None:
     """The user message before a run that a model's message follows, or None."""
-    before, after = _first_of(transcript, groups[0], gone) - 1, groups[-1].last + 1
+    before, after = _first_of(transcript, groups[0], dropped) - 1, groups[-1].last + 1
     messages = transcript.messages
     while transcript.facts.alternates and before >= 0 and messages[before].role == "system":
         before -= 1  # a message of the model's would meet the next one
     if before < 0 or messages[before].role != "user" or after >= len(messages):
         return None
-    if mixed(transcript, groups[-1]) or messages[after].role != "assistant":
+    if transcript.ends_with_words(groups[-1]) or messages[after].role != "assistant":
         return None
     return before
 
 
-def _first_of(transcript: Transcript, group: Group, gone: Gone | None) -> int:
+def _first_of(transcript: Transcript, group: Group, dropped: IntervalSet | None) -> int:
     """The first message of the dropped groups that end with this one."""
     number = group_index(transcript, group)
-    if gone is None:
+    if dropped is None:
         return group.first
-    stops = transcript.index.rows.stops
-    at = bisect_right(stops, number)
-    return transcript.groups[max(gone.begin(number), stops[at - 1] if at else 0)].first
+    note_barriers = transcript.table.note_barriers
+    at = bisect_right(note_barriers, number)
+    return transcript.groups[max(dropped.begin(number), note_barriers[at - 1] if at else 0)].first
 
 
 def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
@@ -279,7 +446,7 @@ def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
     """
     if transcript.facts.stand_in:
         return transcript.facts.stand_in
-    after = groups[-1].last + (0 if mixed(transcript, groups[-1]) else 1)
+    after = groups[-1].last + (0 if transcript.ends_with_words(groups[-1]) else 1)
     messages = transcript.messages
     model_next = after < len(messages) and messages[after].role == "assistant"
     return "user" if model_next else "assistant"
@@ -291,7 +458,10 @@ def _last_mark(transcript: Transcript, tree: Any, items: Sequence[Path]) -> Any:
     for item in reversed(items):
         number = item[base]
         assert isinstance(number, int)
-        if marks := transcript.messages[number].marks_in(item[base + 1 :]):
+        message = transcript.messages[number]
+        if not (message.marked or message.marks or message.inner_marks):
+            continue
+        if marks := message.marks_in(item[base + 1 :]):
             return transcript.format.mark_of(paths.get(tree, (*item[: base + 1], *marks[-1])))
     return None
 
@@ -320,23 +490,3 @@ def _append(
         return content, [Set(content, f"{text}\n\n{note}")]
     parts = [format.text_part(text), format.text_part(note, marked=mark)]
     return content, [Set(content, parts)]
-
-
-def original(
-    transcript: Transcript, tree: Any, applied: Applied, spelled: Callable[[list[Path]], list[str]]
-) -> str:
-    """What an edit took away: the string of a leaf, the JSON text of anything else.
-
-    ``spelled``: the JSON at these places, as the request had it.
-    """
-    edit = applied.edit
-    if edit.op == "replace":
-        place = transcript.refs[edit.targets[0]]
-        if place.block.spelling in ("string", "json-string"):
-            return str(paths.get(tree, transcript.where(place)))
-        return spelled([applied.paths[0]])[0]
-    if edit.op == "remove":
-        return spelled([applied.paths[0]])[0]
-    groups = groups_of(transcript, edit) or ()
-    items = [item for group in groups for item in group.items]
-    return "[" + ",".join(spelled(items)) + "]"

@@ -1,29 +1,37 @@
 """The oldest steps folded into notes: their best lines, word for word, under one-line headers.
 
-Knows which groups may go and what a batch may take.  Does not know how lines are weighed
-(cover.py), which notes are taken back (lifting.py), nor where one is written (edits.py).  Notes of
-earlier batches stay as they are, so that the prompt cache keeps hitting, as long as there is room
-for a fair part of what is folded.
+Notes of earlier batches stay as they are, so that the prompt cache keeps hitting, as long as there
+is room for a fair part of what is folded.  Else they are taken back and lines are chosen anew: a
+batch then reads the newest steps whole; of what lies before them, the lines that notes left; of
+what lies far back, nothing: else it would cost more the longer a session lasts.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import starmap
 
-from trimtab.model import Block, Group, Place
-from trimtab.planning.board import Board
-from trimtab.planning.cover import Choice, Source, written
-from trimtab.planning.lifting import FAR_SHARE, Lifted, lift
-from trimtab.planning.lines import Lines
-from trimtab.planning.plan import FOLD_LOSS, LEAST_GAIN, Planner
-from trimtab.planning.remains import Key
-from trimtab.planning.runs import Run
-from trimtab.planning.weights import counts
-from trimtab.presets import STALE
-from trimtab.strategies import Offer
-from trimtab.strategies.base import smaller
+from trimtab import rules
+from trimtab.planning.dropped_ranges import DroppedRange, Fold
+from trimtab.planning.edits import closing_of, kept_beside, kept_thoughts
+from trimtab.planning.line_selection import CandidateLines, LineSelector, written, written_apart
+from trimtab.planning.lines import (
+    Key,
+    LineIndex,
+    Lines,
+    Speaker,
+    counts,
+    identifier_weights,
+    only,
+)
+from trimtab.planning.planner import FOLD_LOSS, LEAST_GAIN, Planner
+from trimtab.planning.runs import Anchor, Run, anchor_in
+from trimtab.reducers import Offer
+from trimtab.reducers.base import smaller
+from trimtab.transcript.model import Block, Group, Place
 
 FAIR_SHARE = 0.3
 """Of what is folded so much must have room, or all notes are chosen anew (measured)."""
@@ -33,110 +41,194 @@ PASSES, LEFT_TOKENS = 3, 64
 """What lines cost is estimated high, by a fifth: where there is little room, what was left is
 spent, so often and while it is so much.  Elsewhere that adds cost as it adds lines (measured)."""
 FRAME_TOKENS = 30
-"""What a note takes beside its lines."""
-
-
-def make_room(planner: Planner) -> None:
-    """Down to the target where that can be had cheaply, under the limits in any case."""
-    bounds, board, scope = planner.bounds, planner.board, planner.scope
-    goal = scope.target(bounds.target, bounds.trigger)
-    if planner.choice.want and board.tokens > bounds.trigger:
-        places = list(planner.reducible(0, scope.raw_from, prose=False, spared=False))
-        most_loss = planner.choice.most_loss
-        first = min(most_loss, STALE)
-        any_loss = most_loss == 1.0
-        planner.reduce(
-            places, lambda: board.tokens <= goal, SMALL, most_loss=first, priced=any_loss
-        )
-        if planner.over():
-            most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
-        if board.tokens > goal and most_loss == 1.0:
-            _cut_newest(planner)
-            try:
-                if board.tokens > goal and planner.choice.folds:
-                    fold(planner, goal)
-            except Exception as error:  # an error of ours must never break a request (law 10)
-                said = f"{type(error).__name__}: {error}"
-                planner.choice.failures.append(f"strategy skipped: fold: {said}")
-        planner.reduce(places, lambda: board.tokens <= goal, SMALL, most_loss=most_loss)
-        if not planner.over():
-            planner.fill(goal)
-            planner.give_back(goal)
-            return
-    if planner.over():
-        planner.must(lambda: not planner.over())
-        planner.give_back(goal)
-
-
-def _cut_newest(planner: Planner) -> None:
-    """A newest turn that is too large for the room is cut before older ones lose all for it."""
-    groups, scope, board = planner.transcript.groups, planner.scope, planner.board
-    if not groups or groups[-1].first >= scope.raw_from:
-        return
-    end = len(planner.transcript.messages)
-    newest = planner.reducible(groups[-1].first, end, prose=False, spared=False)
-    planner.reduce(newest, lambda: board.group_cost(groups[-1]) <= scope.arrival, SMALL)
+"""What a marker takes."""
 
 
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
-    board, old = planner.board, Lifted()
+    state, old = planner.state, ReopenedGroups()
     fresh = _foldable(planner)
     prose = _prose(planner)
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
-    if board.runs and room < FAIR_SHARE * size:
-        old = lift(planner)
-        fresh = list(old.parted(_foldable(planner)))
+    if state.runs and room < FAIR_SHARE * size:
+        old = reopen(planner)
+        fresh = [candidate_for(planner, run) for run in old.parted(_spans(planner))]
         prose = _prose(planner, again=True)
         room, size = _room(planner, goal, fresh, prose)
-    room -= FRAME_TOKENS * max(len(fresh) - 1, 0) * planner.scope.tight  # elsewhere enough is left
-    sources = [list(_all_sources(planner, span, old)) for span in fresh]
-    read = planner.choice.lines
+    sources = [list(_all_sources(planner, candidate, old)) for candidate in fresh]
+    read = planner.inputs.lines
     said = [_source(planner, place, read(place.block), "") for place in prose]
     every = [*(source for own in sources for source in own), *said]
-    choice = Choice(
-        every, planner.choice.weights(planner.transcript), _standing(planner, fresh, prose)
+    selector = LineSelector(
+        every,
+        identifier_weights(planner.transcript, planner.inputs.lines),
+        standing_identifiers(planner, fresh, prose),
     )
     if old.past:
-        choice.far = FAR_SHARE * room
-    _take(planner, choice, room, [*sources, said])
-    for (first, last), own in zip(fresh, sources, strict=True):
-        lines = "\n".join(written(own))
-        saved, most = (board.drop_saving(first, last, text) for text in (lines, ""))
-        if saved > most:  # nothing may be smaller than what the floor is made of
-            lines, saved = "", most
-        if saved > 0:
-            board.drop(first, last, lines)
-            planner.used("fold")
-            planner.folded[first] = own
+        selector.far = FAR_SHARE * room
+    _take(planner, selector, room, [*sources, said])
+    for candidate, own in zip(fresh, sources, strict=True):
+        _fold(planner, candidate, own)
+    for candidate, own in reversed(list(zip(fresh, sources, strict=True))):
+        _unfold_newest(planner, candidate.run, own, goal)
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
 
 
-def _take(planner: Planner, choice: Choice, room: int, parts: Sequence[Sequence[Source]]) -> None:
+def _fold(planner: Planner, candidate: Candidate, sources: Sequence[CandidateLines]) -> None:
+    """Show what was chosen of one run; a marker where that is nothing."""
+    state, run = planner.state, candidate.run
+    kept = written_apart(sources)
+    made = replace(candidate.fold, lines=kept.lines, words=kept.words)
+    most = state.drop_saving(run.first, run.last) if candidate.droppable else 0
+    saved = state.fold_saving(run, made) if any(kept) else 0
+    if most and not 0 < saved <= most:  # nothing may be smaller than what the minimum is made of
+        state.drop(run.first, run.last)
+    elif saved > 0:
+        state.fold(run, made)
+        planner.folded[run.first] = sources
+    else:
+        return
+    planner.used("fold")
+
+
+USED = 0.7
+"""A batch that ends below this share of its goal has cut more than was asked for; above it, the
+lines that say something are kept, and more of the others costs more than it brings (measured)."""
+
+
+def _unfold_newest(
+    planner: Planner, run: Run, sources: Sequence[CandidateLines], goal: int
+) -> None:
+    """Where much of the room is left, the newest steps of a run stay whole after all."""
+    state = planner.state
+    made = next((one for one in state.runs if one.first == run.first and one.edit is None), None)
+    if state.tokens >= USED * goal or made is None or made.last != run.last:
+        return
+    state.reopen(made)
+    planner.folded.pop(run.first, None)
+    begin = run.first + (1 if state.tokens > goal else 0)
+    lines: dict[int, int] = {}
+    for source in sources:
+        text = "\n".join(written([source]))
+        lines[source.group] = lines.get(source.group, 0) + planner.usage.counter(text)
+    spared = state.tokens - goal + (made.tokens - sum(lines.values()))
+    for end in range(begin, run.last + 1):
+        spared -= state.run_cost(end - 1, end - 1) - lines.get(end - 1, 0)
+        if spared <= 0:
+            break
+    else:
+        end = run.last + 1
+    if end > run.first:
+        shorter = candidate_for(planner, run._replace(last=end - 1))
+        rest = [source for source in sources if source.group < end and shorter.quotes(source)]
+        _fold(planner, shorter, rest)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A run that may be folded: the call that would stay, and who of it can be quoted."""
+
+    run: Run
+    fold: Fold
+    quotes_tools: bool
+    quotes_model: bool
+    droppable: bool
+    """Whether a marker may stand for it."""
+    frame: int
+    """Tokens of the fold without any line."""
+
+    def quotes(self, source: CandidateLines) -> bool:
+        """Whether there is a place for lines of this speaker."""
+        return self.quotes_tools if source.kind == "result" else self.quotes_model
+
+
+def candidate_for(planner: Planner, run: Run) -> Candidate:
+    """What a fold of this run would keep, its lines not yet chosen."""
+    transcript, state = planner.transcript, planner.state
+    groups = transcript.groups[run.first : run.last + 1]
+    anchor, arguments = best_anchor(planner, run)
+    made = Fold(anchor, arguments=arguments)
+    closing = closing_of(transcript, run, anchor is not None)
+    beside = anchor is not None and rules.takes_words_beside_calls(transcript)
+    speaks = closing is not None or beside
+    stands = anchor is not None or closing is not None or run.opening is not None
+    frame = state.folded(run, made).tokens if stands else FRAME_TOKENS
+    droppable = all(group.has_calls for group in groups)
+    return Candidate(run, made, anchor is not None, speaks, droppable, frame)
+
+
+ANCHOR_TOKENS, TINY_TOKENS = 80, 24
+"""A call that takes more than the second is not chosen to stay while there is a smaller one; one
+that takes more than the first is shown with shorter arguments."""
+
+
+def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
+    """The smallest call of a run that may stay, of tiny ones the oldest; and its arguments where
+    they have to be shown shorter."""
+    transcript, usage = planner.transcript, planner.usage
+    best, least = None, 0
+    for group in transcript.groups[run.first : run.last + 1]:
+        anchor = anchor_in(transcript, group)
+        if anchor is None:
+            continue
+        number = anchor.call.message
+        beside = (transcript.at(number, index) for index in kept_beside(transcript, anchor))
+        tokens = usage.block(transcript, anchor.call)
+        tokens += sum(usage.block(transcript, place) for place in beside)
+        thoughts = kept_thoughts(transcript, anchor)
+        tokens += sum(usage.message(transcript.messages[n]) for n in thoughts)
+        if best is None or tokens < least:
+            best, least = anchor, tokens
+        if tokens <= TINY_TOKENS:
+            break
+    if best is None or least <= ANCHOR_TOKENS or best.call.block.payload_bytes:
+        return best, ""  # a signature is over the arguments
+    return best, planner.shortest_arguments(best.call, run)
+
+
+def _take(
+    planner: Planner, selector: LineSelector, room: int, parts: Sequence[Sequence[CandidateLines]]
+) -> None:
     """Keep the best lines of all parts, ``room`` tokens of them."""
     left, before = room, -1
-    for _ in range(PASSES if planner.scope.tight else 1):
-        choice.take(left)
+    for _ in range(PASSES if planner.eligibility.has_little_room else 1):
+        selector.take(left)
         kept = sum(len(source.kept) for part in parts for source in part)
         if kept == before:
             return
-        used = sum(planner.usage.counter("\n".join(written(part))) for part in parts)
-        left, before = room - used, kept
+        texts = (text for part in parts for text in written_apart(part))
+        left, before = room - sum(map(planner.usage.counter, texts)), kept
         if left < LEFT_TOKENS:
             return
 
 
-def _all_sources(planner: Planner, span: tuple[int, int], old: Lifted) -> Iterator[Source]:
-    """The blocks of a row of groups; of ``old`` ones, the lines that were left."""
-    groups, read = planner.transcript.groups, planner.choice.lines
-    for number in old.read(span):
+def _all_sources(
+    planner: Planner, candidate: Candidate, old: ReopenedGroups
+) -> Iterator[CandidateLines]:
+    """The blocks of a run that can be quoted; of ``old`` groups, the lines that were left."""
+    for number in old.read(candidate.run):
         left = old.left.get(number)
-        own = partial(_of, left) if left else lambda place: read(place.block)
-        for source in _sources(planner, groups[number], own):
+        for source in sources_of(planner, candidate, number, partial(_of, left) if left else None):
             source.far = number < old.past
+            yield source
+
+
+def sources_of(
+    planner: Planner,
+    candidate: Candidate,
+    group: int,
+    read: Callable[[Place], Lines | None] | None = None,
+) -> Iterator[CandidateLines]:
+    """The blocks of one group that can be quoted; ``read``: their lines, where not all of them."""
+    whole = planner.inputs.lines
+    own = read or (lambda place: whole(place.block))
+    anchor = candidate.fold.anchor
+    for source in _sources(planner, planner.transcript.groups[group], own, anchor, candidate):
+        if candidate.quotes(source):
+            source.group = group
             yield source
 
 
@@ -145,71 +237,101 @@ def _of(left: Mapping[Key, Lines], place: Place) -> Lines | None:
 
 
 def _room(
-    planner: Planner, goal: int, fresh: Sequence[tuple[int, int]], prose: Sequence[Place]
+    planner: Planner, goal: int, fresh: Sequence[Candidate], prose: Sequence[Place]
 ) -> tuple[int, int]:
     """Tokens there are for lines, and of what they are chosen from."""
-    board = planner.board
-    size = sum(board.run_cost(first, last) for first, last in fresh)
-    size += sum(board.cost(place) for place in prose)
-    return goal - (board.tokens - size) - FRAME_TOKENS * (1 + len(prose)), size
+    state = planner.state
+    size = sum(state.cost_of(candidate.run) for candidate in fresh)
+    size += sum(state.cost(place) for place in prose)
+    frames = sum(candidate.frame for candidate in fresh) + FRAME_TOKENS * len(prose)
+    return goal - (state.tokens - size) - frames, size
 
 
 def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
     """What the agent said in old turns without calls; ``again``: what was shortened before too."""
-    board, transcript, scope = planner.board, planner.transcript, planner.scope
+    state, transcript, eligibility = planner.state, planner.transcript, planner.eligibility
     found = []
-    for group in (transcript.groups[number] for number in transcript.index.rows.talk):
-        if group.last >= scope.raw_from or not group.closed:
+    for group in (transcript.groups[number] for number in transcript.table.without_calls):
+        if group.last >= eligibility.raw_from or not group.closed:
             continue
         for place in group.places:
             block, key = place.block, (place.message, place.index)
-            if block.kind != "text" or block.sealed or scope.pinned(place):
+            if block.kind != "text" or block.sealed or eligibility.pinned(place):
                 continue
-            if board.cost(place) > SMALL or (again and key in board.shown):
+            if state.cost(place) > SMALL or (again and key in state.shown):
                 found.append(place)
     return found
 
 
-def _shorten(planner: Planner, place: Place, source: Source) -> None:
+def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     """Show the kept lines of one text, in place."""
-    rows, board = written([source]), planner.board
+    rows, state = written([source]), planner.state
     left = len(source.lines.lines) - len(source.kept)
     if left < 1:
         return
     text = "\n".join([*rows, f"[{left:,} more line{'s' * (left > 1)} left out to fit]"])
     offer = Offer("replace", text, FOLD_LOSS, "fold", "its lines that may be needed again")
-    least = min(planner.offers(place), key=lambda o: board.price(place, o), default=None)
+    least = min(planner.offers(place), key=lambda o: state.price(place, o), default=None)
     if least is None:
         return
-    if not rows or board.price(place, offer) < board.price(place, least):
-        offer = least  # nothing may be smaller than what the floor is made of
-    gain = board.cost(place) - board.price(place, offer)
+    if not rows or state.price(place, offer) < state.price(place, least):
+        offer = least  # nothing may be smaller than what the minimum is made of
+    gain = state.cost(place) - state.price(place, offer)
     if gain >= LEAST_GAIN and smaller(offer.text, place.block.text, planner.usage.counter):
         planner.show(place, offer)
 
 
-def _foldable(planner: Planner) -> list[tuple[int, int]]:
-    """The rows of neighbouring groups that stand and may go: the first and the last of each."""
-    groups, scope, found = planner.transcript.groups, planner.scope, list[tuple[int, int]]()
-    number, end = 0, bisect_left(groups, scope.raw_from, key=lambda group: group.last)
-    for run in planner.board.runs:
-        found += scope.spans(number, min(run.first, end))
+def _foldable(planner: Planner) -> list[Candidate]:
+    """The rows of neighbouring groups that stand and may go."""
+    return [candidate_for(planner, run) for run in _spans(planner)]
+
+
+def _spans(planner: Planner) -> list[Run]:
+    """Where they stand; with the model's words behind one, where these have no other place."""
+    groups, eligibility, found = planner.transcript.groups, planner.eligibility, list[Run]()
+    number, end = 0, bisect_left(groups, eligibility.raw_from, key=lambda group: group.last)
+    for run in planner.state.runs:
+        found += starmap(Run, eligibility.spans(number, min(run.first, end)))
         number = run.last + 1
-    return [*found, *scope.spans(number, end)]
+    found += starmap(Run, eligibility.spans(number, end))
+    if rules.takes_words_beside_calls(planner.transcript):
+        return found
+    return [_with_closing(planner, run, end) for run in found]
 
 
-def _sources(planner: Planner, group: Group, read: Callable[[Place], Lines | None]) -> list[Source]:
-    """The blocks of a group as the model reads them: each result behind its call."""
+def _with_closing(planner: Planner, run: Run, end: int) -> Run:
+    """The run and the model's words right behind it."""
+    number, groups = run.last + 1, planner.transcript.groups
+    if number >= min(end, len(groups) - 1) or number in planner.state.dropped:
+        return run
+    words = groups[number]
+    free = not any(map(planner.eligibility.pinned, words.places)) and not words.has_calls
+    ends = words.closed and planner.transcript.adjoin(groups[run.last], words)
+    return run._replace(last=number) if free and ends else run
+
+
+def _sources(
+    planner: Planner,
+    group: Group,
+    read: Callable[[Place], Lines | None],
+    anchor: Anchor | None,
+    candidate: Candidate,
+) -> list[CandidateLines]:
+    """The blocks of a group as the model reads them: each result behind its call.
+
+    The call that stays is quoted nowhere else, and its result needs no header where it is first.
+    """
     results: dict[str, list[Place]] = {}
     for place in group.places:
         if place.block.kind == "result":
             results.setdefault(place.block.call_id or "", []).append(place)
-    found: list[Source] = []
+    found: list[CandidateLines] = []
 
-    def add(places: Iterable[Place], header: str) -> None:
+    def add(places: Iterable[Place], header: str, *, of_call: bool = False) -> None:
         for place in places:
             lines = read(place)
-            if lines and not (header and place.block.kind == "result" and _stale(planner, place)):
+            stale = of_call and place.block.kind == "result" and _stale(planner, place)
+            if lines and not stale:
                 found.append(_source(planner, place, lines, header))
 
     for place in group.places:
@@ -217,8 +339,11 @@ def _sources(planner: Planner, group: Group, read: Callable[[Place], Lines | Non
         if block.kind == "text":
             add([place], "")
         elif block.kind == "call":
-            header = planner.choice.lines(block).header
-            add([place, *results.pop(block.call_id or "", ())], header)
+            stays = anchor is not None and place == anchor.call
+            first = stays and planner.transcript.groups[candidate.run.first] is group
+            header = "" if first else planner.inputs.lines(block).header
+            own = [] if stays and not candidate.fold.arguments else [place]
+            add([*own, *results.pop(block.call_id or "", ())], header, of_call=True)
     for rest in results.values():
         add(rest, "")
     return found
@@ -226,22 +351,22 @@ def _sources(planner: Planner, group: Group, read: Callable[[Place], Lines | Non
 
 def _stale(planner: Planner, place: Place) -> bool:
     """Whether the same came again later, or what came later holds instead."""
-    facts = planner.choice.facts(place)
-    return facts.duplicate in ("call", "text") or bool(facts.superseded)
+    facts = planner.inputs.facts(place)
+    return facts.duplicate in ("call", "text") or bool(facts.superseded and not facts.lacks)
 
 
-def _source(planner: Planner, place: Place, lines: Lines, header: str) -> Source:
+def _source(planner: Planner, place: Place, lines: Lines, header: str) -> CandidateLines:
     block = place.block
     tokens = planner.usage.block(planner.transcript, place)
     rate = tokens / max(len(block.text), 1)
-    return Source(block.kind, lines, min(max(rate, 0.15), 1.5), header)
+    return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), header)
 
 
-def _standing(
-    planner: Planner, fresh: Sequence[tuple[int, int]], prose: Sequence[Place]
+def standing_identifiers(
+    planner: Planner, fresh: Sequence[Candidate], prose: Sequence[Place] = ()
 ) -> set[str]:
     """Identifiers that stand among words in what is sent anyway."""
-    read, transcript, board = planner.choice.lines, planner.transcript, planner.board
+    read, transcript, state = planner.inputs.lines, planner.transcript, planner.state
     found: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
     for number in _kept_messages(planner, fresh):
@@ -249,17 +374,24 @@ def _standing(
             speaks = counts(place.block) or place.block.kind == "system"
             if speaks and (number, place.index) not in chosen:
                 found |= read(place.block).grounded
-    for run in board.runs:
-        if run.lines:
-            found |= read(_note_block(board, run)).grounded
+    for candidate in fresh:
+        if (anchor := candidate.fold.anchor) is not None:
+            found |= read(anchor.call.block).grounded
+    for run in state.runs:
+        if run.fold is not None:
+            texts = (run.fold.lines, run.fold.words, run.fold.asked)
+            found |= read(Block("text", (), (), "\n".join(filter(None, texts)))).grounded
     return found
 
 
-def _kept_messages(planner: Planner, fresh: Sequence[tuple[int, int]]) -> Iterator[int]:
-    """The numbers of all messages but those of dropped and of ``fresh`` groups; the head's too."""
+def _kept_messages(planner: Planner, fresh: Sequence[Candidate]) -> Iterator[int]:
+    """The numbers of all messages but those of dropped and of ``fresh`` runs; the head's too."""
     groups = planner.transcript.groups
-    spans = [(groups[run.first].first, groups[run.last].last) for run in planner.board.runs]
-    spans += [(groups[first].first, groups[last].last) for first, last in fresh]
+    every = [*(run.run for run in planner.state.runs), *(candidate.run for candidate in fresh)]
+    spans = [
+        (groups[first].first if opening is None else opening, groups[last].last)
+        for first, last, opening in every
+    ]
     number = -1
     for first, last in sorted(spans):
         yield from range(number, first)
@@ -267,5 +399,118 @@ def _kept_messages(planner: Planner, fresh: Sequence[tuple[int, int]]) -> Iterat
     yield from range(number, len(planner.transcript.messages))
 
 
-def _note_block(board: Board, run: Run) -> Block:
-    return Block("text", (), (), run.lines)
+# --- notes taken back ---
+
+HORIZON = 2
+"""Windows of history whose lines are all chosen from (on 30 recordings as much stays as with all
+of them)."""
+PAST = 3
+"""What lies so many windows back has a note of its own, which stands while others are chosen anew.
+With 2 fewer of the lines that are needed stay: 36.7 for 38.4 of 100, on 60 recordings whose windows
+were small for them; with 3 or 4 as many as without such a note (docs/benchmark.md)."""
+REACH = 2
+"""Windows of history that come together behind that note before it is chosen anew, with them."""
+FAR_SHARE = 0.5
+"""Of the room for lines so much may go to it then; and of all room, before."""
+
+
+@dataclass
+class ReopenedGroups:
+    """Groups whose notes were taken back."""
+
+    far: Sequence[range] = ()
+    """Those of them that are not read whole."""
+    left: Mapping[int, Mapping[Key, Lines]] = field(default_factory=dict)
+    """Of these, what their notes left: group → block → lines."""
+    past: int = 0
+    """Groups before this one get a note of their own; 0: none do."""
+
+    def read(self, run: Run) -> Iterator[int]:
+        """The groups of a run of which there is anything to read."""
+        number, last, _ = run
+        for far in self.far:
+            begin, stop = max(far.start, number), min(far.stop, last + 1)
+            if begin < stop:  # a row may end within one
+                yield from range(number, begin)
+                yield from sorted(index for index in self.left if begin <= index < stop)
+                number = stop
+        yield from range(number, last + 1)
+
+    def parted(self, found: Iterable[Run]) -> Iterator[Run]:
+        """Runs as they get a note each."""
+        for run in found:
+            if run.first < self.past <= run.last and run.opening is None:
+                yield from (run._replace(last=self.past - 1), run._replace(first=self.past))
+            else:
+                yield run
+
+
+def reopen(planner: Planner) -> ReopenedGroups:
+    """Take back what was dropped or folded and may be folded anew.
+
+    What a model said of steps is none of their lines: these are read whole, or nothing would be
+    left of them.
+    """
+    near, past, state = _newest(planner, HORIZON), _newest(planner, PAST), planner.state
+    due = _due(planner, past)
+    far, notes = list[range](), list[Fold]()
+    for run in state.runs:
+        stays = run.last < past and not due
+        if not stays and _may_reopen(planner, run):
+            state.reopen(run)
+            if run.first < near and (run.fold is None or run.fold.quotes):
+                far.append(range(run.first, min(run.last + 1, near)))
+                notes += [run.fold] if run.fold else []
+    return ReopenedGroups(far, _left(planner, near, far, notes) if far else {}, past if due else 0)
+
+
+def _may_reopen(planner: Planner, run: DroppedRange) -> bool:
+    """Whether all of a run may still go."""
+    groups, last = planner.transcript.groups, run.last
+    if run.opening is not None:
+        return False
+    while last > run.first and not groups[last].has_calls:
+        last -= 1  # the model's words behind it
+    return list(planner.eligibility.spans(run.first, last + 1)) == [(run.first, last)]
+
+
+def _due(planner: Planner, past: int) -> bool:
+    """Whether what lies before this group gets a new note: there is much that has none of its
+    own, or its notes take too much."""
+    runs, eligibility = planner.state.runs, planner.eligibility
+    begin = next((run.first for run in runs if run.last >= past), past)
+    if planner.state.size(begin, past) >= REACH * eligibility.capacity:
+        return True
+    return sum(run.tokens for run in runs if run.last < past) > FAR_SHARE * eligibility.room
+
+
+def _left(
+    planner: Planner, near: int, far: Sequence[range], notes: Sequence[Fold]
+) -> dict[int, dict[Key, Lines]]:
+    """The lines of these groups, all before ``near``, that stand in these notes."""
+    transcript, read = planner.transcript, planner.inputs.lines
+    found: dict[int, dict[Key, Lines]] = {}
+    end = transcript.groups[near - 1].last + 1
+    texts: tuple[tuple[Speaker, list[str]], ...] = (
+        ("tool", [note.lines for note in notes]),
+        ("model", [note.words for note in notes]),
+        ("user", [note.asked for note in notes]),
+    )
+    for speaker, said in texts:
+        for key, rows in LineIndex(transcript, end, read, speaker).left(said).items():
+            number = transcript.group_number(*key)
+            if number is not None and any(number in numbers for numbers in far):
+                lines = read(transcript.at(*key).block)
+                found.setdefault(number, {})[key] = only(lines, rows)
+    return found
+
+
+def _newest(planner: Planner, windows: float) -> int:
+    """The first group of the newest so many windows of history."""
+    groups, usage, messages = planner.transcript.groups, planner.usage, planner.transcript.messages
+    tokens, number = windows * planner.bounds.capacity, len(groups)
+    while number and tokens > 0:
+        number -= 1
+        group = groups[number]
+        tokens -= sum(map(usage.message, messages[group.first : group.last + 1]))
+    return number

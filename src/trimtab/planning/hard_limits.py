@@ -5,9 +5,9 @@ Knows how each is met on a board.  Does not know tokens or bytes of the whole re
 
 from __future__ import annotations
 
-from trimtab.model import Place
-from trimtab.planning.plan import Planner
-from trimtab.strategies import Offer, cut_to_chars
+from trimtab.planning.planner import Planner
+from trimtab.reducers import Offer, cut_to_chars
+from trimtab.transcript.model import Place
 
 NOTHING = "."
 """Stands for a text of which only white space would be left."""
@@ -18,21 +18,21 @@ def meet_images(planner: Planner) -> int:
     limit = planner.bounds.images
     if limit is None or planner.usage.media(planner.transcript) <= limit:
         return 0
-    board, scope = planner.board, planner.scope
+    state, eligibility = planner.state, planner.eligibility
     found = [
         place
         for place in planner.transcript.places()
         if place.block.media
         and place.message >= 0
-        and not board.gone(place)
-        and (place.message, place.index) not in board.shown
+        and not state.is_dropped(place)
+        and (place.message, place.index) not in state.shown
     ]
     spare = len(found) - limit
     for place in found:
-        if spare <= 0 or place.message >= scope.open_from:
+        if spare <= 0 or place.message >= eligibility.open_from:
             break
         offer = next(planner.offers(place), None)
-        if offer is not None and not scope.pinned(place):
+        if offer is not None and not eligibility.pinned(place):
             planner.show(place, offer)
             spare -= 1
     return max(spare, 0)
@@ -44,26 +44,26 @@ def meet_result_chars(planner: Planner) -> int:
     if limit is None:
         return 0
     worst, messages = 0, planner.transcript.messages
-    for number, message in enumerate(messages[: planner.scope.open_from]):
+    for number, message in enumerate(messages[: planner.eligibility.open_from]):
         for part in message.results:
             places = [
                 Place(number, index, block)
                 for index, block in enumerate(message.blocks)
                 if block.kind in ("result", "media") and block.item[: len(part.path)] == part.path
             ]
-            worst = max(worst, _shorten(planner, places, limit))
+            worst = max(worst, _shorten(planner, list(planner.state.joined.as_one(places)), limit))
     return worst
 
 
 def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
     """Cut the longest texts of one result; returns its chars if it stays too long, else 0."""
-    board = planner.board
-    if places and all(board.gone(place) for place in places):
+    state = planner.state
+    if places and all(state.is_dropped(place) for place in places):
         return 0
-    chars = sum(len(board.text(place)) for place in places)
-    for place in sorted(places, key=lambda place: -len(board.text(place))):
-        now = board.text(place)
-        if chars <= limit or planner.scope.pinned(place) or not now:
+    chars = sum(len(state.text(place)) for place in places)
+    for place in sorted(places, key=lambda place: -len(state.text(place))):
+        now = state.text(place)
+        if chars <= limit or planner.eligibility.pinned(place) or not now:
             continue
         room = max(limit - (chars - len(now)), 1)
         text = cut_to_chars(place.block.text, room, "over the limit") or now[:room]

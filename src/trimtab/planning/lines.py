@@ -1,28 +1,31 @@
-"""Blocks as lines: what a line says, which identifiers stand among words on it, what it costs.
+"""Blocks as lines: what a line says, which identifiers stand among words on it, what each
+identifier weighs, and where the lines that notes left are found again.
 
-Knows texts and JSON arguments.  Does not know transcripts, nor which lines will be kept.  Nothing
-is changed in a line, save that colours and the number a reading tool put before it are left out.
+Nothing is changed in a line, save that colours and the number a reading tool put before it are
+left out.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from trimtab.model import Block
-from trimtab.reading.names import TOKEN, names_in
-from trimtab.strategies.boundaries import at_or_after, at_or_before
-from trimtab.strategies.terminal import strip_escapes
+from trimtab.reducers.respell import strip_escapes
+from trimtab.reducers.text_boundaries import at_or_after, at_or_before
+from trimtab.transcript.identifiers import TOKEN, names_in
+from trimtab.transcript.model import Block, Message
+from trimtab.transcript.transcript import Transcript
+from trimtab.transcript.user_constraints import demand_spans
 
 LONG_CHARS, PIECE_CHARS = 240, 160
 """A longer line is taken in pieces of about so many characters."""
 GROUND_WORDS = 2
 """Plain words that must stand on a line for its identifiers to say anything."""
-HEADER_CHARS = 100
-"""How much of a call's arguments a header shows, and of each string in them."""
+HEADER_CHARS = 80
+"""How much of a call's arguments a header shows."""
 _NUMBERED = re.compile(r"[ \t]*\d+(?:→|\t)")
 _BREAK = re.compile(r"[\s,;]\S*$")
 
@@ -31,12 +34,12 @@ _BREAK = re.compile(r"[\s,;]\S*$")
 class Line:
     """One line, or a piece of a long one: ``joined`` to the piece before it.
 
-    ``names``: the identifiers on it; ``told``: whether at least two plain words stand by them.
+    ``names``: the identifiers on it; ``has_words``: whether at least two plain words stand by them.
     """
 
     text: str
     names: tuple[str, ...]
-    told: bool = False
+    has_words: bool = False
     joined: bool = False
 
 
@@ -61,7 +64,7 @@ def lines_of(block: Block) -> Lines:
             names, words = _names(line.text)
             every.update(names)
             found.append(Line(line.text, names, words >= GROUND_WORDS, line.joined))
-    grounded = frozenset(name for line in found if line.told for name in line.names)
+    grounded = frozenset(name for line in found if line.has_words for name in line.names)
     header = _header(block) if block.kind == "call" else ""
     return Lines(tuple(found), frozenset(every), grounded, header)
 
@@ -93,17 +96,18 @@ def _strings(tree: Any) -> Iterator[str]:
 
 def _header(block: Block) -> str:
     """``Read src/app.py 40``: the values, of long ones the beginning of their first line."""
-    values = []
+    shown = ""
     for text in texts_of(block):
         line = text.strip().split("\n", 1)[0].strip()
-        values.append(line if len(line) <= HEADER_CHARS else _begun(line))
-        if sum(map(len, values)) > HEADER_CHARS:
+        shown = f"{shown} {line}" if shown and line else shown or line
+        if len(shown) > HEADER_CHARS:
+            shown = _begun(shown)
             break
-    return " ".join([block.tool or "tool", *filter(None, values)])
+    return f"{block.tool or 'tool'} {shown}".rstrip()
 
 
 def _begun(line: str) -> str:
-    return line[: at_or_before(line, HEADER_CHARS)].rstrip() + " …"
+    return line[: at_or_before(line, HEADER_CHARS - 2)].rstrip() + " …"
 
 
 def _split(text: str, *, numbered: bool) -> Iterator[Line]:
@@ -132,6 +136,36 @@ def pieces(row: str) -> Iterator[str]:
         start = end
 
 
+def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
+    """The lines of what a user said, and which of them hold what the user demands: such a sentence
+    is a piece of its own."""
+    found: list[Line] = []
+    wanted: set[int] = set()
+    spans, start = demand_spans(text), 0
+    for row in text.split("\n"):
+        at, stop, joined = start, start + len(row), False
+        own = [(max(begin, start), min(end, stop)) for begin, end in spans]
+        for begin, end in [*((b, e) for b, e in own if b < e), (stop, stop)]:
+            for piece in pieces(text[at:begin]):
+                if joined or piece.strip():
+                    found.append(_line(piece, joined))
+                    joined = True
+            if begin < end:
+                wanted.add(len(found))
+                found.append(_line(text[begin:end], joined))
+                joined = True
+            at = end
+        start = stop + 1
+    every = frozenset(name for line in found for name in line.names)
+    grounded = frozenset(name for line in found if line.has_words for name in line.names)
+    return Lines(tuple(found), every, grounded), frozenset(wanted)
+
+
+def _line(text: str, joined: bool) -> Line:
+    names, words = _names(text)
+    return Line(text, names, words >= GROUND_WORDS, joined)
+
+
 def _names(text: str) -> tuple[tuple[str, ...], int]:
     """The identifiers of a line, and how many plain words it has."""
     names: list[str] = []
@@ -143,3 +177,101 @@ def _names(text: str) -> tuple[tuple[str, ...], int]:
         elif len(token) > 1 and not token.isdigit():
             words += 1
     return tuple(names), words
+
+
+# --- what an identifier weighs: most where the agent itself wrote it ---
+
+WRITTEN, REUSED = 4.0, 2.5
+"""How much more an identifier counts that the agent ever wrote, and that it wrote after it had
+seen it (tried on recorded sessions: docs/benchmark.md)."""
+
+
+def counts(block: Block) -> bool:
+    """Whether a block has lines that are weighed."""
+    return block.kind in ("text", "call", "result") and bool(block.text)
+
+
+def identifier_weights(
+    transcript: Transcript, read: Callable[[Block], Lines] = lines_of
+) -> Mapping[str, float]:
+    """The weight of each identifier in a transcript; of one that is missing, 1."""
+    return weighed(
+        (message.role == "assistant", read(block))
+        for message in transcript.messages
+        for block in message.blocks
+        if counts(block)
+    )
+
+
+def weighed(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
+    """The same of blocks in order, each with whether the agent wrote it."""
+    seen: set[str] = set()
+    weights: dict[str, float] = {}
+    for own, lines in blocks:
+        if own:
+            weights |= dict.fromkeys(lines.names - weights.keys(), WRITTEN)
+            weights |= dict.fromkeys(lines.names & seen, WRITTEN * REUSED)
+        seen |= lines.names
+    return weights
+
+
+# --- where the lines of old steps stand ---
+
+Key = tuple[int, int]
+"""(message, index) of a block."""
+
+
+Speaker = Literal["tool", "model", "user"]
+
+
+def speaker_of(message: Message, block: Block) -> Speaker:
+    """Who said what stands in a block of a message."""
+    if block.kind == "result":
+        return "tool"
+    return "model" if message.role == "assistant" else "user"
+
+
+class LineIndex:
+    """One speaker's lines in the first ``end`` messages of a transcript.  Of equal lines the
+    newest counts."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        end: int,
+        read: Callable[[Block], Lines] = lines_of,
+        speaker: Speaker | None = None,
+    ) -> None:
+        self._at: dict[str, tuple[int, int, int]] = {}
+        """Text of a line → message, index of the block, number of the line."""
+        for number, message in enumerate(transcript.messages[:end]):
+            for index, block in enumerate(message.blocks):
+                if counts(block) and speaker in (None, speaker_of(message, block)):
+                    for row, line in enumerate(read(block).lines):
+                        self._at[line.text] = number, index, row
+
+    def left(self, notes: Iterable[str]) -> dict[Key, list[int]]:
+        """Block → the numbers of those of its lines that stand in one of these notes."""
+        found: dict[Key, set[int]] = {}
+        for text in dict.fromkeys(row for note in notes for row in note.split("\n")):
+            for message, index, row in self._stand(text):
+                found.setdefault((message, index), set()).add(row)
+        return {key: sorted(found[key]) for key in sorted(found)}
+
+    def _stand(self, row: str) -> Iterator[tuple[int, int, int]]:
+        """Where a row of a note was taken from; pieces of one line stand joined there."""
+        if whole := self._at.get(row):
+            yield whole
+        else:
+            yield from filter(None, map(self._at.get, pieces(row)))
+
+
+def only(lines: Lines, numbers: Iterable[int]) -> Lines:
+    """Those of a block's lines; a piece whose neighbour is gone begins a row."""
+    found, before = [], -1
+    for number in numbers:
+        line = lines.lines[number]
+        joined = line.joined and before == number - 1
+        found.append(line if joined == line.joined else replace(line, joined=joined))
+        before = number
+    return replace(lines, lines=tuple(found))

@@ -1,69 +1,107 @@
-"""Runs of dropped groups, and the note that stands in place of each.
+"""Runs of steps that give way together: what stands in one, and which of its calls may stay.
 
-Knows how a note is worded and how two are joined.  Does not know sizes, nor what else is shown.
+A run is neighbouring groups; one that crosses the user's words begins with a message of the user
+and takes every message up to the end of its last group.
 """
 
 from __future__ import annotations
 
-from collections import Counter as Tally
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from trimtab.model import Edit
-from trimtab.reading.notes import BOTH, LINES
+from trimtab.jsontext.paths import Path
+from trimtab.transcript.model import Group, Part, Place, is_of_result
+from trimtab.transcript.transcript import Transcript
 
 
-@dataclass
-class Run:
-    """Neighbouring groups that are dropped together, and the note that stands for them."""
+class Run(NamedTuple):
+    """Groups ``first`` … ``last``; ``opening``: the user's message it begins with, where it
+    crosses the user's words."""
 
     first: int
     last: int
-    lines: str = ""
-    """What of these steps still stands, one under the other; "" where only a note does."""
-    left: str = LINES
-    """How the note calls what is left."""
-    note: str = ""
-    tokens: int = 0
-    edit: Edit | None = None
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Its first and its last group."""
-        return self.first, self.last
+    opening: int | None = None
 
 
-def both(first: str, second: str) -> str:
-    """The lines of two runs, one under the other."""
-    return f"{first}\n{second}" if first and second else first or second
+class Anchor(NamedTuple):
+    """A call that was answered in text, and where its result stands."""
+
+    call: Place
+    part: Part
+    message: int
+    """Of the result."""
+    result: Part
 
 
-def left_of_both(old: Run, new: Run) -> str:
-    """How the note of two runs joined calls what is left of them."""
-    if not (old.lines and new.lines):
-        return old.left if old.lines else new.left
-    return new.left if old.left == new.left else BOTH
+def places(transcript: Transcript, run: Run) -> Iterator[Place]:
+    """Every block of a run, in order."""
+    if run.opening is None:
+        yield from transcript.table.places(run.first, run.last)
+        return
+    end = transcript.groups[run.last]
+    for number in range(run.opening, end.last + 1):
+        some = end.partial and number == end.last
+        for place in transcript.places_in(number):
+            if not some or is_of_result(place.block):
+                yield place
 
 
-def shown_name(name: str) -> str:
-    """A tool's name as a note tells it."""
-    return name if name.isascii() and len(name) <= 24 else "other"
+def targets(transcript: Transcript, run: Run) -> tuple[str, ...]:
+    """The refs of every block of a run."""
+    return tuple(map(transcript.ref, places(transcript, run)))
 
 
-def note(
-    steps: int, tools: Tally[str], handle: str = "", lines: str = "", left: str = LINES
-) -> str:
-    """``[14 earlier steps left out to fit: Read ×9, Bash ×4, others ×1]``; at most 64 tokens.
+def items(transcript: Transcript, run: Run) -> list[Path]:
+    """The absolute paths of what a run consists of."""
+    if run.opening is None:
+        return transcript.table.items(run.first, run.last)
+    end = transcript.groups[run.last]
+    stop = end.last if end.partial else end.last + 1
+    whole: list[Path] = [(*transcript.base, number) for number in range(run.opening, stop)]
+    return [*whole, *(item for item in end.items if len(item) > len(transcript.base) + 1)]
 
-    ``handle``: of what was left out, where the model can recall it.  ``lines``: what still stands
-    of these steps, under the note; ``left``: how the note calls them.
-    """
-    named = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{name} ×{count}" for name, count in named[:3]]
-    rest = sum(count for _, count in named[3:])
-    if rest:
-        shown.append(f"others ×{rest}")
-    fetch = f'; recall("{handle}") has them' if handle else ""
-    what = "1 earlier step" if steps == 1 else f"{steps:,} earlier steps"
-    if lines:
-        return f"[{what}, of which {left} left{fetch}]\n{lines}"
-    return f"[{what} left out to fit: {', '.join(shown)}{fetch}]"
+
+def run_of(transcript: Transcript, refs: tuple[str, ...]) -> Run | None:
+    """The run of which these are all blocks, in order; None where they are not that."""
+    if span := transcript.table.span(refs):
+        return Run(*span) if transcript.table.adjoining(*span) else None
+    begin, end = (transcript.refs.get(ref) for ref in (refs[0], refs[-1]))
+    if begin is None or end is None or transcript.messages[begin.message].role != "user":
+        return None
+    last = transcript.group_number(end.message, end.index)
+    if last is None or transcript.group_number(begin.message, begin.index) is not None:
+        return None
+    groups = transcript.groups
+    first = next(n for n, group in enumerate(groups) if group.first > begin.message)
+    run = Run(first, last, begin.message)
+    inner = transcript.messages[begin.message : groups[last].last + 1]
+    whole = all(group.closed for group in groups[first : last + 1])
+    mixed = any(message.role in ("system", "other") for message in inner)
+    return run if whole and not mixed and targets(transcript, run) == refs else None
+
+
+# --- the call that stays ---
+
+
+def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
+    """The first call of a step, where the client answered it in text and without an error."""
+    messages = transcript.messages
+    called = next((n for n in group.numbers if messages[n].calls), None)
+    if called is None or not group.closed:
+        return None
+    part = messages[called].calls[0]
+    call = next((b for b in enumerate(messages[called].blocks) if b[1].item == part.path), None)
+    if call is None or call[1].kind != "call" or call[1].sealed:
+        return None
+    if not transcript.format.may_anchor(messages[called], part):
+        return None
+    found = [(n, r) for n in group.numbers for r in messages[n].results if r.id == part.id]
+    if len(found) != 1:
+        return None
+    number, result = found[0]
+    path = result.path
+    own = [b for b in messages[number].blocks if b.item[: len(path)] == path]
+    texts = [block for block in own if block.kind == "result" and not block.sealed]
+    if not texts or any(block.error for block in own):
+        return None
+    return Anchor(Place(called, *call), part, number, result)

@@ -1,22 +1,31 @@
-"""Who may talk to the proxy, and who may see its pages.
+"""Who may talk to the proxy, and who may see its pages: hosts, origins, tokens and cookies.
 
-Knows hosts, origins, tokens and cookies.  A web page that a browser of this machine shows must not
-reach us: not by a name that is made to point here, nor by a form.
+A web page that a browser of this machine shows must not reach the proxy: neither by a name that is
+made to point here, nor by a form.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
+import time
 from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
+from trimtab.proxy.headers import CREDENTIALS, Raw
 from trimtab.proxy.settings import LOOPBACK, ProxySettings
 
 COOKIE = "trimtab"
 HEADER = "x-trimtab-token"
+PREFIX = "/token/"
+"""``/token/TOKEN/…``: for clients that take no header but an address."""
+_SLOWER_SECONDS, _SLOWEST_SECONDS = 0.2, 5.0
+"""How much longer each wrong token takes to be answered, and the longest."""
+_FORGIVEN_SECONDS = 60.0
+pause = asyncio.sleep
 
 
 class Access:
@@ -24,7 +33,17 @@ class Access:
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
+        self._made = secrets.token_urlsafe(24)
         self._secret = secrets.token_bytes(32)
+        self._wrong, self._last_wrong = 0, 0.0
+
+    @property
+    def token(self) -> str:
+        """The token of the settings; where they have none, one that was made at the start.
+
+        Other users of this machine reach loopback, too.
+        """
+        return self.settings.token or self._made
 
     def host_allowed(self, headers: Mapping[str, str]) -> bool:
         """Whether the request names this machine: only asked where nobody else reaches us.
@@ -47,21 +66,49 @@ class Access:
         """Whether a page of another site sends this."""
         return not self.same_origin(headers)
 
-    def known(self, headers: Mapping[str, str]) -> bool:
+    def authenticated(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries the token, in a header or in our cookie."""
-        token = self.settings.token
-        if not token:
-            return self.settings.local
-        given = headers.get(HEADER) or headers.get("authorization", "").removeprefix("Bearer ")
-        return _same(given, token) or _same(self._cookie(headers), self.cookie())
+        given = [headers.get(HEADER, ""), *(headers.get(name, "") for name in CREDENTIALS)]
+        fits = any(self.token_fits(value.removeprefix("Bearer ")) for value in given)
+        return fits or _same(self._cookie(headers), self.cookie())
+
+    def in_path(self, path: str) -> tuple[str | None, str]:
+        """The token that a path begins with (None: it has none), and the rest of the path."""
+        if not path.startswith(PREFIX):
+            return None, path
+        given, slash, rest = path.removeprefix(PREFIX).partition("/")
+        return given, slash + rest
+
+    def gives_wrong_token(self, headers: Mapping[str, str]) -> bool:
+        """Whether a token of ours is tried that is none."""
+        return bool(headers.get(HEADER) or self._cookie(headers)) and not self.authenticated(
+            headers
+        )
+
+    async def slow_down(self) -> None:
+        """Wait after a wrong token: the longer, the more there were."""
+        now = time.monotonic()
+        if now - self._last_wrong > _FORGIVEN_SECONDS:
+            self._wrong = 0
+        self._wrong, self._last_wrong = self._wrong + 1, now
+        await pause(min(self._wrong * _SLOWER_SECONDS, _SLOWEST_SECONDS))
+
+    def without_token(self, raw: Raw) -> Raw:
+        """Headers that may go on: a token of ours is nobody's business upstream."""
+        ours = (self.token.encode(), self.cookie().encode())
+        return [(name, value) for name, value in raw if not any(one in value for one in ours)]
+
+    def query_without_token(self, query: str) -> str:
+        """The same for a query."""
+        return "&".join(part for part in query.split("&") if self.token not in part)
 
     def token_fits(self, given: str) -> bool:
         """Whether this is the token."""
-        return bool(self.settings.token) and _same(given, self.settings.token)
+        return _same(given, self.token)
 
     def cookie(self) -> str:
         """The cookie's value: proves the token without holding it."""
-        return hmac.new(self._secret, self.settings.token.encode(), sha256).hexdigest()
+        return hmac.new(self._secret, self.token.encode(), sha256).hexdigest()
 
     def form_token(self) -> str:
         """Stands in each form of ours; a page of another site cannot read it."""

@@ -1,64 +1,68 @@
-"""The proxy as an ASGI app: which requests are made to fit, which pass untouched, which are ours.
+"""The proxy as an ASGI app.
 
-Knows what the parts are for and in which order they are asked.  Does not know what a request
-holds.
+Requests for an answer are fitted, all others pass untouched; ``/metrics`` and ``/_trimtab/`` are
+answered here.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from trimtab.errors import MissingExtra
-from trimtab.proxy import logs
+from trimtab.proxy import dashboard, logs
 from trimtab.proxy.access import HEADER, Access
-from trimtab.proxy.account import HUNG_UP, Account, Books
+from trimtab.proxy.answer_usage import TokenUsage
 from trimtab.proxy.asgi import (
     Body,
     ClientGone,
     Declined,
+    HttpResponse,
     Receive,
-    Reply,
     Scope,
     Send,
     while_there,
 )
-from trimtab.proxy.aws import NoCredentials
-from trimtab.proxy.bill import Bill
-from trimtab.proxy.bodies import unpacked
-from trimtab.proxy.exchange import Call, Exchange
+from trimtab.proxy.aws_signing import NoCredentials
+from trimtab.proxy.budgets import HeldBytes, RequestBudget
+from trimtab.proxy.content_encoding import unpacked
+from trimtab.proxy.dashboard import DashboardData
+from trimtab.proxy.flow_driver import FlowDriver
 from trimtab.proxy.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
-from trimtab.proxy.plan import Fitting, aside
-from trimtab.proxy.recall import Memory, Recaller
-from trimtab.proxy.routes import route
+from trimtab.proxy.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
+from trimtab.proxy.proxied_request import ClientRequest, ProxiedRequest
+from trimtab.proxy.recall import REWRITERS, ExchangeMemory, RecallRounds
+from trimtab.proxy.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
+from trimtab.proxy.routes import climbs, route
+from trimtab.proxy.savings import SavingsEstimator
 from trimtab.proxy.settings import ProxySettings
-from trimtab.proxy.tenants import Tenants, conversation
+from trimtab.proxy.tenants import HOLDER, NOBODY, Tenants, conversation
 from trimtab.proxy.upstreams import choose
-from trimtab.proxy.wire import Client, Timeouts, UpstreamFailed, length_of
+from trimtab.wire.body import RequestBody
+from trimtab.wire.detect import FormatName
 
 OURS = "/_trimtab"
 HELD_BYTES = 1_000_000
 """A body up to this is read before it is passed on, so that it can be sent once more where a kept
 connection turns out to be closed."""
 _CLOSING = (b"connection", b"close")
-Pages = Callable[["Proxy", Scope, Receive, Reply], Awaitable[None]]
 
 
 class Proxy:
     """Serves one configuration; ``settings`` can be exchanged while it runs."""
 
-    def __init__(self, settings: ProxySettings, *, books: Books | None = None) -> None:
+    def __init__(self, settings: ProxySettings, *, records: ProxyRecords | None = None) -> None:
         self.settings = settings.checked()
-        self.books = books or Books()
-        self.books.ledger.bill = Bill.of(self.settings.fit.get("prices"))
+        dashboard.check()
+        self.records = records or ProxyRecords()
+        self.records.activity.savings = SavingsEstimator.of(self.settings.fit.prices)
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
-        self.hidden = Memory()
+        self.hidden = ExchangeMemory()
+        self.held = HeldBytes(self.settings.most_held_bytes)
         self.draining = False
-        self._client: Client | None = None
+        self._client: HttpClient | None = None
 
     def reload(self, settings: ProxySettings) -> None:
         """Take other settings from the next request on; address and port stay.
@@ -69,9 +73,10 @@ class Proxy:
         fresh = replace(settings, host=self.settings.host, port=self.settings.port).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
-        self.books.ledger.bill = Bill.of(fresh.fit.get("prices"))
+        self.records.activity.savings = SavingsEstimator.of(fresh.fit.prices)
         self.tenants.settings = fresh
         self.access.settings = fresh
+        self.held.most = fresh.most_held_bytes
         self.settings = fresh
 
     # --- ASGI --------------------------------------------------------------------------------
@@ -84,7 +89,7 @@ class Proxy:
             await receive()
             await send({"type": "websocket.close", "code": 1008})
         elif scope["type"] == "http":
-            await self._http(scope, receive, Reply(send))
+            await self._http(scope, receive, HttpResponse(send))
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -105,7 +110,7 @@ class Proxy:
         """Open the pool of connections."""
         given = self.settings
         times = Timeouts(given.connect_seconds, given.read_seconds)
-        self._client = Client(times, system_proxy=given.system_proxy)
+        self._client = HttpClient(times, system_proxy=given.system_proxy)
         await self._client.open()
 
     async def stop(self) -> None:
@@ -116,17 +121,16 @@ class Proxy:
 
     # --- one request ---------------------------------------------------------------------------
 
-    async def _http(self, scope: Scope, receive: Receive, reply: Reply) -> None:
+    async def _http(self, scope: Scope, receive: Receive, reply: HttpResponse) -> None:
         headers = plain(scope["headers"])
         path = scope["path"]
         if not self.access.host_allowed(headers):
             await reply.json(403, _error("this host name is not one of the proxy's: add it to "
                                          "hosts in its settings"))  # fmt: skip
         elif path == "/metrics" or path == OURS or path.startswith(f"{OURS}/"):
-            from trimtab.proxy.dashboard import serve
-
+            pages = DashboardData(self.records, self.access, self.tenants, self.draining)
             try:
-                await serve(self, scope, receive, reply)
+                await dashboard.serve(pages, scope, receive, reply)
             except ClientGone:
                 return
             except Declined as declined:
@@ -139,32 +143,59 @@ class Proxy:
             await self._forward(scope, receive, reply, headers)
 
     async def _forward(
-        self, scope: Scope, receive: Receive, reply: Reply, headers: dict[str, str]
+        self, scope: Scope, receive: Receive, reply: HttpResponse, headers: dict[str, str]
     ) -> None:
         raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
+        named, raw_path = self.access.in_path(raw_path)
+        holder = self.access.authenticated(headers)
+        if named is not None:
+            holder = self.access.token_fits(named)
+        if not holder and (named is not None or self.settings.asks_for_token):
+            if named is not None or self.access.gives_wrong_token(headers):
+                await self.access.slow_down()
+            await reply.json(401, _error(f"send the proxy's token as {HEADER}, or in the path, "
+                                         "/token/TOKEN/…"))  # fmt: skip
+            return
+        if climbs(raw_path):
+            await reply.json(400, _error("dot segments in the path: send the path itself"))
+            return
+        if "transfer-encoding" in headers and "content-length" in headers:
+            await reply.json(400, _error("Content-Length beside Transfer-Encoding: send one"),
+                             [_CLOSING])  # fmt: skip
+            return
         found = choose(self.settings.upstreams, raw_path, headers)
         if found is None or not raw_path.startswith("/"):
             pages = f"; the dashboard is at {OURS}/" if raw_path == "/" else ""
             await reply.json(404, _error(f"no upstream is configured for this path{pages}"))
             return
         upstream, path = found
-        if upstream.sign and not self._may_sign(headers):
+        if upstream.sign and not (holder and self.access.same_origin(headers)):
             await reply.json(403, _error(f"requests to {upstream.name} are signed by the proxy: "
-                                         f"send its token as {HEADER}"))  # fmt: skip
+                                         f"send its token as {HEADER}, or in the path, "
+                                         "/token/TOKEN/…"))  # fmt: skip
             return
-        query = scope.get("query_string", b"").decode("latin-1")
-        call = Call(
-            scope["method"], path, query, list(scope["headers"]), upstream,
+        query = self.access.query_without_token(scope.get("query_string", b"").decode("latin-1"))
+        raw = self.access.without_token(scope["headers"])
+        headers = plain(raw)
+        call = ClientRequest(
+            scope["method"], path, query, raw, upstream,
             route(scope["method"], path, query),
         )  # fmt: skip
-        body = Body(receive, self.settings.most_bytes, self.settings.read_seconds)
-        account = Account(self.books, upstream.name, call.route.operation)
+        given = self.settings
+        budget = RequestBudget(self.held, given.plan_seconds, given.most_parts)
+        body = Body(receive, given.most_bytes, given.read_seconds, given.body_seconds, budget)
+        recorder = RequestRecorder(self.records, upstream.name, call.route.operation)
         error = ""
         try:
-            work = self._passed if call.route.operation == "other" else self._fitted
-            await work(call, body, headers, reply, account)
+            if call.route.operation == "other":
+                await self._passed(call, body, headers, reply)
+            else:
+                tenant = self.tenants.tenant(headers, call.query)
+                if tenant == NOBODY and holder:
+                    tenant = HOLDER
+                await self._fitted(call, body, budget, headers, tenant, reply, recorder)
         except ClientGone:
-            error = "" if account.usage.output else HUNG_UP
+            error = "" if recorder.usage.output else HUNG_UP
         except asyncio.CancelledError:
             error = "cut: the proxy was stopped"
             raise
@@ -184,13 +215,15 @@ class Proxy:
             error = "fault"
             await _failed(reply, 502, "a fault of trimtab's proxy; its log says where")
         finally:
-            account.closed(reply.status, error=error, first_byte=reply.begun_at)
-
-    def _may_sign(self, headers: dict[str, str]) -> bool:
-        return not self.access.from_elsewhere(headers) and self.access.known(headers)
+            budget.close()
+            recorder.closed(reply.status, error=error, first_byte=reply.begun_at)
 
     async def _passed(
-        self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
+        self,
+        call: ClientRequest,
+        body: Body,
+        headers: dict[str, str],
+        reply: HttpResponse,
     ) -> None:
         """Untouched, in both directions, as it comes."""
         content: Any = None
@@ -198,11 +231,11 @@ class Proxy:
         fields = upwards(call.raw_headers)
         if call.upstream.sign or self._short(length, headers):
             content = await body.whole()
-            if content is None:
+            if content is None and call.upstream.sign:
                 raise await self._too_long(body, call)
             if call.upstream.sign:
                 fields = call.headers(content, repacked=False)
-        else:
+        if content is None:
             content = body.rest()
             if length is not None:
                 fields.append((b"content-length", str(length).encode()))
@@ -213,7 +246,9 @@ class Proxy:
             return "transfer-encoding" not in headers
         return length <= min(HELD_BYTES, self.settings.most_bytes)
 
-    async def _relayed(self, call: Call, fields: Raw, content: Any, reply: Reply) -> None:
+    async def _relayed(
+        self, call: ClientRequest, fields: Raw, content: Any, reply: HttpResponse
+    ) -> None:
         assert self._client is not None
         async with self._client.send(call.method, call.address, fields, content) as answer:
             await reply.begin(answer.status, downwards(answer.headers))
@@ -221,7 +256,7 @@ class Proxy:
                 await reply.part(part)
             await reply.end()
 
-    async def _too_long(self, body: Body, call: Call) -> Declined:
+    async def _too_long(self, body: Body, call: ClientRequest) -> Declined:
         """Why a body is not signed: that takes all of it.  It is read to its end, since many
         clients read no answer before they have sent everything."""
         async for _ in body.rest():
@@ -234,61 +269,74 @@ class Proxy:
         )  # fmt: skip
 
     async def _fitted(
-        self, call: Call, body: Body, headers: dict[str, str], reply: Reply, account: Account
+        self,
+        call: ClientRequest,
+        body: Body,
+        budget: RequestBudget,
+        headers: dict[str, str],
+        tenant: str,
+        reply: HttpResponse,
+        recorder: RequestRecorder,
     ) -> None:
         """Read, made to fit, and sent."""
         assert self._client is not None
         given = await body.whole()
         if given is None:
-            account.note = "too long to be read"
-            await self._passed(call, body, headers, reply, account)
+            recorder.note = "too long to be read"
+            await self._passed(call, body, headers, reply)
             return
-        encoding = headers.get("content-encoding", "").lower()
-        text = unpacked(given, encoding, self.settings.most_bytes)
-        tenant = self.tenants.tenant(headers, call.query)
         hint = session_hint(headers)
-        parse = partial(self.tenants.source, tenant)
+        served = self.tenants.served(call.upstream, tenant)
+        session, learned, deferred = served
 
         def name() -> str:
-            return conversation(tenant, call.route.format, hint, account.tree)
+            return conversation(tenant, call.route.format, hint, recorder.tree)
 
-        account.of = lambda: self.books.ledger.session(
+        recorder.open_session = lambda: self.records.activity.session(
             name(), tenant=tenant, upstream=call.upstream.name, format=call.route.format,
-            client=headers.get("user-agent", "")[:60], hint=hint, now=self.books.clock(),
+            client=headers.get("user-agent", "")[:60], hint=hint, now=self.records.clock(),
         )  # fmt: skip
-        session, learned = self.tenants.served(call.upstream, tenant)
-        quick = partial(self.tenants.quick, session, tenant, format=call.route.format)
-        recaller = None
-        if (
-            (self.settings.recall or self.settings.prune)
-            and text is not None
-            and not call.route.listed
-        ):
-            source = await aside(text, partial(parse, text))
-            account.tree = source.tree if source else None
+        recall = None
+        wanted = self.settings.recall or self.settings.prune
+        if wanted and tenant != NOBODY and not call.route.listed and call.route.format in REWRITERS:
             facts = self.tenants.exchanges(call.upstream, tenant)
-            recaller = Recaller(
-                call.route.format, name(), session, self.hidden, facts,
+            recall = RecallRounds(
+                call.route.format, session, self.hidden.of(call.upstream.name, tenant), facts,
                 prune=self.settings.prune, model=call.route.model,
             )  # fmt: skip
 
-        def plan() -> Fitting:
-            account.usage = exchange.usage
-            return Fitting(
-                session, account, learned, host=call.upstream.host,
-                credential=fingerprint(headers, call.query), format=call.route.format,
-                model=call.route.model, recall=recaller is not None and recaller.ready,
-                parse=parse if recaller is None else None,
-                quick=quick if recaller is None else None, far=self.tenants.far,
+        def parse() -> RequestBody | bytes | None:
+            """In a worker thread: the body that is fitted."""
+            encoding = headers.get("content-encoding", "").lower()
+            text = unpacked(given, encoding, self.settings.most_bytes)
+            if text is None or not budget.take_parsed(text):
+                recorder.note = "too much to be read"
+                return None
+            source = self.tenants.source(tenant, text)
+            if source is None:
+                return text
+            if not budget.allows(source.tree):
+                recorder.note = "too many messages"
+                return None
+            recorder.tree = source.tree
+            return source if recall is None else recall.prepared(source, name()) or source
+
+        def spent(usage: TokenUsage) -> None:
+            recorder.usage = usage
+
+        def driver() -> FlowDriver:
+            return FlowDriver(
+                session, recorder, learned, host=call.upstream.host,
+                credential=fingerprint(headers, call.query),
+                format=cast(FormatName, call.route.format), model=call.route.model,
+                streams=call.route.streams,
+                result_chars=self.settings.retry_result_chars, budget=budget,
             )  # fmt: skip
 
-        exchange = Exchange(
-            call, self._client, plan, reply, recaller, far=self.tenants.far
-        )  # fmt: skip
-        try:
-            await while_there(body, exchange.run(given, text))
-        finally:
-            account.usage = exchange.usage
+        exchange = ProxiedRequest(call, self._client, driver, reply, recall, spent)
+        if deferred is not None and deferred.waits:
+            exchange.on_accepted = lambda: self.tenants.accepted(served)
+        await while_there(body, exchange.run(given, parse))
 
 
 def _error(message: str, kind: str = "") -> dict[str, Any]:
@@ -298,7 +346,7 @@ def _error(message: str, kind: str = "") -> dict[str, Any]:
     return {"type": "error", "error": error, "code": kind, "message": message}
 
 
-async def _failed(reply: Reply, status: int, message: str, kind: str = "") -> None:
+async def _failed(reply: HttpResponse, status: int, message: str, kind: str = "") -> None:
     """Say so where nothing was said yet; else leave the answer without its end."""
     if not reply.begun:
         closing = [_CLOSING] if status == 408 else []  # its rest may still come

@@ -1,7 +1,4 @@
-"""ASGI in the few forms we need: read a body, send a response, notice that the client has gone.
-
-Knows the messages of ASGI.  Does not know what is said with them.
-"""
+"""The parts of ASGI that we need: read a body, send a response, notice that the client hung up."""
 
 from __future__ import annotations
 
@@ -11,6 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from trimtab.proxy.budgets import RequestBudget
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -37,27 +36,34 @@ class Body:
 
     ``whole`` reads it all unless it is longer than allowed; ``rest`` yields what was read and then
     what is still to come.  Both raise ClientGone, and Declined where nothing more has come for
-    ``patience`` seconds.
+    ``patience`` seconds, or all of it takes longer than ``total_patience``.  ``budget``: has to
+    have room for what is held.
     """
 
     receive: Receive
     most_bytes: int
     patience: float = 600.0
+    total_patience: float = float("inf")
+    budget: RequestBudget | None = None
     stalled: Declined | None = None
     gone: bool = False
     parts: list[bytes] = field(default_factory=list)
     ended: bool = False
     _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _began: float = field(default_factory=time.monotonic)
 
     async def _next(self) -> bytes:
+        left = self._began + self.total_patience - time.monotonic()
         try:
-            async with asyncio.timeout(self.patience):
+            async with asyncio.timeout(min(self.patience, left)):
                 message = await self.receive()
         except TimeoutError:
+            what = f"stopped for {self.patience:g} seconds"
+            if left <= self.patience:
+                what = f"took longer than {self.total_patience:g} seconds"
             self.stalled = Declined(
-                408, "request_timeout",
-                f"the request's body stopped for {self.patience:g} seconds: send it again",
-            )  # fmt: skip
+                408, "request_timeout", f"the request's body {what}: send it again"
+            )
             raise self.stalled from None
         if message["type"] == "http.disconnect":
             self.gone = True
@@ -70,12 +76,14 @@ class Body:
         return data
 
     async def whole(self) -> bytes | None:
-        """All of it; None where it is longer than ``most_bytes``: then use ``rest``."""
+        """All of it; None where it is longer than may be held: then use ``rest``."""
         total = sum(map(len, self.parts))
         while not self.ended and total <= self.most_bytes:
             if part := await self._next():
                 self.parts.append(part)
                 total += len(part)
+                if self.budget is not None and not self.budget.take(len(part)):
+                    return None
         if total > self.most_bytes:
             return None
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
@@ -97,7 +105,7 @@ class Body:
 
 
 @dataclass
-class Reply:
+class HttpResponse:
     """One response: it is begun at most once, and can be broken off."""
 
     send: Send

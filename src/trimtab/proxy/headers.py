@@ -1,13 +1,13 @@
-"""Which headers go on, upwards and downwards, and whose credential they carry.
+"""Which headers are passed on, upwards and downwards, and whose credential they carry.
 
-Knows names of headers.  A credential is only ever turned into a keyed digest; it is never kept.
+A credential is only ever turned into a keyed digest; it is never kept.
 """
 
 from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from urllib.parse import parse_qsl
 
@@ -21,9 +21,12 @@ _HOP = frozenset(
 )
 """RFC 9110 §7.6.1: they belong to one connection."""
 _OURS = "x-trimtab"
-_CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
-_AWS_SIGNER = re.compile(r"AWS4-[A-Z0-9-]+ +Credential=([^/,\s]+)/")
-"""Whose signature it is: the rest of the header is another one in each request."""
+CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
+"""Headers in which providers take keys."""
+_AWS = "AWS4-"
+"""Such a signature names an access key id, which is no secret, and is not verified here."""
+DIGESTS = frozenset(("content-md5", "digest", "content-digest", "repr-digest"))
+"""Of a body: wrong for another one."""
 _UNSENT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 """Characters that no server sends in a header's value: it would rather break the connection."""
 _SIGNED = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256")
@@ -61,7 +64,7 @@ def downwards(raw: Iterable[tuple[bytes, bytes]], *, length: bool = True) -> Raw
     pairs = list(raw)
     dropped = {*_HOP, *_named(pairs)}
     if not length:
-        dropped.update(("content-length", "content-md5", "digest", "etag"))
+        dropped.update(("content-length", "etag", *DIGESTS))
     return [
         (name, value)
         for name, value in pairs
@@ -79,15 +82,15 @@ def _named(raw: Iterable[tuple[bytes, bytes]]) -> set[str]:
     }
 
 
-def fingerprint(headers: Mapping[str, str], query: str) -> str:
+def fingerprint(headers: Mapping[str, str], query: str, more: Sequence[str] = ()) -> str:
     """20 hex characters that tell one credential from another, the same in each replica.
 
-    Keys are long and random: their digest tells nothing.  "" where the request carries none.
+    ``more``: further headers that hold keys.  Keys are long and random: their digest tells nothing.
+    "" where the request carries none, or only a signature that nobody has verified.
     """
     # All of them: which one the provider goes by is not ours to know, and one may be a dummy.
-    keys = [headers[name] for name in _CREDENTIALS if headers.get(name)]
-    if keys and (signer := _AWS_SIGNER.match(keys[0])):
-        keys[0] = signer[1]
+    given = [headers[name] for name in (*CREDENTIALS, *more) if headers.get(name)]
+    keys = [key for key in given if not key.startswith(_AWS)]
     if "key=" in query and (key := dict(parse_qsl(query)).get("key")):
         keys.append(key)
     if not keys:

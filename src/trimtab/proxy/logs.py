@@ -1,7 +1,7 @@
-"""What the proxy says about each request, as lines for people or as JSON.
+"""Log lines of the proxy, as text or as JSON.
 
-Knows which facts may be told: names of ours, counts, sizes, times.  Never a body, a key, a query,
-or a header's value.
+A line holds names of ours, counts, sizes and times.  Never a body, a key, a query, or a header's
+value.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class _Lines(logging.Formatter):
 
     def __init__(self, style: Style) -> None:
         super().__init__()
-        self._told_as = style
+        self._line_style = style
 
     def format(self, record: logging.LogRecord) -> str:
         facts: dict[str, Any] = getattr(record, "facts", {})
-        if self._told_as == "json":
+        if self._line_style == "json":
             row = {"time": round(record.created, 3), "level": record.levelname.lower()}
             return json.dumps({**row, "message": record.getMessage(), **facts})
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        told = "  ".join(f"{key}={value}" for key, value in facts.items())
+        fields = "  ".join(f"{key}={value}" for key, value in facts.items())
         text = record.getMessage()
-        return f"{clock} {text}  {told}".rstrip() if told else f"{clock} {text}"
+        return f"{clock} {text}  {fields}".rstrip() if fields else f"{clock} {text}"
 
 
 def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool = False) -> None:
@@ -59,7 +59,7 @@ def say(message: str, *, level: int = logging.INFO, **facts: Any) -> None:
 def fault(where: str, error: BaseException) -> None:
     """A fault of ours or of a store: where it happened, and the kind of error.
 
-    Its text may quote a request, so only its type and place in our code are told.
+    Its text may quote a request, so only its type and place in our code are fields.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -1,7 +1,4 @@
-"""What a request asks for, told by its method and path alone.
-
-Knows the paths of the five APIs.  Does not look at bodies and does not know upstreams.
-"""
+"""What a request asks for, by its method and path alone, for the five APIs."""
 
 from __future__ import annotations
 
@@ -30,10 +27,27 @@ class Route:
 
 OTHER = Route()
 
+_DOTS = re.compile(r"(?:^|[/\\])\.{1,2}(?:[/\\;]|$)")
+_DECODED_TIMES = 3
+
+
+def climbs(path: str) -> bool:
+    """Whether a path has dot segments, encoded once or several times: what it means is for each
+    server to say, and a signature for one path may open another."""
+    for _ in range(_DECODED_TIMES):
+        if _DOTS.search(path):
+            return True
+        path, before = unquote(path), path
+        if path == before:
+            return False
+    return bool(_DOTS.search(path)) or "%2e" in path.lower()
+
+
 _PATHS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/chat/completions/?$"), "openai-chat"),
     (re.compile(r"/responses/?$"), "openai-responses"),
     (re.compile(r"/messages/?$"), "anthropic"),
+    (re.compile(r"/interactions/?$"), "gemini-interactions"),
 )
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?/?$")
 _GEMINI = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")

@@ -1,13 +1,11 @@
-"""The proxy on a port: started, told to read its settings again, stopped without cutting answers.
-
-Knows uvicorn, signals and sockets.  Does not know what is served.
-"""
+"""The proxy on a port: starts, reads its settings again, stops without cutting answers."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import gc
+import logging
 import signal
 import socket
 import threading
@@ -15,10 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, cast
 
-from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
 from trimtab.proxy import logs
+from trimtab.proxy.access import PREFIX
 from trimtab.proxy.app import Proxy
-from trimtab.proxy.connections import protocol
+from trimtab.proxy.client_connection import IDLE_SECONDS, Connections
 from trimtab.proxy.settings import ProxySettings
 
 START_SECONDS = 30.0
@@ -32,7 +31,7 @@ class Server:
         self._reread = reread
         self._socket = _listening(proxy.settings)
         self.port: int = self._socket.getsockname()[1]
-        self._server = _server(proxy)
+        self._server = _server(proxy, self.stop)
         self._thread: threading.Thread | None = None
 
     @property
@@ -40,6 +39,17 @@ class Server:
         """Where it listens."""
         host = self.proxy.settings.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+    @property
+    def dashboard(self) -> str:
+        """The dashboard's address; with the token, where it was made here and not chosen."""
+        chosen = self.proxy.settings.token
+        return f"{self.url}/_trimtab/" + ("" if chosen else f"?token={self.proxy.access.token}")
+
+    @property
+    def base(self) -> str:
+        """The address for clients that are to send the token, in its path."""
+        return f"{self.url}{PREFIX}{self.proxy.access.token}"
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM: running answers are finished first, new requests are
@@ -49,16 +59,10 @@ class Server:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
-        # uvicorn would raise the signal again once it has stopped: the process would end by it.
-        self._server.capture_signals = contextlib.nullcontext
         loop = asyncio.get_running_loop()
-        with contextlib.suppress(
-            NotImplementedError, RuntimeError, ValueError
-        ):  # not main, Windows
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.add_signal_handler(number, self.stop)
-            if self._reread is not None:
-                loop.add_signal_handler(signal.SIGHUP, self.reload)
+        if self._reread is not None:
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGHUP, self.reload)  # not main, Windows: none
         draining = asyncio.ensure_future(self._notice_end())
         try:
             await self._server.serve(sockets=[self._socket])
@@ -82,8 +86,9 @@ class Server:
         try:
             self.proxy.reload(self._reread())
             logs.say("settings read again")
-        except InvalidSetting as error:
-            logs.say(f"settings kept: {error}")
+        except Exception as error:  # wrong types, too: the proxy goes on as it is
+            about = str(error) if isinstance(error, TrimtabError) else type(error).__name__
+            logs.say(f"settings kept: {about}", level=logging.WARNING)
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(
@@ -119,16 +124,37 @@ def _listening(settings: ProxySettings) -> socket.socket:
     return found
 
 
-def _server(proxy: Proxy) -> Any:
+def _third_of_descriptors() -> int:
+    """Connections of clients that leave as many descriptors for providers, and some for stores."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 1_000
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 100_000 if soft == resource.RLIM_INFINITY else max(soft // 3, 8)
+
+
+def _server(proxy: Proxy, stop: Callable[[], None]) -> Any:
+    """uvicorn's server behind ``ClientConnection``; SIGINT and SIGTERM call ``stop``."""
     try:
         import uvicorn
     except ImportError:
         raise MissingExtra("the proxy needs a server: pip install 'trimtab[proxy]'") from None
+
+    class UvicornServer(uvicorn.Server):
+        """Ends without the signal being raised once more: the process would end by it."""
+
+        def handle_exit(self, sig: int, frame: object) -> None:
+            stop()
+
+    given = proxy.settings
+    connections = Connections(given.head_seconds, given.most_connections or _third_of_descriptors())
     config = uvicorn.Config(
-        proxy, log_level="critical", access_log=False, lifespan="on", ws="none",
-        http=protocol(proxy.settings.head_seconds), interface="asgi3",
-        server_header=False, date_header=False,
+        connections.watched(proxy), log_level="critical", access_log=False, lifespan="on",
+        ws="none", interface="asgi3", server_header=False, date_header=False, proxy_headers=False,
         timeout_graceful_shutdown=cast(int, proxy.settings.drain_seconds),  # and parts of a second
-        timeout_keep_alive=75, h11_max_incomplete_event_size=262_144,
+        timeout_keep_alive=IDLE_SECONDS, h11_max_incomplete_event_size=262_144,
     )  # fmt: skip
-    return uvicorn.Server(config)
+    config.load()
+    config.http_protocol_class = connections.protocol(config.http_protocol_class)
+    return UvicornServer(config)

@@ -1,10 +1,8 @@
-"""Whose conversations are whose: a session of the library for each upstream and tenant.
-
-Knows settings and credentials' fingerprints.  Does not know HTTP.
-"""
+"""A session of the library for each upstream and tenant; a tenant is a credential's digest."""
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
@@ -12,25 +10,32 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from trimtab import stores
-from trimtab.errors import InvalidRequest, TrimtabError, UnknownHandle
+from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
 from trimtab.proxy import logs
+from trimtab.proxy.activity_log import EditRecord, SessionRecord
 from trimtab.proxy.headers import fingerprint
-from trimtab.proxy.ledger import Edit
-from trimtab.proxy.ledger import Session as Known
-from trimtab.proxy.plan import INLINE_BYTES
-from trimtab.proxy.recall import Quiet, StoredExchanges
+from trimtab.proxy.recall import StoreBackoff, StoredExchanges
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
-from trimtab.reading.grown import Grown
-from trimtab.reading.source import Source
-from trimtab.sending.learned import LearnedLimits
-from trimtab.sending.stored_limits import StoredLimits
+from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session
+from trimtab.stores.breaker import WatchedStore
+from trimtab.stores.deferred import DeferredStore
+from trimtab.stores.tenant import KEY
+from trimtab.wire.body import RequestBody
+from trimtab.wire.incremental_json import IncrementalParser
 
 MOST = 200
 """Sessions in memory: the least recently used goes first; a store keeps what it knew."""
 ONE = "local"
+NOBODY = ""
+"""Whoever sends neither a key nor the token: nothing of one request is known in the next."""
+HOLDER = "token"
+"""Whoever has the proxy's token and sends no key of their own."""
 MOST_PARSED = 64
+MOST_PARSED_BYTES = 100_000_000
+"""Of bodies whose parsed form is remembered; those used last stay, one in any case."""
 _BEGINNING = 600
 """Bytes by which the last body of a conversation is found: it is a memo only."""
 
@@ -40,6 +45,8 @@ class Served(NamedTuple):
 
     session: Session
     learned: LearnedLimits
+    deferred: DeferredStore | None = None
+    """Where its writes wait until its provider has accepted a request; None for the one user."""
 
 
 class Tenants:
@@ -51,65 +58,72 @@ class Tenants:
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
-        self._store = stores.open_store(settings.store or "memory:")
-        Session(store=self._store, **settings.fit)  # reads and writes nothing yet
-        self._growing: OrderedDict[tuple[str, bytes], Grown] = OrderedDict()
-        self._lock, self._quiet = Lock(), Quiet()
+        self._store = WatchedStore(stores.open_store(settings.store or "memory:"), _tell)
+        Session(store=self._store, settings=settings.fit)  # reads and writes nothing yet
+        self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
+        self._lock, self._quiet = Lock(), StoreBackoff()
         self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
 
+    @property
+    def store_problem(self) -> str:
+        """Why the store keeps nothing now; "" while it does."""
+        return str(self._store.failing or "")
+
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
-        """Who sends this: the one user, or a digest of the credential."""
+        """Who sends this: the one user, or a digest of the credential; NOBODY: who can tell?"""
         if self.settings.one_tenant:
             return ONE
-        return fingerprint(headers, query) or "nobody"
-
-    @property
-    def far(self) -> bool:
-        """Whether the store is on another machine, which may take its time."""
-        return not self._store.near
+        return fingerprint(headers, query, self.settings.key_headers) or NOBODY
 
     def served(self, upstream: Upstream, tenant: str) -> Served:
         """What fits this tenant's requests to this upstream."""
         key = (upstream.name, tenant)
         found = self._served.pop(key, None)
         if found is None:
-            keywords = dict(self.settings.fit)
-            if upstream.window is not None:
-                keywords["window"] = upstream.window
             name = f"{upstream.name}/{tenant}"
-            session = Session(store=self._store, tenant=name, **keywords)
-            found = Served(session, LearnedLimits(StoredLimits(session)))
+            if tenant == NOBODY:
+                session = Session(
+                    store="memory:", settings=self.settings.fit, window=upstream.window
+                )
+                return Served(session, LearnedLimits())
+            one = self.settings.one_tenant
+            deferred = None if one else DeferredStore(self._store, name, KEY)
+            session = Session(
+                store=deferred or self._store, tenant=name, settings=self.settings.fit,
+                window=upstream.window,
+            )  # fmt: skip
+            found = Served(session, LearnedLimits(StoredLimits(session)), deferred)
         self._served[key] = found
         while len(self._served) > MOST:
             self._served.popitem(last=False)
         return found
 
-    def quick(self, session: Session, tenant: str, body: bytes, format: str) -> Source | None:
-        """The parsed body, where it goes on from one seen before and next to nothing is new, so
-        that fitting it takes no longer than to hand it to a thread; else None."""
-        if len(body) <= INLINE_BYTES:  # no thread is asked anyway
-            return None
-        with self._lock:
-            growing = self._growing.get((tenant, body[:_BEGINNING]))
-        news = growing.news(body) if growing else len(body)
-        if news > INLINE_BYTES or (source := self.source(tenant, body)) is None:
-            return None
-        return source if session.goes_on(source, news, format) else None
+    def accepted(self, served: Served) -> None:
+        """Its provider has accepted a request: it may be remembered."""
+        try:
+            if served.deferred is not None:
+                served.deferred.accept()
+        except StoreError as error:
+            logs.fault("store", error)
 
-    def source(self, tenant: str, body: bytes) -> Source | None:
+    def source(self, tenant: str, body: bytes) -> RequestBody | None:
         """The parsed body; None where it is no JSON.  Of one that extends the last one with the
         same beginning, only what is new is parsed."""
         key = (tenant, body[:_BEGINNING])
         with self._lock:
-            growing = self._growing.pop(key, None) or Grown()
+            growing = self._growing.pop(key, None) or IncrementalParser()
         try:
-            found = growing.source(body)
+            found = growing.parse(body)
         except InvalidRequest:
             return None
         with self._lock:
             self._growing[key] = growing
-            while len(self._growing) > MOST_PARSED:
-                self._growing.popitem(last=False)
+            total = sum(one.stored_bytes for one in self._growing.values())
+            while len(self._growing) > 1 and (
+                len(self._growing) > MOST_PARSED or total > MOST_PARSED_BYTES
+            ):
+                _, gone = self._growing.popitem(last=False)
+                total -= gone.stored_bytes
         return found
 
     def close(self) -> None:
@@ -119,23 +133,25 @@ class Tenants:
                 served.session.close()
             except TrimtabError as error:
                 logs.fault("store", error)
+        self._store.close()
 
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
         """Where exchanges that a client never saw outlast the process; None in memory."""
-        if not self.settings.store or self.settings.store.startswith("memory:"):
+        if tenant == NOBODY or not self.settings.store or self.settings.store.startswith("memory:"):
             return None
-        kept = stores.open(self._store, f"{upstream.name}/{tenant}")
+        deferred = self.served(upstream, tenant).deferred
+        kept = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
         return StoredExchanges(kept, self._quiet)
 
     # --- what the pages ask for ---------------------------------------------------------------
 
-    def _of(self, known: Known) -> Session | None:
-        served = self._served.get((known.upstream, known.tenant))
+    def _of(self, record: SessionRecord) -> Session | None:
+        served = self._served.get((record.upstream, record.tenant))
         return None if served is None else served.session
 
-    def texts(self, known: Known, handle: str) -> tuple[str | None, str]:
+    def texts(self, record: SessionRecord, handle: str) -> tuple[str | None, str]:
         """The original behind a handle (None where it is no longer kept), and what is sent."""
-        session = self._of(known)
+        session = self._of(record)
         if session is None:
             return None, ""
         try:
@@ -143,12 +159,20 @@ class Tenants:
         except TrimtabError:
             return None, ""
 
-    def act(self, name: str, known: Known, edit: Edit) -> None:
+    def act(self, name: str, record: SessionRecord, edit: EditRecord) -> None:
         """Undo an edit, pin what it touches, or take that back.  Raises TrimtabError."""
-        session = self._of(known)
+        session = self._of(record)
         if session is None:
             raise UnknownHandle("this session is no longer in memory: it goes on at its next turn")
         {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
+
+
+def _tell(store: WatchedStore) -> None:
+    """One line when the store fails, and one when it is back."""
+    if store.failing is None:
+        logs.say("the store answers again")
+    else:
+        logs.say(f"the store fails: {store.failing}", level=logging.WARNING)
 
 
 LISTS = ("messages", "input", "contents")

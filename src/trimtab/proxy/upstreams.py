@@ -1,7 +1,6 @@
-"""Providers a proxy may send to, and which of them a request is for.
+"""Providers that a proxy may send to, and which of them a request is for.
 
-Knows names, addresses, paths and headers.  An upstream is never taken from a request: a request
-can at most name one that is configured.  Opens no connection.
+An upstream is never taken from a request: a request can at most name one that is configured.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class Upstream:
             base = base.removesuffix("/v1")
         return f"{base}{path}?{query}" if query else f"{base}{path}"
 
-    def known_by(self, headers: Mapping[str, str]) -> bool:
+    def matches_header(self, headers: Mapping[str, str]) -> bool:
         """Whether its header is there."""
         name, _, value = (part.strip() for part in self.header.partition(":"))
         given = headers.get(name.lower())
@@ -115,7 +114,7 @@ _HEADER_RANK = len("/v1/") + 1
 
 def _rank(upstream: Upstream, path: str, headers: Mapping[str, str]) -> int:
     """How much speaks for an upstream; -1: it does not take this request."""
-    if upstream.header and not upstream.known_by(headers):
+    if upstream.header and not upstream.matches_header(headers):
         return -1
     longest = max((len(start) for start in upstream.paths if path.startswith(start)), default=-1)
     if upstream.paths and longest < 0:

@@ -1,4 +1,1 @@
-"""Replay: real transcripts through reduction policies, with no model and no network.
-
-Knows what is public here: ``read`` for recordings, and the parts that the command is made of.
-"""
+"""Replay: recorded conversations through reduction policies, without a model or a network."""

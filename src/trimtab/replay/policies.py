@@ -1,7 +1,6 @@
-"""What a reduction policy is, and how one is found by name.
+"""The protocol of a reduction policy, and the registry that finds one by name.
 
-Knows the protocol and the registry.  Does not know any policy's working, nor what is measured.
-A policy of yours: a class with ``name`` and ``start``, named in the entry-point group
+To add a policy, write a class with ``name`` and ``start`` and list it in the entry-point group
 ``trimtab.policies`` of your package.
 """
 
@@ -13,13 +12,13 @@ from importlib import import_module, metadata
 from typing import Any, Protocol
 
 from trimtab.errors import InvalidSetting
-from trimtab.replay.index import Index
+from trimtab.replay.recording_index import RecordingIndex
 
 GROUP = "trimtab.policies"
 
 
 @dataclass(frozen=True)
-class Sent:
+class PolicyOutput:
     """What a policy sends for one model call.
 
     ``request``: the body; the messages of the one that was given may be reused but never changed.
@@ -35,7 +34,7 @@ class Sent:
     seconds: float | None = None
 
 
-Step = Callable[[dict[str, Any]], Sent]
+PolicyStep = Callable[[dict[str, Any]], PolicyOutput]
 """Called once for each model call of one recording, in order; keeps what state it likes."""
 
 
@@ -50,19 +49,19 @@ class Policy(Protocol):
     version: str
     format: str
 
-    def start(self, index: Index, window: int) -> Step:
+    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
         """Begin one recording.  ``index`` holds the whole recording, its future included: only a
         bound may look there."""
         ...
 
 
 BUILT_IN = {
-    "none": "trimtab.replay.simple:Everything",
-    "trimtab": "trimtab.replay.ours:Trimtab",
-    "keep-last-n": "trimtab.replay.simple:KeepLast",
-    "drop-oldest-safe": "trimtab.replay.simple:DropOldest",
-    "mask-old-observations": "trimtab.replay.simple:MaskOld",
-    "oracle": "trimtab.replay.oracle:Oracle",
+    "none": "trimtab.replay.baseline_policies:Everything",
+    "trimtab": "trimtab.replay.trimtab_policy:Trimtab",
+    "keep-last-n": "trimtab.replay.baseline_policies:KeepLast",
+    "drop-oldest-safe": "trimtab.replay.baseline_policies:DropOldest",
+    "mask-old-observations": "trimtab.replay.baseline_policies:MaskOld",
+    "oracle": "trimtab.replay.oracle_policy:Oracle",
     "langchain-trim": "trimtab.replay.peers:LangChainTrim",
     "langchain-clear": "trimtab.replay.peers:LangChainClear",
     "langchain-summarize": "trimtab.replay.peers:LangChainSummarize",
@@ -93,10 +92,10 @@ def find(spec: str) -> Policy:
         module, _, attribute = BUILT_IN[name].partition(":")
         made = getattr(import_module(module), attribute)
     else:
-        found = [e for e in metadata.entry_points(group=GROUP) if e.name == name]
-        if not found:
+        entry_points = [e for e in metadata.entry_points(group=GROUP) if e.name == name]
+        if not entry_points:
             raise InvalidSetting(f"no policy {name!r}; there are {', '.join(names())}")
-        made = found[0].load()
+        made = entry_points[0].load()
     try:
         policy: Policy = made(argument) if argument else made()
     except (TypeError, ValueError) as error:

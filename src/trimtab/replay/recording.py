@@ -1,8 +1,4 @@
-"""A recorded conversation, and the model calls in it.
-
-Knows how a request is put together in each format.  Does not know where recordings come from,
-nor what is measured on them.
-"""
+"""A recorded conversation, and the model calls in it."""
 
 from __future__ import annotations
 
@@ -13,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from trimtab.formats import FORMATS, Format
-from trimtab.model import Message
+from trimtab.transcript.model import Message
+from trimtab.wire import FORMATS, Format
 
 MESSAGES = {
     "anthropic": "messages",
@@ -33,7 +29,7 @@ _SYSTEM = {
 }
 
 
-class Turn(NamedTuple):
+class RecordedTurn(NamedTuple):
     """One model call: the request is ``messages[:sent]``, the answer ``messages[sent:end]``."""
 
     sent: int
@@ -83,7 +79,7 @@ class Recording:
         body[MESSAGES[self.format]] = list(messages)
         return body
 
-    def request(self, turn: Turn) -> dict[str, Any]:
+    def request(self, turn: RecordedTurn) -> dict[str, Any]:
         """The request that this model call answered."""
         return self.body(self.messages[: turn.sent])
 
@@ -93,14 +89,14 @@ class Recording:
         return tuple(self.reader.read_message(message) for message in self.messages)
 
     @cached_property
-    def turns(self) -> tuple[Turn, ...]:
+    def turns(self) -> tuple[RecordedTurn, ...]:
         """Every model call with something before it, in order.
 
         A turn is a run of the model's items.  Where calls of a run are answered only after the
         model has spoken again, that is still the same turn: no request was sent between.
         """
         views, pending = self.views, _answered_later(self.views)
-        found: list[Turn] = []
+        turns: list[RecordedTurn] = []
         number = 0
         while number < len(views):
             if views[number].role != "assistant":
@@ -110,10 +106,10 @@ class Recording:
             while number < len(views) and views[number].role == "assistant":
                 number += 1
             if first and not pending[first]:
-                found.append(Turn(first, number))
-            elif found:
-                found[-1] = Turn(found[-1].sent, number)
-        return tuple(found)
+                turns.append(RecordedTurn(first, number))
+            elif turns:
+                turns[-1] = RecordedTurn(turns[-1].sent, number)
+        return tuple(turns)
 
     @cached_property
     def digest(self) -> str:

@@ -1,7 +1,4 @@
-"""Results as JSON, CSV and HTML.
-
-Knows how figures are written down.  The page stands in page.py, its plots in svg.py.
-"""
+"""Results as JSON, CSV and HTML."""
 
 from __future__ import annotations
 
@@ -12,20 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from trimtab.replay import page
-from trimtab.replay.summary import INTERVALS, Line
+from trimtab.replay import html_report
+from trimtab.replay.summary import INTERVALS, SummaryRow
 
 Results = Sequence[Mapping[str, Any]]
 
 
-def as_json(results: Results, lines: Sequence[Line], prices: str) -> str:
+def as_json(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
     """Every line of the table, and the rows of every recording behind it."""
     whole = {"prices": prices, "lines": [asdict(line) for line in lines], "results": list(results)}
     return json.dumps(whole, indent=1)
 
 
-def as_csv(results: Results, lines: Sequence[Line], prices: str) -> str:
-    """One line of the table a row; empty cells where nothing was asked for."""
+def as_csv(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
+    """One line for each row of the table; a share of nothing is an empty cell."""
     out = io.StringIO()
     names = list(lines[0].figures) if lines else []
     tables = list(lines[0].costs) if lines else []
@@ -34,11 +31,11 @@ def as_csv(results: Results, lines: Sequence[Line], prices: str) -> str:
     ends = [f"{n}_{end}" for n in INTERVALS for end in ("low", "high")]
     writer.writerow([*head, *ends, *(f"cost_{name}" for name in tables)])
     for line in lines:
-        told = [line.group, line.window, line.policy, line.version, line.recordings, line.calls]
+        labels = [line.group, line.window, line.policy, line.version, line.recordings, line.calls]
         figures = [_cell(line.figures[name]) for name in names]
         ends = [_cell(side.get(n)) for n in INTERVALS for side in (line.low, line.high)]
         costs = [_cell(line.costs.get(name)) for name in tables]
-        writer.writerow([*told, prices, *figures, *ends, *costs])
+        writer.writerow([*labels, prices, *figures, *ends, *costs])
     return out.getvalue()
 
 
@@ -46,9 +43,9 @@ def _cell(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-WRITERS: dict[str, Callable[[Results, Sequence[Line], str], str]] = {
+WRITERS: dict[str, Callable[[Results, Sequence[SummaryRow], str], str]] = {
     "json": as_json,
     "csv": as_csv,
-    "html": page.as_html,
+    "html": html_report.as_html,
 }
 """What can be written, by the end of its name."""

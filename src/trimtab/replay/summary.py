@@ -1,7 +1,4 @@
-"""From rows to figures: shares, cost, intervals.  One summary a source, task or all together.
-
-Knows the columns of the metric and price tables.  Does not know how figures are shown.
-"""
+"""Figures from the metric's rows: shares, cost, intervals, by source, by task or over all."""
 
 from __future__ import annotations
 
@@ -11,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.money.prices import TABLES, Prices, named
-from trimtab.replay.judge import Row
+from trimtab.pricing.prices import TABLES, Prices, named
+from trimtab.replay.metric import CallMetrics
 
 RESAMPLES = 1000
 SEED = 20_260_101
@@ -27,8 +24,10 @@ SHARES = {
     "next": ("fresh_kept", "fresh"),
     "user": ("demand_kept", "demand"),
     "handle": ("recoverable", "lost"),
+    "find": ("found", "sought"),
+    "find_all": ("found_all", "sought"),
 }
-"""Figure → (kept, asked for), in percent."""
+"""Figure → (column of what was kept, column of what was needed); shown in percent."""
 
 
 @dataclass
@@ -100,7 +99,7 @@ def _in_full(name: str) -> str:
     return f"{name} in full"
 
 
-def billed(rows: Iterable[Row], prices: Prices) -> float:
+def billed(rows: Iterable[CallMetrics], prices: Prices) -> float:
     """What a session's prompts cost under a table, in plain input tokens; its policy's own
     model calls included."""
     total = 0.0
@@ -111,7 +110,7 @@ def billed(rows: Iterable[Row], prices: Prices) -> float:
     return total
 
 
-def full_billed(rows: Sequence[Row], prices: Prices) -> float:
+def full_billed(rows: Sequence[CallMetrics], prices: Prices) -> float:
     """What sending everything would cost: each request repeats the one before it."""
     total, before = 0.0, 0
     for row in rows:
@@ -122,9 +121,9 @@ def full_billed(rows: Sequence[Row], prices: Prices) -> float:
 
 def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     """The sums of one result (one recording, one policy, one window)."""
-    rows = [Row(*row) for row in result["rows"]]
+    rows = [CallMetrics(*row) for row in result["rows"]]
     sums: Counter[str] = Counter()
-    for name, values in zip(Row._fields, zip(*rows, strict=True), strict=False):
+    for name, values in zip(CallMetrics._fields, zip(*rows, strict=True), strict=False):
         if name not in ("turn", "gap"):
             sums[name] = sum(values)
     bills = {name: billed(rows, table) for name, table in TABLES.items()}
@@ -138,7 +137,7 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
 
 
 @dataclass(frozen=True)
-class Line:
+class SummaryRow:
     """One line of a table: a policy at a window on one group of recordings.
 
     ``low``/``high``: 95 % intervals by resampling recordings.  ``of_oracle``: figures as shares of
@@ -169,7 +168,7 @@ def summarize(
     *,
     prices: str = "claude-5m",
     by: Callable[[Mapping[str, Any]], str] = lambda result: str(result["source"]),
-) -> list[Line]:
+) -> list[SummaryRow]:
     """One line for each group, window and policy, in order of first appearance.
 
     Raises InvalidSetting for a price table that is not there.
@@ -193,7 +192,7 @@ def summarize(
 def _line(
     group: str, window: int, policy: str, tallies: Sequence[Tally], total: Tally,
     bound: Mapping[str, float | None],
-) -> Line:  # fmt: skip
+) -> SummaryRow:  # fmt: skip
     figures = total.figures()
     low, high = intervals(tallies)
     of_oracle = {}
@@ -201,7 +200,7 @@ def _line(
         own, best = figures[name], bound.get(name)
         if own is not None and best:
             of_oracle[name] = 100 * own / best
-    return Line(
+    return SummaryRow(
         group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
         figures, low, high, of_oracle, dict(total.lost_by.most_common()),
         dict(total.errors.most_common()), "; ".join(sorted(total.formats)), total.costs(),

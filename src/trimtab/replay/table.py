@@ -1,15 +1,12 @@
-"""The table in the terminal: one block a source and window, one line a policy.
-
-Knows columns and words.  Does not know how a figure came about.
-"""
+"""The table in the terminal: one block a source and window, one line a policy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from trimtab.money.prices import TABLES, named
-from trimtab.replay.summary import Line
+from trimtab.pricing.prices import TABLES, named
+from trimtab.replay.summary import SummaryRow
 
 COLUMNS = (
     ("over", "over", "{:.0f}"),
@@ -23,6 +20,8 @@ COLUMNS = (
     ("next", "next", "{:.1f}"),
     ("user", "user", "{:.1f}"),
     ("handle", "handle", "{:.0f}"),
+    ("find", "find", "{:.1f}"),
+    ("find_all", "of all", "{:.1f}"),
     ("cost", "cost", "{:.3f}"),
     ("breaks", "brk/20", "{:.2f}"),
     ("mean_ms", "ms", "{:.1f}"),
@@ -49,6 +48,8 @@ LEGEND = (
         ("next", "identifiers that stood only in the results just received"),
         ("user", "sentences in which the user demands or forbids something"),
         ("handle", "of the identifiers that were lost, those the policy can give back when asked"),
+        ("find", "of what was lost, what stands in the first five hits of a search by plain words"),
+        ("of all", "the same search over all that came before, whole; words are the agent's next"),
         ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
     )),
     ("what it takes: less is better", (
@@ -73,20 +74,20 @@ def legend(prices: str) -> str:
 def meaning(head: str, prices: str) -> str:
     """What one column means."""
     rates = named(prices)
-    told = f"{prices}: from the cache {rates.read:g}, into it {rates.write:g} a token"
+    description = f"{prices}: from the cache {rates.read:g}, into it {rates.write:g} a token"
     every = {head: text for _, columns in LEGEND for head, text in columns}
-    return every[head].format(prices=told)
+    return every[head].format(prices=description)
 
 
-def table(lines: Iterable[Line], *, prices: str) -> str:
+def table(lines: Iterable[SummaryRow], *, prices: str) -> str:
     """All lines, grouped; with the legend below.  Raises InvalidSetting for unknown prices."""
     parts = []
     for (group, window), some in groupby(lines, key=lambda line: (line.group, line.window)):
         rows = list(some)
         calls, recordings = rows[0].calls, rows[0].recordings
         title = f"{group}, window {window:,}: {recordings} recordings, {calls:,} calls"
-        shown = [*_aligned([_header(), *map(_row, rows)]), *_notes(rows), *_costs(rows)]
-        parts.append("\n".join([title, *shown]))
+        body = [*_aligned([_header(), *map(_row, rows)]), *_notes(rows), *_costs(rows)]
+        parts.append("\n".join([title, *body]))
     return "\n\n".join([*parts, legend(prices)])
 
 
@@ -99,7 +100,7 @@ def _header() -> list[str]:
     return [*heads, "%orc"]
 
 
-def _row(line: Line) -> list[str]:
+def _row(line: SummaryRow) -> list[str]:
     cells = [name_of(line)]
     for name, _, form in COLUMNS:
         value = line.figures.get(name)
@@ -107,13 +108,13 @@ def _row(line: Line) -> list[str]:
         if name in WITH_INTERVAL:
             low, high = line.low.get(name), line.high.get(name)
             digits = 2 if name == "cost" else 0
-            known = low is not None and high is not None
-            cells.append(f"[{low:.{digits}f},{high:.{digits}f}]" if known else "")
+            has_interval = low is not None and high is not None
+            cells.append(f"[{low:.{digits}f},{high:.{digits}f}]" if has_interval else "")
     share = line.of_oracle.get("g1")
     return [*cells, "–" if share is None else f"{share:.0f}"]
 
 
-def _costs(rows: Sequence[Line]) -> Iterator[str]:
+def _costs(rows: Sequence[SummaryRow]) -> Iterator[str]:
     """What the same requests cost elsewhere."""
     yield "  cost under every price table; hit: % of all tokens that the request before began with"
     heads = ["policy", "hit", "brk/20", *TABLES]
@@ -129,7 +130,7 @@ def _costs(rows: Sequence[Line]) -> Iterator[str]:
     yield from _aligned([heads, *cells])
 
 
-def name_of(line: Line) -> str:
+def name_of(line: SummaryRow) -> str:
     """Policy and version; the simple ones have only a number that tells old results apart."""
     return f"{line.policy} {line.version}" if "." in line.version else line.policy
 
@@ -144,7 +145,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         yield ("  " + " ".join(cells)).rstrip()
 
 
-def _notes(rows: Sequence[Line]) -> Iterator[str]:
+def _notes(rows: Sequence[SummaryRow]) -> Iterator[str]:
     for note in dict.fromkeys(line.note for line in rows if line.note):
         names = ", ".join(line.policy for line in rows if line.note == note)
         yield f"  played on the conversation converted {note}: {names}"

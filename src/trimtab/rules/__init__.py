@@ -1,27 +1,41 @@
-"""Validity, and nothing else owns it: check a transcript, mend a request.
-
-Knows which table belongs to which format.  Does not know sizes or limits in tokens.
-"""
+"""Checks whether a provider would accept a request, and repairs it where it would not."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from trimtab.formats.base import Format
-from trimtab.model import Facts, Transcript
-from trimtab.paths import PathOp
-from trimtab.rules import anthropic, bedrock, gemini, openai_chat, openai_responses
-from trimtab.rules.base import Finding, Mend, Repaired, Rule, Table, Violation
+from trimtab.jsontext.paths import PathOp
+from trimtab.rules import (
+    anthropic,
+    bedrock,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
+from trimtab.rules.base import Finding, Repair, Repaired, Rule, RuleTable, Violation
 from trimtab.rules.base import repair as _repair
 from trimtab.rules.base import violations as _violations
+from trimtab.rules.chat_reasoning import REASONERS
+from trimtab.rules.id_case import with_id_case
+from trimtab.transcript.model import Facts
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.base import Format
 
-TABLES: dict[str, Table] = {
-    "openai-chat": openai_chat.TABLE,
-    "openai-responses": openai_responses.TABLE,
-    "anthropic": anthropic.TABLE,
-    "bedrock": bedrock.TABLE,
-    "gemini": gemini.TABLE,
+_MODULES = {
+    "openai-chat": openai_chat,
+    "openai-responses": openai_responses,
+    "anthropic": anthropic,
+    "bedrock": bedrock,
+    "gemini": gemini,
+    "gemini-interactions": gemini_interactions,
 }
+TABLES: dict[str, RuleTable] = {
+    name: with_id_case(module.TABLE) for name, module in _MODULES.items()
+}
+
+WANT_REASONING = REASONERS
+"""Dialects that want the reasoning of messages with calls back."""
 
 _BINDS = {"anthropic": anthropic.binds_thinking, "bedrock": bedrock.binds_thinking}
 """Formats whose models bind reasoning to what stands before it, and for which facts."""
@@ -35,15 +49,12 @@ def check(
     *,
     open_tail: bool = False,
     failures: list[str] | None = None,
-    known: int = 0,
 ) -> tuple[Violation, ...]:
     """What the provider would refuse; ``()`` means acceptable.
 
-    With ``failures`` a rule that raises is left out and named there.  ``known``: how many messages
-    at the beginning are those of a transcript that was acceptable; what is said then may leave
-    violations out, unless it is that there are none.
+    With ``failures`` a rule that raises is left out and named there.
     """
-    return _violations(TABLES[transcript.format.name], transcript, open_tail, failures, known)
+    return _violations(TABLES[transcript.format.name], transcript, open_tail, failures)
 
 
 def repair(
@@ -61,7 +72,7 @@ def repair(
 def hard_limits(transcript: Transcript) -> dict[str, int]:
     """The provider's limits other than tokens: request_bytes, images."""
     table = TABLES[transcript.format.name]
-    own = {cap.limit: cap.most for cap in table.caps if cap.holds(transcript.facts)}
+    own = {cap.limit: cap.most for cap in table.dialect_limits if cap.applies_to(transcript.facts)}
     return {**table.limits, **own} if own else table.limits
 
 
@@ -75,6 +86,13 @@ def drop_block_ops(format: str, tree: Any) -> tuple[PathOp, ...]:
     return _DROP_BLOCK[format](tree) if format in _DROP_BLOCK else ()
 
 
+def takes_words_beside_calls(transcript: Transcript) -> bool:
+    """Whether a message of the model may hold words and a call."""
+    facts, rows = transcript.facts, TABLES[transcript.format.name].rows
+    refused = any(r.name == "content_and_calls" and r.is_refused_by(facts.dialect) for r in rows)
+    return not (facts.apart or refused)
+
+
 def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
     """Whether the reasoning of this message may be left out, the message itself staying."""
     return TABLES[transcript.format.name].may_drop_reasoning(transcript, number)
@@ -82,11 +100,12 @@ def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
 
 __all__ = [
     "TABLES",
+    "WANT_REASONING",
     "Finding",
-    "Mend",
+    "Repair",
     "Repaired",
     "Rule",
-    "Table",
+    "RuleTable",
     "Violation",
     "binds_reasoning",
     "check",
@@ -94,4 +113,5 @@ __all__ = [
     "hard_limits",
     "may_drop_reasoning",
     "repair",
+    "takes_words_beside_calls",
 ]

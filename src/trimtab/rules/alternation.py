@@ -1,7 +1,7 @@
-"""Roles that must alternate, and turns in which words and tool parts must not mix.
+"""Roles that must alternate, and turns in which text and tool parts must not mix.
 
-Knows how neighbouring messages of one role are merged, and how a mixed message is split in two
-with a filler of the other role between.  Knows no provider's words nor which models ask for it.
+Neighbouring messages of one role are merged; a mixed message is split in two with a filler of the
+other role between.
 """
 
 from __future__ import annotations
@@ -9,36 +9,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.model import Facts, Message, Part, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, MendAll, Scan, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
+from trimtab.rules.base import Finding, Repair, RepairFunction, Scan, reports
 from trimtab.rules.content import BEGIN, GO_ON
+from trimtab.transcript.model import Facts, Message, Part
+from trimtab.transcript.transcript import Transcript
 
 _FILLER = {"user": ("assistant", BEGIN), "assistant": ("user", GO_ON)}
 """What may stand between two messages of this role: the other role and its words."""
 
 
-@resumes(new_alone)
-def neighbours(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_alternation(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings roles_alternate: the second of two messages of one role."""
     messages = transcript.messages
-    for number in range(max(1, first), len(messages)):
+    for number in range(1, len(messages)):
         role = messages[number].role
         if role in _FILLER and role == messages[number - 1].role:
             detail = f"two messages of the {role} in a row"
             yield Finding("roles_alternate", (*transcript.base, number), detail, number)
 
 
-def merge(apart: Callable[[Facts], bool]) -> MendAll:
+def merge_neighbours(apart: Callable[[Facts], bool]) -> RepairFunction:
     """Merge neighbours of one role.  Where words and tool parts may not mix (``apart``), and each
     message holds one kind only, a filler between them keeps both as they are."""
 
-    def mend(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    def make_repairs(
+        transcript: Transcript, tree: Any, findings: Sequence[Finding]
+    ) -> Iterator[Repair]:
         """Neighbours of one role merged, or a filler of the other put between."""
         base, messages, format = transcript.base, transcript.messages, transcript.format
         splits, host, held, last = apart(transcript.facts), 0, list[Part](), -1
-        for number in sorted(finding.data for finding in found):
+        for number in sorted(finding.data for finding in findings):
             message, path = messages[number], (*base, number)
             if number - 1 != last:  # a new run
                 host, held = number - 1, list(messages[number - 1].parts)
@@ -46,19 +48,19 @@ def merge(apart: Callable[[Facts], bool]) -> MendAll:
             if splits and _clean_cut(message.role, held, message.parts):
                 role, text = _FILLER[message.role]
                 filler = Insert(path, format.text_message(role, text))
-                yield Mend(path, f"a message of the {role} was put between", (filler,))
+                yield Repair(path, f"a message of the {role} was put between", (filler,))
                 host, held = number, list(message.parts)
                 continue
             items = paths.get(tree, (*path, format.content_key))
             end = (*base, host, format.content_key, messages[host].width)
             ops: list[PathOp] = [Insert(end, item) for item in items]
             held += message.parts
-            yield Mend(
+            yield Repair(
                 path, f"merged into the message of the {message.role} before it",
                 (*ops, Delete(path)),
             )  # fmt: skip
 
-    return mend
+    return make_repairs
 
 
 def _clean_cut(role: str, before: Sequence[Part], after: Sequence[Part]) -> bool:
@@ -75,27 +77,31 @@ def _all(parts: Sequence[Part], kind: str) -> bool:
 # --- mixed turns -----------------------------------------------------------------------------
 
 
-def mixed(rule: str, apart: Callable[[Part], bool]) -> Scan:
+def scan_mixed_turns(rule: str, apart: Callable[[Part], bool]) -> Scan:
     """A scan for messages in which tool parts stand beside parts that ``apart`` names."""
 
-    @resumes(new_alone)
-    def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages[first:], first):
+    @reports(rule)
+    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages):
             tools = message.calls if message.role == "assistant" else message.results
-            rest = [part for part in message.parts if part not in tools and apart(part)]
-            if tools and rest and message.role in _FILLER:
+            if not tools or len(tools) == len(message.parts) or message.role not in _FILLER:
+                continue
+            kind = "call" if message.role == "assistant" else "result"
+            rest = [part for part in message.parts if part.kind != kind and apart(part)]
+            if rest:
                 path = (*transcript.base, number, *rest[0].path)
-                kind = "calls" if message.role == "assistant" else "results"
-                yield Finding(rule, path, f"{rest[0].kind} beside tool {kind}", number)
+                yield Finding(rule, path, f"{rest[0].kind} beside tool {kind}s", number)
 
     found: Scan = scan
     return found
 
 
-def split(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def split_mixed_turns(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Two messages of one mixed: words before calls, results before words; a filler between."""
     format = transcript.format
-    for finding in found:
+    for finding in findings:
         number, message = finding.data, transcript.messages[finding.data]
         path = (*transcript.base, number)
         source = paths.get(tree, path)
@@ -110,7 +116,7 @@ def split(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterat
             ops = [Insert(behind, filler), Insert(behind, words)]
         kept = Set((*path, format.content_key), tools)
         done = f"words and tool parts told apart, a message of the {role} between them"
-        yield Mend(finding.path, done, (kept, *ops))
+        yield Repair(finding.path, done, (kept, *ops))
 
 
 def _sorted(message: Message, items: Sequence[Any]) -> tuple[list[Any], list[Any]]:

@@ -1,7 +1,6 @@
-"""The rules of Anthropic Messages, as data, and the few scans only this format needs.
+"""The rules of Anthropic Messages, as data, and the scans that only this format needs.
 
-Knows what this provider refuses and in which words, and which models bind thinking to what
-stands before it.  Sources: quoted error texts, Anthropic's documentation.
+Sources: quoted error texts, Anthropic's documentation.
 """
 
 from __future__ import annotations
@@ -10,24 +9,28 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.model import Facts, Part, Path, Transcript
-from trimtab.paths import Delete, PathOp, Set
-from trimtab.rules.base import Finding, Mend, Rule, Table, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable
 from trimtab.rules.content import (
-    begin_with_user,
-    clean_ids,
-    empty_items,
-    end_with_user,
-    ends,
-    fill_nulls,
-    flaws,
-    list_content,
-    open_arguments,
-    take_parts,
+    append_user_message,
+    insert_first_user,
+    make_arguments_object,
+    name_unnamed_calls,
+    put_content_in_list,
+    remove_empty_texts,
+    remove_parts,
+    replace_null_content,
+    respell_ids,
+    scan_blank_names,
+    scan_ends,
+    scan_flaws,
+    scan_server_results,
 )
-from trimtab.rules.names import blank_names, name_calls
-from trimtab.rules.pairing import answer_calls, rename_calls, take_out
-from trimtab.rules.pairing import scan as pairing
+from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
+from trimtab.transcript.model import Facts, Part
+from trimtab.transcript.transcript import Transcript
 
 MAX_MARKS = 4
 _VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?:-([a-z]+))?")
@@ -35,10 +38,10 @@ _VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?:-([
 
 def generation(model: str | None) -> tuple[int, int] | None:
     """(5, 5) for ``claude-opus-5-5``, (4, 0) for ``claude-sonnet-4-20250514``; None if unknown."""
-    found = _VERSION.search((model or "").lower())
-    if not found:
+    match = _VERSION.search((model or "").lower())
+    if not match:
         return None
-    return int(found.group(2)), int(found.group(3) or 0)
+    return int(match.group(2)), int(match.group(3) or 0)
 
 
 def binds_thinking(facts: Facts) -> bool:
@@ -54,23 +57,30 @@ def binds_thinking(facts: Facts) -> bool:
 
 
 def refuses_prefill(facts: Facts) -> bool:
-    """Claude 4.6 and later demand that the conversation ends with the user."""
+    """Claude 4.6 and later demand that the conversation ends with the user; a request to compact it
+    may end with a finished turn."""
+    if facts.extra.get("compacting"):
+        return False
     return (generation(facts.model) or (0, 0)) >= (4, 6)
 
 
-def take_thoughts(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_thinking(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Take the blocks out; of the latest model turn all thinking goes, as it may not go in part."""
-    whole = list(found)
-    if any(not old_turn(transcript, finding.data[0]) for finding in found):
-        seen = {finding.path for finding in found}
+    whole = list(findings)
+    if any(not is_earlier_turn(transcript, finding.data[0]) for finding in findings):
+        seen = {finding.path for finding in findings}
         for number, message in enumerate(transcript.messages):
-            if message.role != "assistant" or old_turn(transcript, number):
+            if message.role != "assistant" or is_earlier_turn(transcript, number):
                 continue
             for part in message.parts:
                 path = (*transcript.base, number, *part.path)
                 if part.kind == "reasoning" and path not in seen:
-                    whole.append(Finding(found[0].rule, path, found[0].detail, (number, part)))
-    return take_parts(transcript, tree, whole)
+                    whole.append(
+                        Finding(findings[0].rule, path, findings[0].detail, (number, part))
+                    )
+    return remove_parts(transcript, tree, whole)
 
 
 def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
@@ -85,7 +95,7 @@ def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
     return (Set(("thinking", "block_binding"), binding),)
 
 
-def old_turn(transcript: Transcript, number: int) -> bool:
+def is_earlier_turn(transcript: Transcript, number: int) -> bool:
     """Thinking of the latest model turn may not be changed or partly dropped; older may go."""
     later = transcript.messages[number + 1 :]
     run = 0
@@ -94,18 +104,10 @@ def old_turn(transcript: Transcript, number: int) -> bool:
     return any(message.role == "assistant" for message in later[run:])
 
 
-def _unless_marked(transcript: Transcript, known: int) -> int:
-    """Where nothing new carries a breakpoint there are no more of them than before."""
-    new = transcript.messages[known:]
-    marked = any(message.marked or message.inner_marks for message in new)
-    return 0 if marked else len(transcript.messages)
-
-
-@resumes(_unless_marked)
-def _marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def _marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     base = transcript.base
     found: list[Path] = []
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         if not (message.marked or message.inner_marks):
             continue
         found += [
@@ -118,14 +120,14 @@ def _marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[
         yield Finding("too_many_marks", path, f"{len(found)} blocks carry cache_control")
 
 
-def _unmark(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """The oldest cache breakpoints of the messages taken off."""
-    for finding in found:
+    for finding in findings:
         path = (*finding.path, "cache_control")
-        yield Mend(path, "the oldest cache breakpoint was taken off", (Delete(path),))
+        yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
 
 
-def thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """With thinking enabled the last model turn that calls tools must begin with thinking."""
     if transcript.facts.thinking != "enabled" or binds_thinking(transcript.facts):
         return  # where thinking is bound to its prefix, leaving it all out is accepted
@@ -144,29 +146,18 @@ def thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]
 
 
 def _starts_thinking(parts: Sequence[Part]) -> bool:
-    spoken = [part for part in parts if part.flaw not in ("empty", "empty-marked")]
+    spoken = [
+        part
+        for part in parts
+        if part.flaw not in ("empty", "empty-marked") and part.kind != "compaction"
+    ]
     return bool(spoken) and spoken[0].kind == "reasoning"
 
 
-def _switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Repair]:
     """Thinking switched off for this request."""
     off = Set(("thinking",), {"type": "disabled"})
-    yield Mend(("thinking",), "thinking switched off: the open turn has none", (off,))
-
-
-@resumes(new_alone)
-def _server_pairs(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
-    for number, message in enumerate(transcript.messages[first:], first):
-        calls: set[str] = set()
-        for part in message.parts:
-            if part.kind == "server-call":
-                calls.add(part.id)
-            elif part.tool == "mcp_tool_result":
-                continue  # nobody has quoted a refusal for these
-            elif part.kind == "server-result" and part.id not in calls:
-                path = (*transcript.base, number, *part.path)
-                detail = f"no server_tool_use {part.id} before this result"
-                yield Finding("server_orphan", path, detail, (number, part))
+    yield Repair(("thinking",), "thinking switched off: the open turn has none", (off,))
 
 
 def _trailing_space(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -181,63 +172,136 @@ def _trailing_space(transcript: Transcript, open_tail: bool) -> Iterator[Finding
         yield Finding("trailing_space", path, "ends with white space", block.text.rstrip())
 
 
-def _strip(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """Trailing white space taken off."""
-    for finding in found:
+    for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
-        yield Mend(finding.path, "trailing white space taken off", ops)
+        yield Repair(finding.path, "trailing white space taken off", ops)
 
 
-TABLE = Table(
+def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """A signed compaction stands first and alone; one of the threshold's may stand anywhere."""
+    end, base = transcript.compaction, transcript.base
+    if end is None:
+        return
+    if end.message > 0 or end.part.path != ("content", 0):
+        yield Finding("compaction_behind", (*base, end.message, *end.part.path), "it is not first")
+    signed = [(number, part) for number, part in (*end.earlier, end[:2]) if part.tool == "signed"]
+    if len(signed) > 1:
+        path = (*base, signed[0][0], *signed[0][1].path)
+        yield Finding("compaction_ambiguous", path, f"{len(signed)} compaction blocks with content")
+    for number, part in signed[-1:]:
+        system = transcript.messages[number].role == "system"
+        if number > 0 or system or part.path != ("content", 0):
+            yield Finding("compaction_misplaced", (*base, number, *part.path), "it is not first")
+
+
+def _put_compaction_first(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """What the newest compaction block replaced is taken out, so that it stands first."""
+    end, base = transcript.compaction, transcript.base
+    if end is None:
+        return
+    message = transcript.messages[end.message]
+    whole = [(*base, number) for number in range(end.message)]
+    place: Path = (*base, end.message)
+    if message.role == "system":
+        block = paths.get(tree, (*place, *end.part.path))
+        moved = Insert((*place[:-1], 0), {"role": "assistant", "content": [block]})
+        out = place if len(message.parts) == 1 else (*place, *end.part.path)
+        yield Repair(place, "the compaction block was put first", (moved, Delete(out)))
+        return
+    index = end.part.path[-1]
+    assert isinstance(index, int)
+    gone = [*whole, *((*place, "content", number) for number in range(index))]
+    ops: tuple[PathOp, ...] = tuple(Delete(path) for path in gone)
+    yield Repair(place, "what the compaction block replaced was taken out", ops, tuple(gone))
+
+
+TABLE = RuleTable(
     rows=(
+        unreadable_row(
+            "The request body is not valid JSON: no low surrogate in string: line 1 column 37589 "
+            "(char 37588)",
+            "anthropics/claude-code issue #8272; NUL: issue #94055 (unexpected end of data)",
+        ),
         Rule(
             "no_messages",
             "messages: at least one message is required",
             "Anthropic API reference",
-            begin_with_user,
+            insert_first_user,
+        ),
+        Rule(
+            "compaction_empty",
+            "messages.0.content.0.compaction.content: must not be empty",
+            "anthropic 2.12.0, BetaCompactionBlockParam: empty string content is not allowed",
+            remove_parts,
+        ),
+        Rule(
+            "compaction_ambiguous",
+            "`messages` holds more than one `compaction` block with content. Send only the block "
+            "the conversation returned last.",
+            "anthropic 2.12.0, CompactionBlockAmbiguousError",
+            _put_compaction_first,
+        ),
+        Rule(
+            "compaction_misplaced",
+            "The `compaction` block is not the first block of the conversation, or is in a "
+            "`system` message.",
+            "anthropic 2.12.0, CompactionBlockMisplacedError",
+            _put_compaction_first,
+        ),
+        Rule(
+            "compaction_behind",
+            "The `compaction` block is not the first block of the conversation",
+            "platform.claude.com, build-with-claude/compaction: what stands before a block that "
+            "the threshold made is ignored",
+            _put_compaction_first,
+            sure="accepted",
         ),
         Rule(
             "misplaced_part",
             "`tool_result` blocks can only be in `user` messages",
             "tghamm/Anthropic.SDK issue #128; the same holds for `tool_use` and the model",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "blank_tool_name",
             "messages.3.content.0.tool_use.name: String should have at least 1 character",
             "TanStack/ai issue #532",
-            name_calls,
+            name_unnamed_calls,
         ),
         Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
-            open_arguments,
+            make_arguments_object,
         ),
         Rule(
             "id_format",
             "messages.5.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
             "quoted refusal in public issues",
-            clean_ids(re.compile(r"[a-zA-Z0-9_-]+"), 64),
+            respell_ids(re.compile(r"[a-zA-Z0-9_-]+"), 64),
         ),
         Rule(
             "thinking_signature",
             "messages.2.content.0.thinking.signature.str: Input should be a valid string",
             "quoted refusal in public issues",
-            take_thoughts,
+            remove_thinking,
         ),
         Rule(
             "thinking_blank",
             "messages.1.content.0.thinking: each thinking block must contain thinking",
             "quoted refusal in public issues",
-            take_thoughts,
+            remove_thinking,
         ),
         Rule(
             "server_orphan",
             "unexpected `tool_use_id` found in `advisor_tool_result` blocks. Each block must have "
             "a corresponding `server_tool_use` block before it.",
             "quoted refusal in public issues",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "duplicate_call",
@@ -264,44 +328,44 @@ TABLE = Table(
             "unexpected `tool_use_id` found in `tool_result` blocks. Each `tool_result` block must "
             "have a corresponding `tool_use` block in the previous message.",
             "quoted refusal in public issues",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "duplicate_result",
             "each tool_use must have a single result. Found multiple `tool_result` blocks with id",
             "quoted refusal in public issues",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "empty_text",
             "messages: text content blocks must be non-empty",
             "quoted refusal in public issues",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "empty_result_text",
             "messages: text content blocks must be non-empty",
             "quoted refusal in public issues",
-            empty_items,
+            remove_empty_texts,
         ),
         Rule(
             "no_content",
             "messages.1: all messages must have non-empty content except for the optional final "
             "assistant message",
             "Anthropic API reference",
-            fill_nulls,
+            replace_null_content,
         ),
         Rule(
             "content_not_list",
             "messages.1.content: Input should be a valid list",
             "Anthropic API reference: content is a string or a list of blocks",
-            list_content,
+            put_content_in_list,
         ),
         Rule(
             "empty_marked",
             "messages.29.content.0.text: cache_control cannot be set for empty text blocks",
             "NousResearch/hermes-agent PR #1216",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "too_many_marks",
@@ -313,7 +377,7 @@ TABLE = Table(
             "first_not_user",
             'messages: first message must use the "user" role',
             "Anthropic API reference",
-            begin_with_user,
+            insert_first_user,
         ),
         Rule(
             "thinking_missing",
@@ -328,7 +392,7 @@ TABLE = Table(
             "with a user message.",
             "agenticloops-ai/agentic-ai-engineering issue #43; "
             "Tarquinen/opencode-dynamic-context-pruning issue #520",
-            end_with_user,
+            append_user_message,
         ),
         Rule(
             "trailing_space",
@@ -338,9 +402,10 @@ TABLE = Table(
         ),
     ),
     scans=(
-        pairing,
-        blank_names,
-        flaws(
+        scan_unreadable,
+        scan_pairing,
+        scan_blank_names,
+        scan_flaws(
             {
                 "empty": "empty_text",
                 "empty-marked": "empty_marked",
@@ -352,14 +417,16 @@ TABLE = Table(
                 "id": "id_format",
                 "signature": "thinking_signature",
                 "blank-thinking": "thinking_blank",
+                "empty-compaction": "compaction_empty",
             }
         ),
         _marks,
-        _server_pairs,
-        thinking_first,
+        _compactions,
+        scan_server_results("server_tool_use", spared="mcp_tool_result"),  # no refusal is quoted
+        scan_thinking_first,
         _trailing_space,
-        ends(first_user=True, last_user=refuses_prefill),
+        scan_ends(first_user=True, last_user=refuses_prefill),
     ),
-    may_drop_reasoning=old_turn,
+    may_drop_reasoning=is_earlier_turn,
     limits={"request_bytes": 32 * 1024 * 1024, "images": 100},
 )

@@ -1,20 +1,22 @@
-"""What a rule is, and the engine that checks and mends by a table of rules.
+"""What a rule is, the engine that checks and repairs by a table of rules, and the turns that rules
+look at.
 
-Knows rows, findings and how repairs are applied in turn.  Does not know any provider's rules
-(one data file per format) nor where a format keeps its values.
+Each format has a table in a file of its own.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from trimtab import paths
-from trimtab.formats.base import Format, Views, read
-from trimtab.model import Facts, Path, Transcript
-from trimtab.paths import Delete, PathOp
+from trimtab import interruption
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Path, PathOp
+from trimtab.transcript.model import Facts
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.base import Format, SharedMessageReader, may_answer, read
 
 
 class Finding(NamedTuple):
@@ -34,7 +36,7 @@ class Violation(NamedTuple):
     message: str
 
 
-class Mend(NamedTuple):
+class Repair(NamedTuple):
     """One repair: operations on the tree, and the parts whose originals must be kept."""
 
     path: Path
@@ -45,7 +47,7 @@ class Mend(NamedTuple):
 
 Scan = Callable[[Transcript, bool], Iterable[Finding]]
 """(transcript, open_tail) → findings, in order of place."""
-MendAll = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Mend]]
+RepairFunction = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Repair]]
 """(transcript, tree, all findings of one row) → repairs, all in coordinates of this tree."""
 
 
@@ -55,35 +57,37 @@ class Rule:
 
     ``sure``: "refused" (a quoted refusal), "accepted" (recorded with 200) or "inferred".  Only
     refused rows are violations; each of them has a repair.  ``dialects``: whose rule it is, None
-    for everyone who speaks the format; ``spares``: who does not have it.
+    for everyone who speaks the format; ``except_for``: who does not have it.
     """
 
     name: str
-    says: str
+    error_text: str
     source: str
-    mend: MendAll
+    make_repairs: RepairFunction
     sure: Literal["refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
-    spares: frozenset[str] = frozenset()
+    except_for: frozenset[str] = frozenset()
     does: str = ""
-    """The repair in one line; "" where the first line of ``mend``'s docstring says it."""
+    """The repair in one line; "" where the first line of ``make_repairs``'s docstring says it."""
 
     @property
     def repair(self) -> str:
         """What a repair does, in one line."""
-        return self.does or (self.mend.__doc__ or "").strip().partition("\n\n")[0]
+        return self.does or (self.make_repairs.__doc__ or "").strip().partition("\n\n")[0]
 
-    def concerns(self, dialect: str) -> bool:
+    def applies_to(self, dialect: str) -> bool:
         """Whether this row is about this provider at all."""
-        return (self.dialects is None or dialect in self.dialects) and dialect not in self.spares
+        return (
+            self.dialects is None or dialect in self.dialects
+        ) and dialect not in self.except_for
 
-    def holds(self, dialect: str) -> bool:
+    def is_refused_by(self, dialect: str) -> bool:
         """Whether this provider refuses it."""
-        return self.sure == "refused" and self.concerns(dialect)
+        return self.sure == "refused" and self.applies_to(dialect)
 
 
 @dataclass(frozen=True)
-class Cap:
+class DialectLimit:
     """A hard limit that not everybody who speaks the format has.
 
     ``limit``: request_bytes or images; ``model``: a pattern of the names it is for, "" for all.
@@ -91,19 +95,19 @@ class Cap:
 
     limit: str
     most: int
-    says: str
+    error_text: str
     source: str
     dialects: frozenset[str]
     model: str = ""
 
-    def holds(self, facts: Facts) -> bool:
+    def applies_to(self, facts: Facts) -> bool:
         """Whether it is for this request."""
         ours = facts.dialect in self.dialects
         return ours and re.search(self.model, str(facts.model or "").lower()) is not None
 
 
 @dataclass(frozen=True)
-class Table:
+class RuleTable:
     """The rules of one format: rows in the order in which they are mended, and their scans."""
 
     rows: tuple[Rule, ...]
@@ -112,7 +116,7 @@ class Table:
     """Whether the reasoning of a message may be left out while the message stays."""
     limits: dict[str, int] = field(default_factory=dict)
     """Hard limits of the provider by name: request_bytes, images."""
-    caps: tuple[Cap, ...] = ()
+    dialect_limits: tuple[DialectLimit, ...] = ()
     """Those of single dialects or models."""
     by_turn: bool = True
     """Whether a result answers a call of the model's turn before it, and no other."""
@@ -124,15 +128,17 @@ class Repaired:
 
     tree: Any
     transcript: Transcript
-    mends: list[tuple[str, Mend]]
+    mends: list[tuple[str, Repair]]
     at: list[int]
     """For each mend, after how many passes its paths hold."""
     passes: list[tuple[PathOp, ...]]
     taken: list[tuple[int, Path, Any]]
     """(index into ``mends``, path at the time, original value) of what was taken out."""
+    trees: list[Any]
+    """The request before each pass, and ``tree``."""
 
 
-def gives(*rules: str) -> Callable[[Scan], Scan]:
+def reports(*rules: str) -> Callable[[Scan], Scan]:
     """Says which rows a scan looks for: where none of them concerns a dialect, it is spared."""
 
     def marked(scan: Scan) -> Scan:
@@ -142,50 +148,24 @@ def gives(*rules: str) -> Callable[[Scan], Scan]:
     return marked
 
 
-def resumes(at: Callable[[Transcript, int], int]) -> Callable[[Callable[..., Any]], Any]:
-    """Says that a scan, which takes the message to begin at as a third argument, need not read
-    messages again of which a sound transcript consisted.
-
-    ``at(transcript, known)``: where to begin, when the first ``known`` messages, with the same
-    facts, are those that a transcript in which this scan found nothing began with.
-    """
-
-    def marked(scan: Callable[..., Any]) -> Any:
-        def behind(transcript: Transcript, open_tail: bool, known: int) -> Iterable[Finding]:
-            found: Iterable[Finding] = scan(transcript, open_tail, at(transcript, known))
-            return found
-
-        scan.behind = behind  # type: ignore[attr-defined]
-        return scan
-
-    return marked
-
-
-def new_alone(transcript: Transcript, known: int) -> int:
-    """For scans that look at one message at a time."""
-    return known
-
-
-def find(
-    table: Table,
+def find_all(
+    table: RuleTable,
     transcript: Transcript,
     open_tail: bool,
     failures: list[str] | None = None,
-    known: int = 0,
 ) -> list[Finding]:
     """Every finding, whether it is a violation or a warning.
 
-    A scan that raises is left out and named in ``failures`` (law 10); without it, it raises.
-    ``known``: see ``resumes``.
+    A scan that raises is left out and named in ``failures``; without it, it raises.
     """
     found: list[Finding] = []
-    wanted = {row.name for row in table.rows if row.concerns(transcript.facts.dialect)}
+    wanted = {row.name for row in table.rows if row.applies_to(transcript.facts.dialect)}
     for scan in table.scans:
+        interruption.check()
         if not wanted & getattr(scan, "gives", wanted):
             continue
         try:
-            behind = getattr(scan, "behind", None) if known else None
-            found += behind(transcript, open_tail, known) if behind else scan(transcript, open_tail)
+            found += scan(transcript, open_tail)
         except Exception as error:
             _failed(failures, getattr(scan, "__name__", "scan"), error)
     return found
@@ -197,30 +177,29 @@ def _failed(failures: list[str] | None, name: str, error: Exception) -> None:
     failures.append(f"rule skipped: {name}: {type(error).__name__}: {error}")
 
 
-def warnings(table: Table, transcript: Transcript, open_tail: bool) -> tuple[Violation, ...]:
+def warnings(table: RuleTable, transcript: Transcript, open_tail: bool) -> tuple[Violation, ...]:
     """The findings that are known or said to trouble somebody, but not sure to be refused."""
     dialect = transcript.facts.dialect
     rows = {row.name: row for row in table.rows if row.sure == "inferred" and
-            row.concerns(dialect)}  # fmt: skip
+            row.applies_to(dialect)}  # fmt: skip
     return tuple(
-        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].says}")
-        for found in find(table, transcript, open_tail)
+        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].error_text}")
+        for found in find_all(table, transcript, open_tail)
         if found.rule in rows
     )
 
 
 def violations(
-    table: Table,
+    table: RuleTable,
     transcript: Transcript,
     open_tail: bool,
     failures: list[str] | None = None,
-    known: int = 0,
 ) -> tuple[Violation, ...]:
     """The findings of rows that are sure to be refused."""
-    rows = {row.name: row for row in table.rows if row.holds(transcript.facts.dialect)}
+    rows = {row.name: row for row in table.rows if row.is_refused_by(transcript.facts.dialect)}
     return tuple(
-        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].says}")
-        for found in find(table, transcript, open_tail, failures, known)
+        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].error_text}")
+        for found in find_all(table, transcript, open_tail, failures)
         if found.rule in rows
     )
 
@@ -230,7 +209,7 @@ MAX_PASSES = 24
 
 
 def repair(
-    table: Table,
+    table: RuleTable,
     tree: Any,
     format: Format,
     transcript: Transcript,
@@ -241,18 +220,17 @@ def repair(
 
     A row that raises is left out and named in ``failures``; without it, it raises.
     """
-    messages = paths.get(tree, transcript.base) if transcript.messages else []
-    views = Views(messages, transcript.messages)
-    done = Repaired(tree, transcript, [], [], [], [])
+    views = SharedMessageReader(tree, transcript)
+    done = Repaired(tree, transcript, [], [], [], [], [tree])
     seen: tuple[Transcript | None, list[Finding]] = (None, [])
     for _ in range(MAX_PASSES):
         before = len(done.passes)
         for row in table.rows:
-            if not row.holds(done.transcript.facts.dialect):
+            if not row.is_refused_by(done.transcript.facts.dialect):
                 continue
             for _ in range(MAX_PASSES):  # what was put off is mended before the rows behind it
                 if seen[0] is not done.transcript:  # else there is nothing new to see
-                    seen = done.transcript, find(table, done.transcript, open_tail, failures)
+                    seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
                 found = [finding for finding in seen[1] if finding.rule == row.name]
                 try:
                     put_off = bool(found) and _mend(done, row, found, format, views)
@@ -266,9 +244,9 @@ def repair(
     return done
 
 
-def _compatible(mends: Iterable[Mend]) -> list[Mend]:
+def _compatible(mends: Iterable[Repair]) -> list[Repair]:
     """Those of these repairs that do not touch what another takes out; the rest are put off."""
-    taken, touched, kept = set[Path](), set[Path](), list[Mend]()
+    taken, touched, kept = set[Path](), set[Path](), list[Repair]()
     for mend in mends:
         own = {op.path for op in mend.ops if isinstance(op, Delete)}
         prefixes = {op.path[:end] for op in mend.ops for end in range(len(op.path))}
@@ -280,21 +258,71 @@ def _compatible(mends: Iterable[Mend]) -> list[Mend]:
 
 
 def _mend(
-    done: Repaired, row: Rule, found: Sequence[Finding], format: Format, views: Views
+    done: Repaired,
+    row: Rule,
+    findings: Sequence[Finding],
+    format: Format,
+    views: SharedMessageReader,
 ) -> bool:
     """Mend what one row found; whether some of it was put off."""
-    wanted = list(row.mend(done.transcript, done.tree, found))
+    wanted = list(row.make_repairs(done.transcript, done.tree, findings))
     mends = _compatible(wanted)
     ops = tuple(op for mend in mends for op in mend.ops)
     if not ops:
         return False
     tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
-    transcript = read(tree, format, model=done.transcript.facts.model, memo=views)
+    transcript = read(tree, format, model=done.transcript.facts.model, reader=views)
     first = len(done.mends)
     taken = [(first + at, path) for at, mend in enumerate(mends) for path in mend.taken]
     done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]
     done.mends += [(row.name, mend) for mend in mends]
     done.at += [len(done.passes)] * len(mends)
     done.passes.append(ops)
+    done.trees.append(tree)
     done.tree, done.transcript = tree, transcript
     return len(mends) < len(wanted)
+
+
+# --- where a model turn begins and ends, and how far the results of its calls may reach ---
+
+
+class TurnRange(NamedTuple):
+    """Indices of a model turn: messages[first:end] are the model's, [end:stop] may hold results."""
+
+    first: int
+    end: int
+    stop: int
+
+
+def turn_ranges(transcript: Transcript, start: int = 0) -> Iterator[TurnRange]:
+    """Every model turn, and every run of results that no model turn precedes; from ``start`` on,
+    where a run begins."""
+    messages, merges = transcript.messages, transcript.format.merges_roles
+    role = "user" if transcript.format.results_in_user else "tool"
+    index, count = start, len(messages)
+    while index < count:
+        first = index
+        while index < count and messages[index].role == "assistant":
+            index += 1
+            if not merges:
+                break
+        end = index
+        while index < count and may_answer(messages[index], role):
+            index += 1
+        if index == first:
+            index += 1
+        else:
+            yield TurnRange(first, end, index)
+
+
+def last_turn_start(transcript: Transcript, known: int) -> int:
+    """Where the last run of the first ``known`` messages that a model's turn opens begins; what
+    stands before it belongs to runs that are over, whatever follows."""
+    messages, merges = transcript.messages, transcript.format.merges_roles
+    number = known - 1
+    while number > 0:
+        opens = messages[number].role == "assistant"
+        if opens and not (merges and messages[number - 1].role == "assistant"):
+            return number
+        number -= 1
+    return 0

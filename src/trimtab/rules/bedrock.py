@@ -1,7 +1,7 @@
-"""The rules of Bedrock Converse, as data.
+"""The rules of Bedrock Converse, as data, by family of models.
 
-Knows what this provider refuses and in which words, by family of models.  Sources: error texts
-quoted in public issues, recorded requests (accepted), botocore's service model.
+Sources: error texts quoted in public issues, recorded requests (accepted), botocore's service
+model.
 """
 
 from __future__ import annotations
@@ -10,39 +10,40 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.formats.bedrock import APART, ID
-from trimtab.model import Facts, Transcript
-from trimtab.paths import PathOp, Set
+from trimtab.jsontext.paths import PathOp, Set
 from trimtab.rules import alternation, anthropic
-from trimtab.rules.base import Finding, Rule, Table
+from trimtab.rules.base import Finding, Rule, RuleTable
 from trimtab.rules.bedrock_content import (
     CLAUDE,
-    declare,
-    delete,
-    documents,
-    head,
+    add_document_text,
+    declare_tools,
+    disable_thinking,
     is_file,
     json_as_text,
-    list_content,
-    list_result,
-    marks,
-    name_document,
+    make_content_list,
+    make_result_list,
+    remove_marks,
+    remove_value,
     respell_names,
-    server_pairs,
-    switch_off,
-    take_off,
+    scan_documents,
+    scan_head,
+    scan_marks,
 )
 from trimtab.rules.content import (
-    begin_with_user,
-    clean_ids,
-    end_with_user,
-    ends,
-    flaws,
-    open_arguments,
-    take_parts,
+    append_user_message,
+    insert_first_user,
+    make_arguments_object,
+    remove_parts,
+    respell_ids,
+    scan_ends,
+    scan_flaws,
+    scan_server_results,
 )
-from trimtab.rules.pairing import answer_calls, rename_calls, take_out
-from trimtab.rules.pairing import scan as pairing
+from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
+from trimtab.transcript.model import Facts
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.bedrock import APART, ID
 
 
 def binds_thinking(facts: Facts) -> bool:
@@ -72,47 +73,51 @@ def last_must_be_user(facts: Facts) -> bool:
     return facts.dialect in CLAUDE and anthropic.refuses_prefill(facts)
 
 
-def thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """As for Anthropic; models that bind thinking decide themselves whether a turn has any."""
     if not binds_thinking(transcript.facts):
-        yield from anthropic.thinking_first(transcript, open_tail)
+        yield from anthropic.scan_thinking_first(transcript, open_tail)
 
 
-TABLE = Table(
+TABLE = RuleTable(
     rows=(
+        unreadable_row(
+            "'utf-8' codec can't encode character '\\ud83d': surrogates not allowed",
+            "NousResearch/hermes-agent PR #102771: no client can write it as UTF-8",
+        ),
         Rule(
             "content_not_list",
             "Parameter validation failed: Invalid type for parameter messages[0].content, valid "
             "types: <class 'list'>, <class 'tuple'>",
             "botocore 1.44.5 service model",
-            list_content,
+            make_content_list,
         ),
         Rule(
             "misplaced_part",
             "`tool_result` blocks can only be in `user` messages",
             "tghamm/Anthropic.SDK issue #128; Amazon Bedrock API reference: toolUse is the model's",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "no_messages",
             "A conversation must start with a user message. Try again with a conversation that "
             "starts with a user message.",
             "langgenius/dify issue #12340",
-            begin_with_user,
+            insert_first_user,
         ),
         Rule(
             "arguments_not_object",
             "The format of the value at messages.1.content.0.toolUse.input is invalid. Provide a "
             "json object for the field and try again.",
             "vercel/ai PR #19023",
-            open_arguments,
+            make_arguments_object,
         ),
         Rule(
             "id_format",
             "Value at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy "
             "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
             "botocore 1.44.5 service model (1 to 64 characters)",
-            clean_ids(re.compile(ID.pattern.replace("{1,64}", "+")), 64),
+            respell_ids(re.compile(ID.pattern.replace("{1,64}", "+")), 64),
         ),
         Rule(
             "name_format",
@@ -126,7 +131,7 @@ TABLE = Table(
             "result_not_list",
             'Parameter validation failed: Missing required parameter in toolResult: "content"',
             "botocore 1.44.5 service model",
-            list_result,
+            make_result_list,
         ),
         Rule(
             "json_not_object",
@@ -141,7 +146,7 @@ TABLE = Table(
             "and try again. (Claude since 3.7: thinking.signature.str: Input should be a valid "
             "string)",
             "langchain-ai/langchain-aws issue #401; vercel/ai PR #17591",
-            take_parts,
+            remove_parts,
             dialects=frozenset({*CLAUDE, "bedrock-deepseek"}),
         ),
         Rule(
@@ -149,35 +154,35 @@ TABLE = Table(
             "There is nothing available to cache. Please remove the invalid cache point and try "
             "again. (behind reasoning: Cache point cannot be inserted after reasoning block.)",
             "strands-agents/harness-sdk PR #3677; anomalyco/opencode issue #36517",
-            take_off,
+            remove_marks,
         ),
         Rule(
             "blank_text",
             "The text field in the ContentBlock object at messages.11.content.0 is blank. Add "
             "text to the text field, and try again.",
             "continuedev/continue issue #9767; boto/botocore issue #3525",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "no_content",
             "The content field in the Message object at messages.2 is empty. Add a ContentBlock "
             "object to the content field and try again.",
             "earendil-works/pi PR #3443",
-            list_content,
+            make_content_list,
         ),
         Rule(
             "roles_alternate",
             "A conversation must alternate between user and assistant roles. Make sure the "
             "conversation alternates between user and assistant roles and try again.",
             "langchain-ai/langchain-aws issue #192",
-            alternation.merge(lambda facts: facts.dialect in APART),
+            alternation.merge_neighbours(lambda facts: facts.dialect in APART),
         ),
         Rule(
             "server_orphan",
             "The number of toolResult blocks at messages.2.content exceeds the number of toolUse "
             "blocks of previous turn.",
             "Just-Curieous/Curie issue #16 (server tools: recorded pairs stand in one message)",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "duplicate_call",
@@ -206,26 +211,26 @@ TABLE = Table(
             "The number of toolResult blocks at messages.2.content exceeds the number of toolUse "
             "blocks of previous turn.",
             "Just-Curieous/Curie issue #16",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "duplicate_result",
             "The toolResult blocks at messages.2.content contain duplicate Ids: tooluse_abc123",
             "BerriAI/litellm issue #20047",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "empty_error_result",
             "The content field at messages.2.content.0.toolResult cannot be empty when status "
             "value is error.",
             "aws-samples/sample-multi-agent-orchestration-chat-on-agentcore issue #15",
-            list_result,
+            make_result_list,
         ),
         Rule(
             "empty_result",
             "ValidationException for toolResult content [] (words not recorded; Claude takes it)",
             "stdapi.ai issue #226 (Nova); strands-agents/harness-sdk PR #2123 (Nemotron)",
-            list_result,
+            make_result_list,
             dialects=frozenset({"bedrock-nova", "bedrock-nemotron"}),
         ),
         Rule(
@@ -233,7 +238,7 @@ TABLE = Table(
             "`tool_use` ids were found without `tool_result` blocks immediately after: each "
             "`tool_use` block must have a corresponding `tool_result` block in the next message.",
             "pydantic/pydantic-ai issue #3253, PR #6098 (documents other than PDF, and video)",
-            alternation.split,
+            alternation.split_mixed_turns,
             dialects=CLAUDE,
         ),
         Rule(
@@ -242,27 +247,27 @@ TABLE = Table(
             "the same turn. (of the model: Conversation blocks and tool use blocks)",
             "strands-agents/harness-sdk issue #1223; quarkiverse/quarkus-langchain4j issue #1983; "
             "langchain-ai/langchain-aws PR #1118",
-            alternation.split,
+            alternation.split_mixed_turns,
             dialects=APART,
         ),
         Rule(
             "document_without_text",
             "A text block must be included when using documents.",
             "archestra-ai/archestra PR #4220",
-            name_document,
+            add_document_text,
         ),
         Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
-            take_off,
+            remove_marks,
         ),
         Rule(
             "first_not_user",
             "A conversation must start with a user message. Try again with a conversation that "
             "starts with a user message.",
             "langgenius/dify issue #12340",
-            begin_with_user,
+            insert_first_user,
         ),
         Rule(
             "thinking_missing",
@@ -270,7 +275,7 @@ TABLE = Table(
             "`tool_use`. When `thinking` is enabled, a final `assistant` message must start with "
             "a thinking block.",
             "RooCodeInc/Roo-Code PR #11238",
-            switch_off,
+            disable_thinking,
             dialects=CLAUDE,
         ),
         Rule(
@@ -279,32 +284,33 @@ TABLE = Table(
             "with a user message. (Llama: The model that you are using requires the last turn in "
             "the conversation to be a user message.)",
             "NousResearch/hermes-agent PR #101401; i-am-bee/beeai-framework issue #753",
-            end_with_user,
+            append_user_message,
         ),
         Rule(
             "empty_system",
             "Parameter validation failed: Invalid length for parameter system[0].text, value: 0, "
             "valid min length: 1",
             "botocore 1.44.5 service model",
-            delete,
+            remove_value,
         ),
         Rule(
             "toolconfig_missing",
             "The toolConfig field must be defined when using toolUse and toolResult content "
             "blocks.",
             "langgenius/dify issue #7328; aws-samples/bedrock-access-gateway PR #239",
-            declare,
+            declare_tools,
         ),
         Rule(
             "toolconfig_empty",
             "Parameter validation failed: Invalid length for parameter toolConfig.tools, value: "
             "0, valid min length: 1",
             "botocore 1.44.5 service model",
-            delete,
+            remove_value,
         ),
     ),
     scans=(
-        flaws(
+        scan_unreadable,
+        scan_flaws(
             {
                 "no-list": "content_not_list",
                 "no-parts": "no_content",
@@ -320,18 +326,18 @@ TABLE = Table(
                 "signature": "reasoning_unsigned",
             }
         ),
-        head,
-        alternation.neighbours,
-        pairing,
-        server_pairs,
-        alternation.mixed("mixed_turn", lambda part: True),
-        alternation.mixed("file_beside_result", is_file),
-        documents,
-        marks,
-        thinking_first,
-        ends(first_user=True, last_user=last_must_be_user),
+        scan_head,
+        alternation.scan_alternation,
+        scan_pairing,
+        scan_server_results("server tool use"),
+        alternation.scan_mixed_turns("mixed_turn", lambda part: True),
+        alternation.scan_mixed_turns("file_beside_result", is_file),
+        scan_documents,
+        scan_marks,
+        scan_thinking_first,
+        scan_ends(first_user=True, last_user=last_must_be_user),
     ),
-    may_drop_reasoning=anthropic.old_turn,
+    may_drop_reasoning=anthropic.is_earlier_turn,
     limits={"images": 20},
 )
 """``images``: "too many images and documents: 21 + 0 > 20" (cline issue #1844)."""

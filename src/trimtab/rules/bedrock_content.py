@@ -1,7 +1,6 @@
-"""What is wrong with parts and head of a Converse request, and how each is mended.
+"""Scans and repairs for the parts and the head of a Converse request.
 
-Knows where this format keeps names, marks, documents and declared tools.  Does not know in which
-words the provider refuses (rules/bedrock.py), nor how calls and results pair.
+Calls and results are in ``pairing``, the provider's error texts in ``bedrock``.
 """
 
 from __future__ import annotations
@@ -11,12 +10,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.formats.bedrock import TOOL_NAME
-from trimtab.model import Part, Path, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair
 from trimtab.rules.content import PLACEHOLDER
+from trimtab.transcript.model import Part
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.bedrock import TOOL_NAME
 
 CLAUDE = frozenset({"bedrock-anthropic"})
 MAX_MARKS = 4
@@ -26,18 +26,11 @@ _TOOLS = ("call", "result", "server-call", "server-result")
 # --- scans -----------------------------------------------------------------------------------
 
 
-def _unless_marked(transcript: Transcript, known: int) -> int:
-    """Where nothing new is a cache point there are no more of them than before."""
-    marked = any(message.marks for message in transcript.messages[known:])
-    return 0 if marked else len(transcript.messages)
-
-
-@resumes(_unless_marked)
-def marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings stray_mark and too_many_marks."""
     beside: tuple[Path, ...] = transcript.facts.extra.get("marked_head", ())
     sound: list[Path] = []
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         for mark in message.marks:
             path = (*transcript.base, number, *mark.path)
             stray = mark.flaw and (
@@ -52,27 +45,13 @@ def marks(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[F
         yield Finding("too_many_marks", path, f"{len(beside) + len(sound)} cache points")
 
 
-@resumes(new_alone)
-def server_pairs(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
-    """A result in a message of the model belongs to a server tool called before it there."""
-    for number, message in enumerate(transcript.messages[first:], first):
-        calls: set[str] = set()
-        for part in message.parts:
-            if part.kind == "server-call":
-                calls.add(part.id)
-            elif part.kind == "server-result" and part.id not in calls:
-                path = (*transcript.base, number, *part.path)
-                detail = f"no server tool use {part.id} before this result"
-                yield Finding("server_orphan", path, detail, (number, part))
-
-
-@resumes(new_alone)
-def documents(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_documents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings document_without_text."""
-    for number, message in enumerate(transcript.messages[first:], first):
-        if any(p.tool == "document" and p.kind == "media" for p in message.parts) and not any(
-            p.kind == "text" for p in message.parts
-        ):
+    for number, message in enumerate(transcript.messages):
+        kinds = [part.kind for part in message.parts]
+        if "media" not in kinds or "text" in kinds:
+            continue
+        if any(part.kind == "media" and part.tool == "document" for part in message.parts):
             path = (*transcript.base, number)
             yield Finding("document_without_text", path, "a document and no text", number)
 
@@ -82,8 +61,7 @@ def is_file(part: Part) -> bool:
     return part.flaw == "file"
 
 
-@resumes(new_alone)  # with the same facts, nothing found means that no known message has tools
-def head(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_head(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings name_format of declared tools, empty_system, toolconfig_missing and _empty."""
     facts = transcript.facts
     for index, tool in facts.extra.get("tool_names", ()):
@@ -96,7 +74,7 @@ def head(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Fi
         yield Finding("empty_system", path, "an empty system text")
     if facts.bare or facts.tools:
         return
-    if any(p.kind in _TOOLS for message in transcript.messages[first:] for p in message.parts):
+    if any(p.kind in _TOOLS for message in transcript.messages for p in message.parts):
         yield Finding("toolconfig_missing", ("toolConfig",), "tool blocks, but no tools declared")
     elif facts.tools is not None:
         yield Finding("toolconfig_empty", ("toolConfig",), "no tools in toolConfig")
@@ -105,45 +83,55 @@ def head(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Fi
 # --- repairs ---------------------------------------------------------------------------------
 
 
-def take_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Cache points off."""
-    for finding in found:
-        yield Mend(finding.path, "a cache point was taken off", (Delete(finding.path),))
+    for finding in findings:
+        yield Repair(finding.path, "a cache point was taken off", (Delete(finding.path),))
 
 
-def list_content(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def make_content_list(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Content as a list of blocks: of the text that stood there, else of a placeholder."""
-    for finding in found:
+    for finding in findings:
         number, _ = finding.data
         message = paths.get(tree, (*transcript.base, number))
         text = message.get("content")
         text = text if isinstance(text, str) and text.strip() else PLACEHOLDER
-        yield Mend(finding.path, "content made a list", (Set(finding.path, [{"text": text}]),))
+        yield Repair(finding.path, "content made a list", (Set(finding.path, [{"text": text}]),))
 
 
-def list_result(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def make_result_list(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """The content of a result as a list; a placeholder where there is none."""
-    for finding in found:
+    for finding in findings:
         path = (*finding.path, "toolResult", "content")
         content = paths.get(tree, finding.path)["toolResult"].get("content")
         text = content if isinstance(content, str) and content else PLACEHOLDER
-        yield Mend(path, "content of a tool result filled in", (Set(path, [{"text": text}]),))
+        yield Repair(path, "content of a tool result filled in", (Set(path, [{"text": text}]),))
 
 
-def json_as_text(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def json_as_text(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """JSON items of a result that are no objects, as text."""
-    for finding in found:
+    for finding in findings:
         path = (*finding.path, "toolResult", "content")
         ops: list[PathOp] = []
         for index, item in enumerate(paths.get(tree, path)):
             if isinstance(item, dict) and "json" in item and not isinstance(item["json"], dict):
                 ops.append(Set((*path, index), {"text": paths.dump(item["json"])}))
-        yield Mend(path, "JSON that is no object written as text", tuple(ops))
+        yield Repair(path, "JSON that is no object written as text", tuple(ops))
 
 
-def respell_names(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def respell_names(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Tool names mapped to allowed ones, in calls and declarations alike."""
-    new = {finding.data[1].tool: "" for finding in found}
+    new = {finding.data[1].tool: "" for finding in findings}
     for old in new:
         digest = hashlib.blake2b(old.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
         new[old] = f"{re.sub('[^a-zA-Z0-9_-]', '_', old)[:55] or 'tool'}_{digest}"
@@ -161,7 +149,7 @@ def respell_names(transcript: Transcript, tree: Any, found: Sequence[Finding]) -
     if chosen in new:
         ops.append(Set(("toolConfig", "toolChoice", "tool", "name"), new[chosen]))
     names = ", ".join(sorted(new.values()))
-    yield Mend(found[0].path, f"{len(new)} tool name(s) respelled: {names}", tuple(ops))
+    yield Repair(findings[0].path, f"{len(new)} tool name(s) respelled: {names}", tuple(ops))
 
 
 def _chosen(tree: Any) -> str | None:
@@ -171,7 +159,7 @@ def _chosen(tree: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def declare(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def declare_tools(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Repair]:
     """Declare the tools that the history calls, with a schema that takes any object."""
     parts = [part for message in transcript.messages for part in message.parts]
     ours = dict.fromkeys(part.tool for part in parts if part.kind == "call")
@@ -183,25 +171,33 @@ def declare(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iter
     config = tree.get("toolConfig")
     rest = config if isinstance(config, dict) else {}
     done = f"declared the tools that the history calls, with an open schema: {', '.join(ours)}"
-    yield Mend(("toolConfig",), done, (Set(("toolConfig",), {**rest, "tools": tools}),))
+    yield Repair(("toolConfig",), done, (Set(("toolConfig",), {**rest, "tools": tools}),))
 
 
-def delete(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_value(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """What the finding names, taken out."""
-    for finding in found:
-        yield Mend(finding.path, f"taken out: {finding.detail}", (Delete(finding.path),))
+    for finding in findings:
+        yield Repair(finding.path, f"taken out: {finding.detail}", (Delete(finding.path),))
 
 
-def name_document(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def add_document_text(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short text at the end of a message that holds a document and no text."""
-    for finding in found:
+    for finding in findings:
         end = (*finding.path, "content", transcript.messages[finding.data].width)
-        yield Mend(end, "a text was put beside a document", (Insert(end, {"text": SEE_DOCUMENT}),))
+        yield Repair(
+            end, "a text was put beside a document", (Insert(end, {"text": SEE_DOCUMENT}),)
+        )
 
 
-def switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def disable_thinking(
+    transcript: Transcript, tree: Any, found: Sequence[Finding]
+) -> Iterator[Repair]:
     """Thinking off, under the key with which it was asked for."""
     key = transcript.facts.extra.get("thinking_key", "thinking")
     path: Path = ("additionalModelRequestFields", key)
     done = "thinking switched off: the open turn has none"
-    yield Mend(path, done, (Set(path, {"type": "disabled"}),))
+    yield Repair(path, done, (Set(path, {"type": "disabled"}),))

@@ -1,7 +1,7 @@
-"""What single providers of the chat format refuse beyond OpenAI's rules: scans and repairs.
+"""Scans and repairs for what single providers of the chat format refuse beyond OpenAI's rules.
 
-Knows mechanisms; whose they are and in which words stands in the rows of openai_chat.py.  What
-they want of reasoning stands in chat_reasoning.py.
+Which provider has a rule, and its error text, is in the rows of ``openai_chat``; reasoning is in
+``chat_reasoning``.
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.formats.chat_parts import LONGEST_STRING
-from trimtab.index import Walk, walked
-from trimtab.model import Message, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, gives, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
+from trimtab.rules.base import Finding, Repair, reports
 from trimtab.rules.content import BEGIN, PLACEHOLDER
-from trimtab.rules.pairing import rename_all, turns
-from trimtab.rules.runs import last_run
+from trimtab.rules.pairing import call_turns, rename_all
+from trimtab.transcript.model import Message
+from trimtab.transcript.transcript import MessagePass, Transcript
+from trimtab.wire.openai_chat import LONGEST_STRING
 
 OPENAI = frozenset({"openai", "azure"})
 MISTRAL = frozenset({"mistral", "mistral-v3"})
@@ -38,12 +37,11 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 # --- ids -------------------------------------------------------------------------------------
 
 
-@gives("id_too_long", "id_format")
-@resumes(new_alone)
-def scan_ids(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+@reports("id_too_long", "id_format")
+def scan_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """id_too_long, and id_format where exactly nine letters and digits are asked for."""
     nine = transcript.facts.dialect in MISTRAL
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         for part in message.calls or (message.results if nine else ()):
             if not part.id_path:
                 continue
@@ -54,20 +52,22 @@ def scan_ids(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterato
                 yield Finding("id_format", path, f"call id {part.id!r}", (number, part))
 
 
-def nine_letters(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def respell_ids_to_nine(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Ids respelled as nine letters and digits, calls and results alike."""
     taken = {
         part.id for m in transcript.messages for part in m.parts if _NINE.fullmatch(part.id or "")
     }
     new: dict[str, str] = {}
-    for finding in found:
+    for finding in findings:
         old = finding.data[1].id
         if old and old not in new:
             new[old] = _nine(old, taken)
             taken.add(new[old])
     if new:
         ops = tuple(rename_all(transcript, new))
-        yield Mend(found[0].path, f"{len(new)} call id(s) respelled", ops)
+        yield Repair(findings[0].path, f"{len(new)} call id(s) respelled", ops)
 
 
 def _nine(old: str, taken: set[str]) -> str:
@@ -81,15 +81,15 @@ def _nine(old: str, taken: set[str]) -> str:
     raise ValueError("no free id")
 
 
-@gives("repeated_call_id")
+@reports("repeated_call_id")
 def scan_repeats(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """repeated_call_id: an id that an earlier turn has used."""
-    for number, again in walked(transcript.messages, _Repeats).found:
+    for number, again in transcript.passed(_Repeats).found:
         path = (*transcript.base, number)
         yield Finding("repeated_call_id", path, f"call id {again} stands in two turns")
 
 
-class _Repeats(Walk):
+class _Repeats(MessagePass):
     """Messages with a call whose id an earlier one has used, and that id."""
 
     def __init__(self) -> None:
@@ -103,50 +103,54 @@ class _Repeats(Walk):
         self._seen |= own
 
 
-def tell_turns_apart(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def rename_repeated_ids(
+    transcript: Transcript, tree: Any, found: Sequence[Finding]
+) -> Iterator[Repair]:
     """An id of its own for each later call, and for its result; the first keeps its id."""
     used: set[str] = set()
-    for turn in turns(transcript):
+    for turn in call_turns(transcript):
         ops: list[PathOp] = []
         results = [*turn.results, *turn.late]
         for call in turn.calls:
             old = call.part.id
-            answer = next((spot for spot in results if spot.part.id == old), None)
+            answer = next((located for located in results if located.part.id == old), None)
             new, count = old, 2
             while new in used:
                 new, count = f"{old}_{count}", count + 1
             used.add(new)
-            for spot in (call, answer) if new != old and call.part.id_path else ():
-                if spot is not None and spot.part.id_path:
-                    ops.append(Set((*transcript.base, spot.message, *spot.part.id_path), new))
+            for located in (call, answer) if new != old and call.part.id_path else ():
+                if located is not None and located.part.id_path:
+                    ops.append(Set((*transcript.base, located.message, *located.part.id_path), new))
         if ops:
             path = (*transcript.base, turn.calls[0].message)
-            yield Mend(path, "call ids of two turns told apart", tuple(ops))
+            yield Repair(path, "call ids of two turns told apart", tuple(ops))
 
 
 # --- lengths ---------------------------------------------------------------------------------
 
 
-def pieces(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def split_long_strings(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A text that is too long goes in several text parts; arguments that are make room for a note.
 
     Nothing of a text is lost; the arguments can be recalled.
     """
-    for number in dict.fromkeys(finding.data[0] for finding in found):
+    for number in dict.fromkeys(finding.data[0] for finding in findings):
         path = (*transcript.base, number, "content")
         content = paths.get(tree, path[:-1]).get("content")
         parts = [content] if isinstance(content, str) else content or []
         parts = [piece for part in parts for piece in _pieces(transcript, part)]
         if parts and len(parts) > (len(content) if isinstance(content, list) else 1):
-            yield Mend(path, "a text sent in several parts", (Set(path, parts),))
-    for finding in found:
+            yield Repair(path, "a text sent in several parts", (Set(path, parts),))
+    for finding in findings:
         number, part = finding.data
         if part.kind == "call":
             block = next(b for b in transcript.messages[number].blocks if b.item == part.path)
             path = (*transcript.base, number, *block.path)
             note = f"[{len(block.text):,} chars of arguments left out]"
             text = paths.dump({"note": note}) if block.spelling == "json-string" else note
-            yield Mend(path, "arguments too long for one string", (Set(path, text),), (path,))
+            yield Repair(path, "arguments too long for one string", (Set(path, text),), (path,))
 
 
 def _pieces(transcript: Transcript, part: Any) -> Iterator[Any]:
@@ -162,12 +166,11 @@ def _pieces(transcript: Transcript, part: Any) -> Iterator[Any]:
         )
 
 
-@gives("too_many_calls", "too_many_tools")
-@resumes(last_run)
-def scan_counts(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+@reports("too_many_calls", "too_many_tools")
+def scan_counts(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """too_many_calls and too_many_tools."""
     last = len(transcript.messages)
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         if len(message.calls) <= MOST_CALLS:
             continue
         calls = [part for part in message.calls if part.path[0] == "tool_calls"]
@@ -187,9 +190,9 @@ def _answered_to(transcript: Transcript, number: int) -> int:
     return end
 
 
-def split_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def split_calls(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """Calls made at once become several model messages in a row, each with its own results."""
-    for finding in found:
+    for finding in findings:
         number, base = finding.data, transcript.base
         calls = paths.get(tree, finding.path)
         stop = _answered_to(transcript, number)
@@ -207,18 +210,20 @@ def split_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
                 ops.append(Delete((*base, index)))
                 ops.append(Insert((*base, stop), paths.get(tree, (*base, index))))
         done = f"{len(calls)} calls told in messages of at most {MOST_CALLS}"
-        yield Mend(finding.path, done, tuple(ops))
+        yield Repair(finding.path, done, tuple(ops))
 
 
-def spare_tools(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_surplus_tools(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """The last definitions are taken out, those of tools that were never called first."""
     called = {part.tool for message in transcript.messages for part in message.calls}
-    for finding in found:
+    for finding in findings:
         names = {path: _tool_name(paths.get(tree, path)) for path in finding.data}
         ranked = sorted(finding.data, key=lambda path: (names[path] not in called, path[1]))
         for path in sorted(ranked[MOST_TOOLS:]):
             done = f"the definition of {names[path] or 'a tool'} was taken out: too many"
-            yield Mend(path, done, (Delete(path),), (path,))
+            yield Repair(path, done, (Delete(path),), (path,))
 
 
 def _tool_name(tool: Any) -> str:
@@ -229,11 +234,10 @@ def _tool_name(tool: Any) -> str:
 # --- what a message must hold ----------------------------------------------------------------
 
 
-@gives("empty_parts", "empty_answer", "content_and_calls")
-@resumes(new_alone)
-def scan_contents(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+@reports("empty_parts", "empty_answer", "content_and_calls")
+def scan_contents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """empty_parts, empty_answer, content_and_calls: of the model's messages."""
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         if message.role != "assistant":
             continue
         path = (*transcript.base, number, "content")
@@ -247,29 +251,32 @@ def scan_contents(transcript: Transcript, open_tail: bool, first: int = 0) -> It
             yield Finding("content_and_calls", path, "content beside tool_calls")
 
 
-def say_something(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def fill_empty_answer(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short text in place of no content."""
-    for finding in found:
+    for finding in findings:
         op = Set(finding.path, [transcript.format.text_part(PLACEHOLDER)])
-        yield Mend(finding.path, "an empty message of the model's was given a text", (op,))
+        yield Repair(finding.path, "an empty message of the model's was given a text", (op,))
 
 
-def calls_alone(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_text_beside_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """The words beside the calls are taken out; they can be recalled."""
-    for finding in found:
+    for finding in findings:
         done = "words beside tool calls were taken out"
-        yield Mend(finding.path, done, (Set(finding.path, ""),), (finding.path,))
+        yield Repair(finding.path, done, (Set(finding.path, ""),), (finding.path,))
 
 
 # --- order -----------------------------------------------------------------------------------
 
 
-@gives("user_after_result", "system_late", "no_user", "last_not_user", "two_answers_last")
-@resumes(new_alone)
-def scan_order(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+@reports("user_after_result", "system_late", "no_user", "last_not_user", "two_answers_last")
+def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """user_after_result, system_late, no_user, model_last and two_answers_last."""
     messages, base = transcript.messages, transcript.base
-    for number in range(max(1, first), len(messages)):
+    for number in range(1, len(messages)):
         before, role = messages[number - 1].role, messages[number].role
         if role == "user" and before == "tool":
             yield Finding("user_after_result", (*base, number), "the user speaks after a result")
@@ -288,19 +295,23 @@ def scan_order(transcript: Transcript, open_tail: bool, first: int = 0) -> Itera
             yield Finding("two_answers_last", path, "the last two messages are the model's")
 
 
-def _insert(role: str, text: str, done: str, finding: Finding, transcript: Transcript) -> Mend:
+def _insert(role: str, text: str, done: str, finding: Finding, transcript: Transcript) -> Repair:
     message = transcript.format.text_message(role, text)
-    return Mend(finding.path, done, (Insert(finding.path, message),))
+    return Repair(finding.path, done, (Insert(finding.path, message),))
 
 
-def let_model_note(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def insert_model_message(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short message of the model's between the result and the user."""
-    for finding in found:
+    for finding in findings:
         done = "a short message of the model's was put behind a result"
         yield _insert("assistant", NOTED, done, finding, transcript)
 
 
-def let_user_begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def insert_user_message(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short user message before it."""
-    for finding in found:
+    for finding in findings:
         yield _insert("user", BEGIN, "a short user message was put before it", finding, transcript)

@@ -1,19 +1,15 @@
-"""Reasoning that single providers of the chat format want back: a scan and its repair.
-
-Knows who wants it of which messages, and of which it may be left out.  Does not know in which
-words it is missed (rows of openai_chat.py).
-"""
+"""Reasoning that some providers of the chat format require back: a scan and its repair."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.index import Walk, walked
-from trimtab.model import Message, Transcript
-from trimtab.paths import Set
-from trimtab.reading.notes import without_notes
-from trimtab.rules.base import Finding, Mend, gives
+from trimtab.jsontext.paths import Set
+from trimtab.rules.base import Finding, Repair, reports
+from trimtab.transcript.model import Message
+from trimtab.transcript.notes import without_notes
+from trimtab.transcript.transcript import MessagePass, Transcript
 
 REASONERS = frozenset({"deepseek", "kimi"})
 """Who wants the reasoning of messages with calls back."""
@@ -23,7 +19,7 @@ missing (earendil-works/pi issue #4251), and models imitate a longer text (route
 issue #4899)."""
 
 
-class _Lost(Walk):
+class _Lost(MessagePass):
     """The model's messages without reasoning, and whether there is any at all."""
 
     def __init__(self) -> None:
@@ -52,13 +48,13 @@ class _Lost(Walk):
                 self._turn = []
 
 
-@gives("reasoning_missing")
+@reports("reasoning_missing")
 def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """reasoning_missing: Kimi wants it of messages with calls, DeepSeek of all in such a turn."""
     facts = transcript.facts
     if facts.dialect not in REASONERS or facts.thinking == "disabled":
         return
-    lost = walked(transcript.messages, _Lost)
+    lost = transcript.passed(_Lost)
     if facts.thinking != "enabled" and not lost.some:
         return
     for number in lost.around if facts.dialect == "deepseek" else lost.calling:
@@ -66,11 +62,13 @@ def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]
         yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
 
 
-def placeholder(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def insert_reasoning_placeholder(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """``reasoning_content: "."`` where the reasoning was lost: the exchange itself stays."""
-    for finding in found:
+    for finding in findings:
         op = Set((*finding.path, "reasoning_content"), THOUGHT)
-        yield Mend(finding.path, "lost reasoning made up for by a placeholder", (op,))
+        yield Repair(finding.path, "lost reasoning made up for by a placeholder", (op,))
 
 
 def may_drop_reasoning(transcript: Transcript, number: int) -> bool:

@@ -1,7 +1,6 @@
-"""Parts that are wrong by themselves, and the ends of the conversation: scans and repairs.
+"""Scans and repairs for parts that are wrong by themselves, and for the ends of the conversation.
 
-A format marks a part's flaw when it reads it; here flaws become findings and are mended.
-Knows no provider's words (those are rows of the data files).
+A format marks a part's flaw when it reads it; here flaws become findings.
 """
 
 from __future__ import annotations
@@ -9,26 +8,26 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.model import Path, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, Scan, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair, Scan, reports
 from trimtab.rules.pairing import rename_all
+from trimtab.transcript.model import Facts
+from trimtab.transcript.transcript import Transcript
 
 PLACEHOLDER = "(no content)"
 GO_ON = "Continue."
 BEGIN = "(The conversation goes on.)"
 
 
-def flaws(names: Mapping[str, str]) -> Scan:
+def scan_flaws(names: Mapping[str, str]) -> Scan:
     """A scan that turns each part's flaw into a finding of the row ``names[flaw]``."""
 
-    @resumes(new_alone)
-    def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages[first:], first):
+    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages):
             for part in message.parts:
                 if part.flaw and part.flaw in names:
                     path = (*transcript.base, number, *part.path)
@@ -38,10 +37,36 @@ def flaws(names: Mapping[str, str]) -> Scan:
     return found
 
 
-def take_parts(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def scan_server_results(called: str, spared: str | None = None) -> Scan:
+    """A scan for results of server tools whose call does not stand before them in the message.
+
+    ``called``: what the provider names such a call; ``spared``: results of this tool may stand
+    alone.
+    """
+
+    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        for number, message in enumerate(transcript.messages):
+            if not [part for part in message.parts if part.kind == "server-result"]:
+                continue
+            calls = set[str]()
+            for part in message.parts:
+                if part.kind == "server-call":
+                    calls.add(part.id)
+                elif part.kind == "server-result" and part.id not in calls and part.tool != spared:
+                    path = (*transcript.base, number, *part.path)
+                    detail = f"no {called} {part.id} before this result"
+                    yield Finding("server_orphan", path, detail, (number, part))
+
+    found: Scan = scan
+    return found
+
+
+def remove_parts(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Take the parts out; where a message would be left empty, one short text stands instead."""
     by_message: dict[int, list[Any]] = {}
-    for finding in found:
+    for finding in findings:
         number, part = finding.data
         by_message.setdefault(number, []).append(part)
     for number, parts in by_message.items():
@@ -56,14 +81,16 @@ def take_parts(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> I
                 op = Set(path, transcript.format.text_part(PLACEHOLDER))
             else:
                 op = Delete(path)
-            yield Mend(
+            yield Repair(
                 path, f"a {part.kind} part the provider refuses was taken out", (op,), (path,)
             )
 
 
-def empty_items(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_empty_texts(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Take empty texts out of a tool result (a result without content is accepted)."""
-    for finding in found:
+    for finding in findings:
         number, part = finding.data
         ops = tuple(
             Delete((*transcript.base, number, *block.item))
@@ -71,29 +98,35 @@ def empty_items(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
             if block.kind == "result" and block.item[: len(part.path)] == part.path
             and not block.text.strip()
         )  # fmt: skip
-        yield Mend(finding.path, "an empty text was taken out of a tool result", ops)
+        yield Repair(finding.path, "an empty text was taken out of a tool result", ops)
 
 
-def list_content(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def put_content_in_list(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Put content that is one part, or no JSON list, into a list."""
-    for finding in found:
+    for finding in findings:
         value = paths.get(tree, finding.path)
         listed = [value] if isinstance(value, dict) else list(value)
-        yield Mend(finding.path, "content put into a list", (Set(finding.path, listed),))
+        yield Repair(finding.path, "content put into a list", (Set(finding.path, listed),))
 
 
-def fill_nulls(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def replace_null_content(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Put an empty string where null is refused (a placeholder where the user speaks)."""
-    for finding in found:
+    for finding in findings:
         number, part = finding.data
         nothing = transcript.messages[number].role == "assistant" and part.flaw == "null"
         text = "" if nothing else PLACEHOLDER
-        yield Mend(finding.path, "null content replaced", (Set(finding.path, text),))
+        yield Repair(finding.path, "null content replaced", (Set(finding.path, text),))
 
 
-def open_arguments(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def make_arguments_object(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Make call arguments what the format demands; text that is no object is kept inside one."""
-    for finding in found:
+    for finding in findings:
         number, part = finding.data
         place = next(
             block
@@ -108,7 +141,7 @@ def open_arguments(transcript: Transcript, tree: Any, found: Sequence[Finding]) 
         mended = _as_object(value)
         value = mended if place.spelling == "json" else paths.dump(mended)
         done = "arguments given the shape the provider demands"
-        yield Mend(path, done, (Set(path, value),))
+        yield Repair(path, done, (Set(path, value),))
 
 
 def _as_object(value: Any) -> Any:
@@ -122,31 +155,33 @@ def _as_object(value: Any) -> Any:
     return value if isinstance(value, dict) else {"value": value}
 
 
-def clean_ids(allowed: re.Pattern[str], longest: int) -> Any:
+def respell_ids(allowed: re.Pattern[str], longest: int) -> Any:
     """A repair that maps ids outside of ``allowed`` to ones inside it, both sides alike."""
 
-    def mend(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+    def make_repairs(
+        transcript: Transcript, tree: Any, findings: Sequence[Finding]
+    ) -> Iterator[Repair]:
         """Ids mapped to allowed ones, calls and results alike; equal ids stay equal."""
         new: dict[str, str] = {}
-        for finding in found:
+        for finding in findings:
             old = finding.data[1].id
             digest = hashlib.blake2b(
                 old.encode("utf-8", "surrogatepass"), digest_size=6
             ).hexdigest()
             kept = "".join(allowed.findall(old))[: longest - 13]
             new[old] = f"{kept}_{digest}" if kept else f"call_{digest}"
-        yield Mend(
-            found[0].path, f"{len(new)} call id(s) respelled", tuple(rename_all(transcript, new))
+        yield Repair(
+            findings[0].path, f"{len(new)} call id(s) respelled", tuple(rename_all(transcript, new))
         )
 
-    return mend
+    return make_repairs
 
 
-def ends(first_user: bool, last_user: Any) -> Scan:
+def scan_ends(first_user: bool, last_user: Callable[[Facts], bool] | None = None) -> Scan:
     """Findings first_not_user, last_not_user and no_messages.
 
     ``last_user(facts)`` tells whether this model refuses a conversation that ends with its own
-    words.
+    words; None: no model does.
     """
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -156,30 +191,71 @@ def ends(first_user: bool, last_user: Any) -> Scan:
         if not transcript.messages:
             yield Finding("no_messages", base, "there are no messages")
             return
-        if first_user and spoken is not None and transcript.messages[spoken].role == "assistant":
-            yield Finding("first_not_user", (*base, spoken), "the first message is the model's")
+        first = transcript.messages[spoken or 0]
+        if first_user and first.role == "assistant" and not first.compaction:
+            yield Finding(
+                "first_not_user", (*base, spoken or 0), "the first message is the model's"
+            )
         if first_user and all(m.role == "system" for m in transcript.messages):
             end = len(transcript.messages)
             yield Finding("first_not_user", (*base, end), "nobody but the system speaks")
         last = len(transcript.messages) - 1
         message = transcript.messages[last]
-        if last_user(transcript.facts) and message.role == "assistant" and not message.calls:
+        if last_user is None or message.role != "assistant" or message.calls:
+            return
+        if last_user(transcript.facts):
             yield Finding("last_not_user", (*base, last), "the last message is the model's")
 
     return scan
 
 
-def begin_with_user(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def insert_first_user(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short user message before the model's first."""
-    for finding in found:
+    for finding in findings:
         message = transcript.format.text_message("user", BEGIN)
         path = finding.path if len(finding.path) > len(transcript.base) else (*finding.path, 0)
-        yield Mend(path, "a first user message was added", (Insert(path, message),))
+        yield Repair(path, "a first user message was added", (Insert(path, message),))
 
 
-def end_with_user(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def append_user_message(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short user message behind the model's last."""
-    for finding in found:
+    for finding in findings:
         end: Path = (*transcript.base, len(transcript.messages))
         message = transcript.format.text_message("user", GO_ON)
-        yield Mend(finding.path, "a last user message was added", (Insert(end, message),))
+        yield Repair(finding.path, "a last user message was added", (Insert(end, message),))
+
+
+# --- calls without a tool name ----------------------------------------------------------------
+
+STAND_IN = "unnamed_tool"
+_INSIDE = ("function", "custom", "function_call")
+
+
+@reports("blank_tool_name")
+def scan_blank_names(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings blank_tool_name."""
+    for number, message in enumerate(transcript.messages):
+        for part in message.calls:
+            if not part.tool.strip() and part.flaw != "arguments":
+                path = (*transcript.base, number, *part.path)
+                yield Finding("blank_tool_name", path, "call part", (number, part))
+
+
+def name_unnamed_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """A name where none is: the call stays, and with it the evidence that something ran."""
+    for finding in findings:
+        path = _place(tree, finding.path)
+        done = f"a call without a name is called {STAND_IN}"
+        yield Repair(finding.path, done, (Set(path, STAND_IN),))
+
+
+def _place(tree: Any, path: Path) -> Path:
+    call = paths.get(tree, path)
+    inner = next((key for key in _INSIDE if isinstance(call.get(key), dict)), None)
+    return (*path, inner, "name") if inner else (*path, "name")

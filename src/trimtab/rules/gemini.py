@@ -1,7 +1,6 @@
-"""The rules of Gemini generateContent, as data, and the scans and repairs only this format needs.
+"""The rules of Gemini generateContent, as data, and the scans and repairs that only it needs.
 
-Knows what this provider refuses and in which words, and since which generation.  Does not match
-calls with responses (gemini_turns.py does).  Sources: quoted error texts, Google's documentation,
+``gemini_turns`` matches calls with responses.  Sources: quoted error texts, Google's documentation,
 recorded requests.
 """
 
@@ -10,24 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.formats import gemini
-from trimtab.model import Facts, Message, Transcript
-from trimtab.paths import Insert, Set
-from trimtab.rules.base import Finding, Mend, Rule, Table, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Insert, Set
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, last_turn_start, turn_ranges
 from trimtab.rules.content import (
     BEGIN,
     PLACEHOLDER,
-    begin_with_user,
-    end_with_user,
-    ends,
-    flaws,
-    open_arguments,
-    take_parts,
+    append_user_message,
+    insert_first_user,
+    make_arguments_object,
+    remove_parts,
+    scan_ends,
+    scan_flaws,
 )
-from trimtab.rules.gemini_turns import answer, pairing, spots_of, take_out
-from trimtab.rules.pairing import absolute
-from trimtab.rules.runs import last_run, runs
+from trimtab.rules.gemini_turns import (
+    answer_calls,
+    located_parts,
+    remove_orphan_responses,
+    scan_pairing,
+)
+from trimtab.rules.pairing import path_of_part
+from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
+from trimtab.transcript.model import Facts, Message
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire import gemini
 
 SIGNED = frozenset({"gemini-3"})
 """Dialects that demand thought signatures."""
@@ -39,11 +44,12 @@ SENTINEL = "skip_thought_signature_validator"
 # --- order, roles, shapes --------------------------------------------------------------------
 
 
-@resumes(last_run)
-def _order(transcript: Transcript, open_tail: bool, start: int = 0) -> Iterator[Finding]:
+def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_order and calls_apart."""
     messages = transcript.messages
-    for run in runs(transcript, start):
+    for run in turn_ranges(transcript):
+        if run.first and run.end - run.first == 1:
+            continue
         bearing = [i for i in range(run.first, run.end) if messages[i].calls]
         if not bearing:
             continue
@@ -55,43 +61,48 @@ def _order(transcript: Transcript, open_tail: bool, start: int = 0) -> Iterator[
             yield Finding("calls_apart", path, "calls of one turn in several contents")
 
 
-def _begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _begin(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """A short user content before the call."""
-    for finding in found:
+    for finding in findings:
         message = gemini.text_message("user", BEGIN)
-        yield Mend(finding.path, "a first user content was added", (Insert(finding.path, message),))
+        yield Repair(
+            finding.path, "a first user content was added", (Insert(finding.path, message),)
+        )
 
 
-@resumes(new_alone)
-def _roles(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
-    for number, message in enumerate(transcript.messages[first:], first):
+def _roles(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for number, message in enumerate(transcript.messages):
         if message.role == "other":
             yield Finding("invalid_role", (*transcript.base, number), "no such role")
 
 
-def _respell_roles(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _respell_roles(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """``model`` for what other formats call the model, ``user`` for the rest."""
-    for finding in found:
+    for finding in findings:
         old = paths.get(tree, finding.path).get("role")
         new = "model" if old in ("assistant", "MODEL", "ai") else "user"
-        yield Mend(finding.path, f"role {old!r} is {new!r}", (Set((*finding.path, "role"), new),))
+        yield Repair(finding.path, f"role {old!r} is {new!r}", (Set((*finding.path, "role"), new),))
 
 
-def _fill(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _fill(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """A short text as the only part."""
-    for finding in found:
+    for finding in findings:
         op = Set(finding.path, [gemini.text_part(PLACEHOLDER)])
-        yield Mend(finding.path, "a content without parts was given a text", (op,))
+        yield Repair(finding.path, "a content without parts was given a text", (op,))
 
 
-def _open_responses(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _open_responses(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A response that is no object is kept inside one."""
-    for finding in found:
+    for finding in findings:
         key = gemini.data_key(paths.get(tree, finding.path))
         assert key is not None
         path = (*finding.path, key, "response")
         op = Set(path, {"result": paths.get(tree, path)})
-        yield Mend(path, "a response put into an object", (op,))
+        yield Repair(path, "a response put into an object", (op,))
 
 
 # --- thought signatures ----------------------------------------------------------------------
@@ -115,21 +126,21 @@ def _unsigned(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     start = len(messages) - 1
     while start > 0 and not _begins_turn(messages[start]):
         start -= 1
-    for run in runs(transcript, last_run(transcript, start + 1)):
-        calls = spots_of(messages, run.first, run.end, "call") if run.end > start else ()
+    for run in turn_ranges(transcript, last_turn_start(transcript, start + 1)):
+        calls = located_parts(messages, run.first, run.end, "call") if run.end > start else ()
         if calls and calls[0].part.flaw == "unsigned":
             detail = f"function call {calls[0].part.tool} has no signature"
-            path = absolute(transcript, calls[0])
+            path = path_of_part(transcript, calls[0])
             yield Finding("signature_missing", path, detail, calls[0])
 
 
-def _sign(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def _sign(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """The sentinel that Google documents, in place of the signature."""
-    for finding in found:
+    for finding in findings:
         snake = "function_call" in paths.get(tree, finding.path)
         key = "thought_signature" if snake else "thoughtSignature"
         op = Set((*finding.path, key), SENTINEL)
-        yield Mend(finding.path, "a lost thought signature was made up for", (op,))
+        yield Repair(finding.path, "a lost thought signature was made up for", (op,))
 
 
 def _may_drop_thought(transcript: Transcript, number: int) -> bool:
@@ -151,13 +162,17 @@ _AFTER_CALL = (
     "Please ensure that function response turn comes immediately after a function call turn."
 )
 
-TABLE = Table(
+TABLE = RuleTable(
     rows=(
+        unreadable_row(
+            "'utf-8' codec can't encode character '\\ud800': surrogates not allowed",
+            "NousResearch/hermes-agent PR #102771: no client can write it as UTF-8",
+        ),
         Rule(
             "no_messages",
             "Unable to submit request because at least one contents field is required.",
             "Calcium-Ion/new-api-horizon issue #24",
-            begin_with_user,
+            insert_first_user,
         ),
         Rule(
             "invalid_role",
@@ -177,21 +192,21 @@ TABLE = Table(
             "* contents[2].parts[1].data: required oneof field 'data' must have one initialized "
             "field",
             "54xzh/FLIT issue #69",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "empty_beside_response",
             "* contents[2].parts[1].data: required oneof field 'data' must have one initialized "
             "field",
             "54xzh/FLIT issue #69 (an empty text as the only part was accepted)",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "arguments_not_object",
             "Invalid value at 'contents[1].parts[0].function_call.args' "
             "(type.googleapis.com/google.protobuf.Struct)",
             "Gemini API reference: args is a Struct",
-            open_arguments,
+            make_arguments_object,
         ),
         Rule(
             "response_not_object",
@@ -205,26 +220,26 @@ TABLE = Table(
             "call_unanswered",
             _PAIRS,
             "microsoft/vscode issue #299295; google-gemini/gemini-cli issue #4217",
-            answer,
+            answer_calls,
         ),
         Rule(
             "result_late",
             _PAIRS,
             "parallel responses in contents of their own: cloudwego/eino-ext issue #571, "
             "docker/docker-agent PR #2959, crewAIInc/crewAI PR #4693",
-            answer,
+            answer_calls,
         ),
         Rule(
             "extra_result",
             _PAIRS,
             "microsoft/vscode issue #299295: also said of responses too many",
-            take_out,
+            remove_orphan_responses,
         ),
         Rule(
             "orphan_result",
             _AFTER_CALL,
             "lobehub/lobehub issue #7298; langchain-ai/langchain issue #27799",
-            take_out,
+            remove_orphan_responses,
         ),
         Rule(
             "call_order",
@@ -247,27 +262,28 @@ TABLE = Table(
             "last_not_user",
             "Requests ending with a model turn are not supported",
             "decolua/9router PR #3055; crewAIInc/crewAI PR #6973",
-            end_with_user,
+            append_user_message,
             dialects=NEWER,
         ),
         Rule(
             "mixed_response",
             "a user turn with function responses should hold nothing else",
             "anomalyco/opencode PR #43479; livekit/agents PR #3509 (no refusal is quoted)",
-            take_parts,
+            remove_parts,
             sure="inferred",
         ),
         Rule(
             "calls_apart",
             "parallel calls belong in one content: only the first of them carries a signature",
             "pipecat-ai/pipecat PR #3420 (neighbouring contents of one role were accepted)",
-            take_parts,
+            remove_parts,
             sure="inferred",
         ),
     ),
     scans=(
+        scan_unreadable,
         _roles,
-        flaws(
+        scan_flaws(
             {
                 "no-parts": "no_parts",
                 "no-data": "empty_part",
@@ -276,10 +292,10 @@ TABLE = Table(
                 "response": "response_not_object",
             }
         ),
-        pairing,
+        scan_pairing,
         _order,
         _unsigned,
-        ends(first_user=False, last_user=_refuses_model_last),
+        scan_ends(first_user=False, last_user=_refuses_model_last),
     ),
     may_drop_reasoning=_may_drop_thought,
     limits={"request_bytes": 20 * 1024 * 1024},

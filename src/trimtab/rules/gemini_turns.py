@@ -1,8 +1,7 @@
-"""Calls and function responses of Gemini: how they are matched, and how a breach is mended.
+"""Gemini's function calls and responses: how they are matched, and how a mismatch is repaired.
 
-This provider counts: as many responses in the next content as calls in the model's turn.  Ids are
-optional and may be given on one side only.  Knows nothing of signatures or empty parts, and no
-provider's words (those are rows in gemini.py).
+This provider counts: as many responses in the next content as calls in the model's turn.  Which of
+them answers which call is told by ids and names (``gemini_pairs``).
 """
 
 from __future__ import annotations
@@ -10,204 +9,198 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab import paths
-from trimtab.formats import gemini
-from trimtab.model import Message, Part, Path, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, resumes
-from trimtab.rules.pairing import INTERRUPTED, Spot, absolute
-from trimtab.rules.runs import Runs, last_run, runs
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair, TurnRange, turn_ranges
+from trimtab.rules.gemini_pairs import PairKey, paired
+from trimtab.rules.pairing import INTERRUPTED, LocatedPart, path_of_part, removal_ops
+from trimtab.transcript.model import Message, Part
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire import gemini
 
 
-class Turn(NamedTuple):
+class GeminiTurn(NamedTuple):
     """A model turn with calls: ``first`` are the responses in the content right after it, where
     all must stand; ``late`` those further on in the user's contents.  ``open`` are calls without
     any response, ``extra`` responses without any call."""
 
-    run: Runs
-    calls: tuple[Spot, ...]
-    first: tuple[Spot, ...]
-    late: tuple[Spot, ...]
-    open: tuple[Spot, ...]
-    extra: tuple[Spot, ...]
+    run: TurnRange
+    calls: tuple[LocatedPart, ...]
+    first: tuple[LocatedPart, ...]
+    late: tuple[LocatedPart, ...]
+    open: tuple[LocatedPart, ...]
+    extra: tuple[LocatedPart, ...]
 
 
-def spots_of(messages: Sequence[Message], first: int, end: int, kind: str) -> tuple[Spot, ...]:
+def located_parts(
+    messages: Sequence[Message], first: int, end: int, kind: str
+) -> tuple[LocatedPart, ...]:
     return tuple(
-        Spot(number, part)
+        LocatedPart(number, part)
         for number in range(first, end)
         for part in messages[number].parts
         if part.kind == kind
     )
 
 
-def _turn(messages: Sequence[Message], run: Runs) -> Turn:
-    calls = spots_of(messages, run.first, run.end, "call")
-    first = spots_of(messages, run.end, min(run.end + 1, run.stop), "result")
-    late = spots_of(messages, run.end + 1, run.stop, "result")
+def _turn_at(messages: Sequence[Message], run: TurnRange) -> GeminiTurn:
+    calls = located_parts(messages, run.first, run.end, "call")
+    first = located_parts(messages, run.end, min(run.end + 1, run.stop), "result")
+    late = located_parts(messages, run.end + 1, run.stop, "result")
     open_, extra = _unmatched(calls, (*first, *late))
-    return Turn(run, calls, first, late, open_, extra)
+    return GeminiTurn(run, calls, first, late, open_, extra)
 
 
 def _unmatched(
-    calls: Sequence[Spot], results: Sequence[Spot]
-) -> tuple[tuple[Spot, ...], tuple[Spot, ...]]:
-    """Calls and results left over: matched by id, else by name, else in order.
+    calls: Sequence[LocatedPart], results: Sequence[LocatedPart]
+) -> tuple[tuple[LocatedPart, ...], tuple[LocatedPart, ...]]:
+    """Calls and results left over."""
+    found = paired(
+        [_pair_key(call.part) for call in calls], [_pair_key(result.part) for result in results]
+    )
+    answered = set(found)
+    return (
+        tuple(call for index, call in enumerate(calls) if index not in answered),
+        tuple(result for result, index in zip(results, found, strict=True) if index is None),
+    )
 
-    A given id on both sides must agree; where one side has none the other's says nothing.
-    """
-    left, over = list(calls), list(results)
-    for tie in (_same_id, _same_name, _may_pair):
-        for result in tuple(over):
-            call = next((c for c in left if tie(c.part, result.part)), None)
-            if call is not None:
-                left.remove(call)
-                over.remove(result)
-    return tuple(left), tuple(over)
+
+def _pair_key(part: Part) -> PairKey:
+    return PairKey(part.id if part.id_path else "", part.tool)
 
 
 def _same_id(call: Part, result: Part) -> bool:
     return bool(call.id_path and result.id_path) and call.id == result.id
 
 
-def _may_pair(call: Part, result: Part) -> bool:
-    return not (call.id_path and result.id_path)
-
-
-def _same_name(call: Part, result: Part) -> bool:
-    return call.tool == result.tool and _may_pair(call, result)
-
-
-def _sound(messages: Sequence[Message], run: Runs) -> bool:
-    """The usual case, told quickly: equal ids in one content right behind."""
+def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
+    """The usual case, told quickly: equal ids, given or made of names, in one content behind."""
     calls = [part.id for i in range(run.first, run.end) for part in messages[i].calls]
-    answer = messages[run.end].results if run.end < run.stop else ()
+    replies = messages[run.end].results if run.end < run.stop else ()
     if any(messages[i].results for i in range(run.end + 1, run.stop)):
         return False
-    return calls == [part.id for part in answer]
+    return calls == [part.id for part in replies]
 
 
-@resumes(last_run)
-def pairing(transcript: Transcript, open_tail: bool, start: int = 0) -> Iterator[Finding]:
+def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, extra_result, mixed_response."""
     messages = transcript.messages
-    for run in runs(transcript, start):
+    for run in turn_ranges(transcript):
         for number in range(run.end, run.stop):
             if messages[number].results and messages[number].other_parts:
                 path = (*transcript.base, number)
                 yield Finding("mixed_response", path, "responses and other parts in one content")
-        if _sound(messages, run):
+        if _answered_in_order(messages, run):
             continue
-        turn = _turn(messages, run)
+        turn = _turn_at(messages, run)
         # What cached content holds comes before the first content sent.
         cached = transcript.facts.server_state and run.first == 0 and not turn.calls
-        for spot in turn.extra if not cached else ():
+        for located in turn.extra if not cached else ():
             rule = "extra_result" if turn.calls else "orphan_result"
-            yield _finding(transcript, spot, rule, "answers no call before it", spot)
-        for spot in turn.late:
-            if spot not in turn.extra:
+            yield _finding(transcript, located, rule, "answers no call before it", located)
+        for located in turn.late:
+            if located not in turn.extra:
                 detail = "does not stand in the content right after its call"
-                yield _finding(transcript, spot, "result_late", detail, turn)
+                yield _finding(transcript, located, "result_late", detail, turn)
         if not (open_tail and run.stop == len(messages)):
-            for spot in turn.open:
-                yield _finding(transcript, spot, "call_unanswered", "has no response", turn)
+            for located in turn.open:
+                yield _finding(transcript, located, "call_unanswered", "has no response", turn)
 
 
-def _finding(transcript: Transcript, spot: Spot, rule: str, detail: str, data: Any) -> Finding:
-    name = spot.part.id or "(without name)"
-    return Finding(rule, absolute(transcript, spot), f"{spot.part.kind} {name} {detail}", data)
+def _finding(
+    transcript: Transcript, located: LocatedPart, rule: str, detail: str, data: Any
+) -> Finding:
+    name = located.part.id or "(without name)"
+    return Finding(
+        rule, path_of_part(transcript, located), f"{located.part.kind} {name} {detail}", data
+    )
 
 
-def answer(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def answer_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """All responses of a turn into the content right after it; synthetic ones where none is."""
-    turns = {f.data.run: f.data for f in found}.values()
-    strays = _strays(transcript)
-    moves: list[tuple[Turn, list[Spot], list[Spot]]] = []
+    turns = {f.data.run: f.data for f in findings}.values()
+    stray_responses = _stray_responses(transcript)
+    moves: list[tuple[GeminiTurn, list[LocatedPart], list[LocatedPart]]] = []
     for turn in turns:
-        moved = [spot for spot in turn.late if spot not in turn.extra]
+        moved = [located for located in turn.late if located not in turn.extra]
         missing = []
         for call in turn.open:
-            stray = next((s for s in strays if s.message >= turn.run.stop
+            stray = next((s for s in stray_responses if s.message >= turn.run.stop
                           and _same_id(call.part, s.part)), None)  # fmt: skip
             if stray is None:
                 missing.append(call)
             else:
-                strays.remove(stray)
+                stray_responses.remove(stray)
                 moved.append(stray)
         moves.append((turn, moved, missing))
-    gone = [spot for _, moved, _ in moves for spot in moved]
+    removed = [located for _, moved, _ in moves for located in moved]
     for turn, moved, missing in moves:
-        parts = [paths.get(tree, absolute(transcript, spot)) for spot in moved]
+        parts = [paths.get(tree, path_of_part(transcript, located)) for located in moved]
         parts += [_synthetic(transcript, tree, call) for call in missing]
-        ops = [op for spot in moved for op in _delete(transcript, spot, gone)]
+        ops = [op for located in moved for op in removal_ops(transcript, located, removed)]
         ops += _placed(transcript, turn, parts)
         names = ", ".join(sorted({call.part.tool for call in missing if call.part.tool}))
         done = [f"{len(moved)} response(s) moved next to their call"] if moved else []
         if missing:
             done.append(f"{len(missing)} interrupted call(s) answered ({names or 'no name'})")
-        yield Mend(absolute(transcript, turn.calls[0]), "; ".join(done), tuple(ops))
+        yield Repair(path_of_part(transcript, turn.calls[0]), "; ".join(done), tuple(ops))
 
 
-def _strays(transcript: Transcript) -> list[Spot]:
+def _stray_responses(transcript: Transcript) -> list[LocatedPart]:
     """Responses that answer nothing where they stand, oldest first."""
     return [
-        spot
-        for run in runs(transcript)
-        if not _sound(transcript.messages, run)
-        for spot in _turn(transcript.messages, run).extra
+        located
+        for run in turn_ranges(transcript)
+        if not _answered_in_order(transcript.messages, run)
+        for located in _turn_at(transcript.messages, run).extra
     ]
 
 
-def _synthetic(transcript: Transcript, tree: Any, call: Spot) -> Any:
-    snake = "function_call" in paths.get(tree, absolute(transcript, call))
+def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:
+    snake = "function_call" in paths.get(tree, path_of_part(transcript, call))
     return gemini.result_part(call.part, INTERRUPTED, snake_case=snake)
 
 
-def _delete(transcript: Transcript, spot: Spot, gone: Sequence[Spot]) -> list[PathOp]:
-    """Take a part out of its content; the whole content with its last part."""
-    own = [other for other in gone if other.message == spot.message]
-    if len(own) == len(transcript.messages[spot.message].parts):
-        return [Delete((*transcript.base, spot.message))] if spot == own[0] else []
-    return [Delete(absolute(transcript, spot))]
-
-
-def _placed(transcript: Transcript, turn: Turn, parts: list[Any]) -> list[PathOp]:
+def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[PathOp]:
     """Behind the responses that stand right after the turn, or in a content of their own."""
     if not turn.first:
         where: Path = (*transcript.base, turn.run.end)
         return [Insert(where, gemini.results_message(parts))]
-    *path, last = absolute(transcript, turn.first[-1])
+    *path, last = path_of_part(transcript, turn.first[-1])
     assert isinstance(last, int)
     return [Insert((*path, last + 1), part) for part in parts]
 
 
-def take_out(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_orphan_responses(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Take responses out that answer nothing; a note names them, their text stays recallable.
 
     The note is a content of its own: a content with responses takes no text.
     """
-    by_message: dict[int, list[Spot]] = {}
-    for finding in found:
+    by_message: dict[int, list[LocatedPart]] = {}
+    for finding in findings:
         by_message.setdefault(finding.data.message, []).append(finding.data)
-    for number, spots in by_message.items():
+    for number, orphans in by_message.items():
         here = (*transcript.base, number)
-        whole = len(spots) == len(transcript.messages[number].parts)
-        note = gemini.text_message("user", _note(spots))
-        for index, spot in enumerate(spots):
-            where = absolute(transcript, spot)
+        whole = len(orphans) == len(transcript.messages[number].parts)
+        note = gemini.text_message("user", _note(orphans))
+        for index, located in enumerate(orphans):
+            where = path_of_part(transcript, located)
             ops: list[PathOp] = [] if whole else [Delete(where)]
-            if index == len(spots) - 1:
+            if index == len(orphans) - 1:
                 after = (*transcript.base, number + 1)
                 ops.append(Set(here, note) if whole else Insert(after, note))
-            what = f"a response of {spot.part.tool or 'no name'} without its call was taken out"
-            yield Mend(where, what, tuple(ops), (where,))
+            what = f"a response of {located.part.tool or 'no name'} without its call was taken out"
+            yield Repair(where, what, tuple(ops), (where,))
 
 
-def _note(spots: Sequence[Spot]) -> str:
+def _note(orphans: Sequence[LocatedPart]) -> str:
     """Names what was taken out, never quoting it."""
-    if len(spots) > 1:
-        return (
-            f"[{len(spots)} tool results were taken out: their calls are not in this conversation.]"
-        )
-    name = f" of {spots[0].part.tool}" if spots[0].part.tool else ""
+    if len(orphans) > 1:
+        count = len(orphans)
+        return f"[{count} tool results were taken out: their calls are not in this conversation.]"
+    name = f" of {orphans[0].part.tool}" if orphans[0].part.tool else ""
     return f"[A tool result{name} was taken out: its call is not in this conversation.]"

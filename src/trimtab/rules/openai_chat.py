@@ -1,8 +1,7 @@
-"""The rules of OpenAI Chat Completions and of those who speak it, as data.
+"""The rules of OpenAI Chat Completions and of the providers that speak it, as data.
 
-Knows what each provider refuses and in which words.  Sources: the error texts quoted in public
-issues (named in each row), recorded requests (accepted), mistral-common run by us.  Knows no
-mechanism; that stands in pairing.py, content.py and chat_*.py.
+Sources: the error texts quoted in public issues (named in each row), recorded requests (accepted),
+mistral-common run by us.  Scans and repairs are in ``pairing``, ``content`` and ``chat_*``.
 
 Accepted although documentation says otherwise, and so in no row: ``tool_calls: []``, ``content:
 []`` beside calls (Mistral), an empty content list (OpenAI), ids like ``functions.get:0`` (Kimi).
@@ -12,87 +11,94 @@ from __future__ import annotations
 
 import re
 
-from trimtab.rules.base import Cap, Rule, Table
+from trimtab.rules.base import DialectLimit, Rule, RuleTable
 from trimtab.rules.chat_dialects import (
     LONGEST_ID,
     MISTRAL,
     OPENAI,
-    calls_alone,
-    let_model_note,
-    let_user_begin,
-    nine_letters,
-    pieces,
-    say_something,
+    fill_empty_answer,
+    insert_model_message,
+    insert_user_message,
+    remove_surplus_tools,
+    remove_text_beside_calls,
+    rename_repeated_ids,
+    respell_ids_to_nine,
     scan_contents,
     scan_counts,
     scan_ids,
     scan_order,
     scan_repeats,
-    spare_tools,
     split_calls,
-    tell_turns_apart,
+    split_long_strings,
 )
 from trimtab.rules.chat_reasoning import (
     REASONERS,
+    insert_reasoning_placeholder,
     may_drop_reasoning,
-    placeholder,
     scan_reasoning,
 )
 from trimtab.rules.content import (
-    begin_with_user,
-    clean_ids,
-    end_with_user,
-    ends,
-    fill_nulls,
-    flaws,
-    open_arguments,
-    take_parts,
+    append_user_message,
+    insert_first_user,
+    make_arguments_object,
+    name_unnamed_calls,
+    remove_parts,
+    replace_null_content,
+    respell_ids,
+    scan_blank_names,
+    scan_ends,
+    scan_flaws,
 )
-from trimtab.rules.names import blank_names, name_calls
-from trimtab.rules.pairing import answer_calls, rename_calls, take_out
-from trimtab.rules.pairing import scan as pairing
+from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
 })  # fmt: skip
 """Whose ids may be longer than OpenAI's (vLLM makes them 46 long), or are measured otherwise."""
 
-TABLE = Table(
+TABLE = RuleTable(
     rows=(
+        unreadable_row(
+            "Failed to parse the request body as JSON: messages[319].content: lone leading "
+            "surrogate in hex escape",
+            "JohnnyZ93/oai-compatible-copilot PR #271 (DeepSeek); OpenAI: anomalyco/opencode issue "
+            "#14630; NUL: aebrer/dreb issue #352",
+        ),
         Rule(
             "no_messages",
             "Invalid 'messages': empty array. Expected an array with minimum length 1, "
             "but got an empty array instead.",
             "danny-avila/LibreChat issue #10408; CopilotKit/CopilotKit issue #529",
-            begin_with_user,
+            insert_first_user,
         ),
         Rule(
             "blank_tool_name",
             "Invalid 'messages[69].tool_calls[0].function.name': empty string. Expected a string "
             "with minimum length 1, but got an empty string instead.",
             "continuedev/continue issues #11645, #9784 and #5091",
-            name_calls,
+            name_unnamed_calls,
         ),
         Rule(
             "arguments_not_string",
             "Invalid type for 'messages[1].tool_calls[0].function.arguments': "
             "expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string (Mistral's takes an object, too)",
-            open_arguments,
-            spares=MISTRAL,
+            make_arguments_object,
+            except_for=MISTRAL,
         ),
         Rule(
             "input_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference (its blocks inside a chat message go to it as they are)",
-            open_arguments,
+            make_arguments_object,
         ),
         Rule(
             "arguments_not_json",
             "invalid params, invalid function arguments json string, tool_call_id: "
             "call_function_abraty2ssz2_1 (2013)",
             "earendil-works/pi issue #5468",
-            open_arguments,
+            make_arguments_object,
             dialects=frozenset({"minimax"}),
         ),
         Rule(
@@ -100,7 +106,7 @@ TABLE = Table(
             "Invalid 'messages[5].content': string too long. Expected a string with maximum "
             "length 10485760, but got a string with length 10605342 instead.",
             "Shopify/roast issue #52",
-            pieces,
+            split_long_strings,
             dialects=OPENAI,
         ),
         Rule(
@@ -108,13 +114,13 @@ TABLE = Table(
             "Invalid value for 'content': expected a string, got null.",
             "langchain4j/langchain4j issue #1105; run-llama/llama_index issue #17555; "
             "vercel/ai PR #13744",
-            fill_nulls,
+            replace_null_content,
         ),
         Rule(
             "empty_parts",
             "Param Incorrect: messages[2] assistant content must contain at least one part",
             "farion1231/cc-switch issue #464",
-            say_something,
+            fill_empty_answer,
             dialects=frozenset({"xiaomi"}),
         ),
         Rule(
@@ -129,7 +135,7 @@ TABLE = Table(
             "duplicate tool_call id)",
             "MetaGLM/zhipuai-sdk-python-v4 issue #14; VicBilibily/GCMP PR #120; "
             "can1357/oh-my-pi issue #2055",
-            tell_turns_apart,
+            rename_repeated_ids,
             dialects=frozenset({"glm", "minimax"}),
         ),
         Rule(
@@ -137,8 +143,8 @@ TABLE = Table(
             "Invalid 'messages[11].tool_calls[0].id': string too long. Expected a string with "
             "maximum length 40, but got a string with length 46 instead.",
             "BerriAI/litellm issue #17343; microsoft/autogen issue #6377",
-            clean_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
-            spares=_FREE_IDS,
+            respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+            except_for=_FREE_IDS,
         ),
         Rule(
             "id_format",
@@ -146,7 +152,7 @@ TABLE = Table(
             "length of 9.",
             "jackmpcollins/magentic issue #276; nearai/ironclaw issue #1241 (mistral-large-latest, "
             "March 2026); mistral-common: tokenizers 3 to 11",
-            nine_letters,
+            respell_ids_to_nine,
             dialects=MISTRAL,
         ),
         Rule(
@@ -172,21 +178,21 @@ TABLE = Table(
             "MiniMax: tool result's tool id(…) not found; GLM: 1214)",
             "sipeed/picoclaw issue #870; charmbracelet/crush issue #279; "
             "MiniMax-AI/MiniMax-M2 issue #76; lobehub/lobehub issue #11408",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "duplicate_result",
             "Invalid parameter: Duplicate value for 'tool_call_id' of "
             "'call_gmd4tanjXcwOxfPawOnDmq6R', in messages[7] and messages[8].",
             "agno-agi/agno issue #5116; mistral-common: Duplicate tool call id in tool results",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "server_orphan",
             "unexpected `tool_use_id` found in `advisor_tool_result` blocks. Each block must have "
             "a corresponding `server_tool_use` block before it.",
             "anthropics/claude-code issue #64383 (Anthropic's blocks in a chat message)",
-            take_parts,
+            remove_parts,
         ),
         Rule(
             "too_many_calls",
@@ -202,28 +208,28 @@ TABLE = Table(
             "thinking is enabled but reasoning_content is missing in assistant tool call message "
             "at index 2)",
             "mnfst/modelparams.dev issue #29; iOfficeAI/AionUi issue #2746",
-            placeholder,
+            insert_reasoning_placeholder,
             dialects=REASONERS,
         ),
         Rule(
             "content_and_calls",
             "Assistant message must have either content or tool_calls, but not both.",
             "langchain-ai/langchain issue #21196; mistral-common: tokenizers 1 to 3",
-            calls_alone,
+            remove_text_beside_calls,
             dialects=frozenset({"mistral-v3"}),
         ),
         Rule(
             "empty_answer",
             "Assistant message must have either content or tool_calls, but not none.",
             "OpenHands/OpenHands issue #8685",
-            say_something,
+            fill_empty_answer,
             dialects=MISTRAL,
         ),
         Rule(
             "system_late",
             "Unexpected role 'system' after role 'assistant'",
             "mistral-common 1.13.1, run by us",
-            let_user_begin,
+            insert_user_message,
             dialects=MISTRAL,
         ),
         Rule(
@@ -231,14 +237,14 @@ TABLE = Table(
             "Unexpected role 'user' after role 'tool'",
             "datapizza-labs/datapizza-ai issue #98; BerriAI/litellm issue #17761 (mistral-common "
             "takes it by now)",
-            let_model_note,
+            insert_model_message,
             dialects=MISTRAL,
         ),
         Rule(
             "no_user",
             "messages 参数非法。请检查文档。 (1214)",
             "MetaGLM/zhipuai-sdk-python-v4 issue #14",
-            begin_with_user,
+            insert_first_user,
             dialects=frozenset({"glm"}),
         ),
         Rule(
@@ -246,14 +252,14 @@ TABLE = Table(
             "Expected last role User or Tool (or Assistant with prefix True) for serving but got "
             "assistant",
             "mistral-common 1.13.1, run by us",
-            end_with_user,
+            append_user_message,
             dialects=MISTRAL,
         ),
         Rule(
             "two_answers_last",
             "Cannot have 2 or more assistant messages at the end of the list.",
             "llama.cpp server, run by us",
-            end_with_user,
+            append_user_message,
             dialects=frozenset({"llamacpp"}),
         ),
         Rule(
@@ -261,20 +267,21 @@ TABLE = Table(
             "Invalid 'tools': array too long. Expected an array with maximum length 128, but got "
             "an array with length 325 instead.",
             "vishalmysore/Tools4AI issue #16",
-            spare_tools,
+            remove_surplus_tools,
             dialects=OPENAI,
         ),
     ),
     scans=(
-        pairing,
+        scan_unreadable,
+        scan_pairing,
         scan_ids,
         scan_repeats,
         scan_counts,
         scan_reasoning,
         scan_contents,
         scan_order,
-        blank_names,
-        flaws(
+        scan_blank_names,
+        scan_flaws(
             {
                 "null": "null_content",
                 "arguments": "arguments_not_string",
@@ -284,11 +291,11 @@ TABLE = Table(
                 "server": "server_orphan",
             }
         ),
-        ends(first_user=False, last_user=lambda facts: False),
+        scan_ends(first_user=False),
     ),
     may_drop_reasoning=may_drop_reasoning,
-    caps=(
-        Cap(
+    dialect_limits=(
+        DialectLimit(
             "images",
             1,
             "Model 'moonshotai/kimi-k2.6' supports at most 1 image per prompt.",

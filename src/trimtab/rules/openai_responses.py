@@ -1,36 +1,47 @@
 """The rules of OpenAI Responses, as data.
 
-Knows what providers of this format refuse and in which words.  Sources: quoted error texts,
-OpenAI's documentation and item types; what was recorded as accepted is never a violation (an
-output without its call under ``previous_response_id``, a server's tool search without output, an
-empty assistant text, a function output for a tool search, an item with an id and no reasoning).
+Sources: quoted error texts, OpenAI's documentation and item types; what was recorded as accepted is
+never a violation (an output without its call under ``previous_response_id``, a server's tool search
+without output, an empty assistant text, a function output for a tool search, an item with an id and
+no reasoning).
 """
 
 from __future__ import annotations
 
 import re
 
-from trimtab.formats.openai_responses import companions, may_lose_id
-from trimtab.formats.responses_items import LONGEST_ID
-from trimtab.model import Transcript
-from trimtab.rules.base import Rule, Table
-from trimtab.rules.content import clean_ids, fill_nulls, flaws, open_arguments
-from trimtab.rules.pairing import take_out
-from trimtab.rules.responses_ids import scan_items, take_double, take_reasoning, unname
+from trimtab.rules.base import Rule, RuleTable
+from trimtab.rules.content import (
+    make_arguments_object,
+    replace_null_content,
+    respell_ids,
+    scan_flaws,
+)
+from trimtab.rules.pairing import remove_orphan_results
+from trimtab.rules.responses_ids import (
+    remove_duplicate_item,
+    remove_item_id,
+    remove_reasoning,
+    scan_items,
+)
 from trimtab.rules.responses_items import (
     STRICT_ORDER,
-    answer,
-    begin,
-    pull,
-    rename,
+    answer_calls,
+    insert_first_user,
+    make_output_text,
+    move_outputs,
+    rename_call_ids,
     scan_call_ids,
     scan_input,
     scan_order,
     scan_pairs,
     shape_item,
     shape_output,
-    speak,
 )
+from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.openai_responses import companions, may_lose_id
+from trimtab.wire.responses_items import LONGEST_ID
 
 _OPENAI = frozenset({"openai"})
 
@@ -54,14 +65,18 @@ def _earlier_step(transcript: Transcript, number: int) -> bool:
     )
 
 
-TABLE = Table(
+TABLE = RuleTable(
     rows=(
+        unreadable_row(
+            "'utf-8' codec can't encode character '\\ud83d': surrogates not allowed",
+            "anomalyco/opencode issue #14630; NousResearch/hermes-agent PR #102771",
+        ),
         Rule(
             "no_input",
             "One of \"input\" or \"previous_response_id\" or 'prompt' or 'conversation_id' must be "
             "provided.",
             "quoted refusal in public repositories",
-            begin,
+            insert_first_user,
         ),
         Rule(
             "not_an_item",
@@ -74,20 +89,20 @@ TABLE = Table(
             "Invalid type for 'input[4].content': expected one of an array of objects or string, "
             "but got null instead.",
             "QuantumNous/new-api issue #4776",
-            fill_nulls,
+            replace_null_content,
         ),
         Rule(
             "part_of_speaker",
             "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
             "jeremychone/rust-genai PR #119; jamesrochabrun/SwiftOpenAI issue #136",
-            speak,
+            make_output_text,
             dialects=_OPENAI,
         ),
         Rule(
             "arguments_not_string",
             "Invalid type for 'input[1].arguments': expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string",
-            open_arguments,
+            make_arguments_object,
         ),
         Rule(
             "output_type",
@@ -101,14 +116,14 @@ TABLE = Table(
             "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content "
             "could not be decrypted or parsed.",
             "openai/codex issue #8145; smallmain/vscode-unify-chat-provider issue #178",
-            take_reasoning,
+            remove_reasoning,
         ),
         Rule(
             "item_id_chars",
             "Invalid 'input[2].id': ''. Expected an ID that contains letters, numbers, "
             "underscores, or dashes, but this value contained additional characters.",
             "anomalyco/opencode issue #25065; langchain-ai/langchainjs issue #11044",
-            unname,
+            remove_item_id,
             dialects=_OPENAI,
         ),
         Rule(
@@ -116,14 +131,14 @@ TABLE = Table(
             "Invalid 'input[2].id': string too long. Expected a string with maximum length 64, but "
             "got a string with length 416 instead.",
             "can1357/oh-my-pi issue #284; NousResearch/hermes-agent issue #10788",
-            unname,
+            remove_item_id,
             dialects=_OPENAI,
         ),
         Rule(
             "item_id_prefix",
             "Invalid 'input[111].id': 'msg_097e…'. Expected an ID that begins with 'fc'.",
             "continuedev/continue issue #11494; openai/codex issue #33176",
-            unname,
+            remove_item_id,
             dialects=_OPENAI,
         ),
         Rule(
@@ -131,41 +146,41 @@ TABLE = Table(
             "Duplicate item found with id rs_0ad2…. Remove duplicate items from your input and try "
             "again.",
             "OpenRouterTeam/ai-sdk-provider issue #254; vercel/ai PR #13383",
-            take_double,
+            remove_duplicate_item,
         ),
         Rule(
             "call_id_missing",
             "Invalid 'input[4].call_id': empty string. Expected a string with minimum length 1, "
             "but got an empty string instead.",
             "BigPizzaV3/CodexPlusPlus issue #315",
-            rename,
+            rename_call_ids,
         ),
         Rule(
             "call_id_too_long",
             "Invalid 'input[95].call_id': string too long. Expected a string with maximum length "
             "64, but got a string with length 116 instead.",
             "AnswerDotAI/fastllm issue #45",
-            clean_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+            respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
         ),
         Rule(
             "duplicate_call",
             "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have "
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629; mnfst/llm-gateway PR #2858",
-            rename,
+            rename_call_ids,
         ),
         Rule(
             "call_unanswered",
             "No tool output found for function call call_U80UaBc1YfQVSXfZiKGqTvN7.",
             "symgraph/GhidrAssist issue #78",
-            answer,
+            answer_calls,
         ),
         Rule(
             "calls_interleaved",
             "No tool output found for tool call call-a.",
             "recorded: DeepSeek refused an item between a call and its output; "
             "deepseek-ai/awesome-deepseek-integration issue #740, DeepSeek-V3 issue #1588",
-            pull,
+            move_outputs,
             dialects=frozenset({STRICT_ORDER}),
         ),
         Rule(
@@ -173,21 +188,21 @@ TABLE = Table(
             "No tool call found for function call output with call_id "
             "call_uelfkqtHfJDC4Btqeoozq82e.",
             "continuedev/continue issue #10092",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "duplicate_result",
             "Duplicate function_call_output for call_id 'terminal:0'. Each function_call must have "
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629",
-            take_out,
+            remove_orphan_results,
         ),
         Rule(
             "reasoning_alone",
             "Item 'rs_0c3876…' of type 'reasoning' was provided without its required following "
             "item.",
             "continuedev/continue issue #8933",
-            take_reasoning,
+            remove_reasoning,
             dialects=_OPENAI,
         ),
         Rule(
@@ -195,25 +210,26 @@ TABLE = Table(
             "Item 'fc_07b27a…' of type 'function_call' was provided without its required "
             "'reasoning' item: 'rs_07b27a…'.",
             "continuedev/continue issues #10018, #12620; NousResearch/hermes-agent PR #102282",
-            unname,
+            remove_item_id,
             dialects=_OPENAI,
         ),
         Rule(
             "reasoning_unlinked",
             "Item 'rs_6863…' of type 'reasoning' was provided without its required following item.",
             "openai/openai-node issue #1567; vercel/ai issue #7099 (the item followed, without id)",
-            unname,
+            remove_item_id,
             sure="inferred",
             dialects=_OPENAI,
         ),
     ),
     scans=(
+        scan_unreadable,
         scan_pairs,
         scan_order,
         scan_call_ids,
         scan_items,
         scan_input,
-        flaws(
+        scan_flaws(
             {
                 "item": "not_an_item",
                 "null": "null_content",

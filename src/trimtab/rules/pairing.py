@@ -1,7 +1,7 @@
-"""Calls and their results: the scan and the repairs that both kinds of format share.
+"""Calls and their results: the scan and the repairs that all formats with call ids share.
 
 Two layouts exist: results are messages of their own right after the call (OpenAI Chat), or the
-first parts of the next user message (Anthropic).  Knows these two; knows no provider's keys.
+first parts of the next user message (Anthropic).
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from trimtab import paths
-from trimtab.model import Message, Part, Path, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, resumes
-from trimtab.rules.runs import Runs, last_run, runs
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair, TurnRange, turn_ranges
+from trimtab.transcript.model import Message, Part
+from trimtab.transcript.transcript import Transcript
 
 INTERRUPTED = "[No result: this call was interrupted. It may have run in part.]"
 """The synthetic result of a call that has none; what ran is never thrown away."""
 
 
-class Spot(NamedTuple):
+class LocatedPart(NamedTuple):
     """A part and the index of the message it stands in."""
 
     message: int
     part: Part
 
 
-class Turn(NamedTuple):
+class CallTurn(NamedTuple):
     """A model turn: its calls, and the results found where they are expected.
 
     ``end`` is the index of the first message after the model's; ``stop`` of the first after the
@@ -35,38 +35,38 @@ class Turn(NamedTuple):
     stand first.
     """
 
-    calls: tuple[Spot, ...]
-    results: tuple[Spot, ...]
-    late: tuple[Spot, ...]
+    calls: tuple[LocatedPart, ...]
+    results: tuple[LocatedPart, ...]
+    late: tuple[LocatedPart, ...]
     end: int
     stop: int
 
 
-def turns(transcript: Transcript) -> Iterator[Turn]:
+def call_turns(transcript: Transcript) -> Iterator[CallTurn]:
     """Every run with calls or results in it, looked at closely."""
-    for run in runs(transcript):
-        turn = _turn(transcript.messages, run)
+    for run in turn_ranges(transcript):
+        turn = _turn_at(transcript.messages, run)
         if turn.calls or turn.results or turn.late:
             yield turn
 
 
-def _turn(messages: Sequence[Message], run: Runs) -> Turn:
-    calls = [Spot(i, part) for i in range(run.first, run.end) for part in messages[i].calls]
+def _turn_at(messages: Sequence[Message], run: TurnRange) -> CallTurn:
+    calls = [LocatedPart(i, part) for i in range(run.first, run.end) for part in messages[i].calls]
     open_ = True
-    leading: list[Spot] = []
-    late: list[Spot] = []
+    leading: list[LocatedPart] = []
+    late: list[LocatedPart] = []
     for i in range(run.end, run.stop):
         for part in messages[i].parts:
             if part.kind != "result":
                 open_ = False
             elif open_:
-                leading.append(Spot(i, part))
+                leading.append(LocatedPart(i, part))
             else:
-                late.append(Spot(i, part))
-    return Turn(tuple(calls), tuple(leading), tuple(late), run.end, run.stop)
+                late.append(LocatedPart(i, part))
+    return CallTurn(tuple(calls), tuple(leading), tuple(late), run.end, run.stop)
 
 
-def _sound(messages: Sequence[Message], run: Runs) -> bool:
+def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
     """The usual case, told quickly: the same ids on both sides, in order, results first."""
     if run.end - run.first == 1 == run.stop - run.end:
         model, user = messages[run.first], messages[run.end]
@@ -90,105 +90,108 @@ def _differ(ids: Sequence[str]) -> bool:
     return bool(ids[0]) if len(ids) == 1 else all(ids) and len(set(ids)) == len(ids)
 
 
-def absolute(transcript: Transcript, spot: Spot) -> Path:
+def path_of_part(transcript: Transcript, located: LocatedPart) -> Path:
     """The path of a part in the request."""
-    return (*transcript.base, spot.message, *spot.part.path)
+    return (*transcript.base, located.message, *located.part.path)
 
 
-@resumes(last_run)
-def scan(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, duplicate_result, duplicate_call."""
-    for run in runs(transcript, first):
-        if _sound(transcript.messages, run):
+    for run in turn_ranges(transcript):
+        if _answered_in_order(transcript.messages, run):
             continue
-        turn = _turn(transcript.messages, run)
-        waiting = [spot.part.id for spot in turn.calls]
+        turn = _turn_at(transcript.messages, run)
+        waiting = [located.part.id for located in turn.calls]
         if not _differ(waiting):
             yield from _duplicate_calls(transcript, turn)
         known = set(waiting)
-        for spot in (*turn.results, *turn.late):
-            if spot.part.id in waiting:
-                waiting.remove(spot.part.id)
-                if spot in turn.late:
+        for located in (*turn.results, *turn.late):
+            if located.part.id in waiting:
+                waiting.remove(located.part.id)
+                if located in turn.late:
                     yield Finding(
-                        "result_late", absolute(transcript, spot),
-                        f"the result of {spot.part.id} does not stand first", turn,
+                        "result_late", path_of_part(transcript, located),
+                        f"the result of {located.part.id} does not stand first", turn,
                     )  # fmt: skip
-            elif spot.part.id in known:
+            elif located.part.id in known:
                 yield Finding(
-                    "duplicate_result", absolute(transcript, spot),
-                    f"a second result for call {spot.part.id}", spot,
+                    "duplicate_result", path_of_part(transcript, located),
+                    f"a second result for call {located.part.id}", located,
                 )  # fmt: skip
             elif not transcript.facts.server_state:
                 yield Finding(
-                    "orphan_result", absolute(transcript, spot),
-                    f"no call {spot.part.id or '(without id)'} stands right before this result",
-                    spot,
+                    "orphan_result", path_of_part(transcript, located),
+                    f"no call {located.part.id or '(without id)'} stands right before this result",
+                    located,
                 )  # fmt: skip
         if waiting and not (open_tail and turn.stop == len(transcript.messages)):
-            for spot in turn.calls:
-                if spot.part.id in waiting:
-                    waiting.remove(spot.part.id)
+            for located in turn.calls:
+                if located.part.id in waiting:
+                    waiting.remove(located.part.id)
                     yield Finding(
-                        "call_unanswered", absolute(transcript, spot),
-                        f"call {spot.part.id} has no result", turn,
+                        "call_unanswered", path_of_part(transcript, located),
+                        f"call {located.part.id} has no result", turn,
                     )  # fmt: skip
 
 
-def _duplicate_calls(transcript: Transcript, turn: Turn) -> Iterator[Finding]:
+def _duplicate_calls(transcript: Transcript, turn: CallTurn) -> Iterator[Finding]:
     seen: set[str] = set()
-    for spot in turn.calls:
-        if spot.part.id in seen or not spot.part.id:
-            detail = f"call id {spot.part.id or '(none)'} does not tell its call apart"
-            yield Finding("duplicate_call", absolute(transcript, spot), detail, turn)
-        seen.add(spot.part.id)
+    for located in turn.calls:
+        if located.part.id in seen or not located.part.id:
+            detail = f"call id {located.part.id or '(none)'} does not tell its call apart"
+            yield Finding("duplicate_call", path_of_part(transcript, located), detail, turn)
+        seen.add(located.part.id)
 
 
 # --- repairs ---------------------------------------------------------------------------------
 
 
-def answer_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def answer_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Pull results next to their call; synthesise one for a call that has none."""
-    strays, called = _strays(transcript), _called(transcript)
-    for turn in _turns_of(found):
-        have = [spot.part.id for spot in turn.results]
+    stray_results, called = _stray_results(transcript), _called(transcript)
+    for turn in _turns_of(findings):
+        have = [located.part.id for located in turn.results]
         missing: list[Part] = []
-        moved = list[tuple[Spot, Any]]()
+        moved = list[tuple[LocatedPart, Any]]()
         late = list(turn.late)
         for call in turn.calls:
             if call.part.id in have:
                 have.remove(call.part.id)
                 continue
-            spot = _take(late, call.part.id) or _take_stray(strays, called, call, turn.stop)
-            if spot is None:
+            located = _pop_by_id(late, call.part.id) or _pop_stray(
+                stray_results, called, call, turn.stop
+            )
+            if located is None:
                 missing.append(call.part)
             else:
-                moved.append((spot, paths.get(tree, absolute(transcript, spot))))
-        yield _place(transcript, turn, moved, missing)
+                moved.append((located, paths.get(tree, path_of_part(transcript, located))))
+        yield _insert_results(transcript, turn, moved, missing)
 
 
-def _turns_of(found: Sequence[Finding]) -> list[Turn]:
-    return list({(turn.end, turn.stop): turn for turn in (f.data for f in found)}.values())
+def _turns_of(findings: Sequence[Finding]) -> list[CallTurn]:
+    return list({(turn.end, turn.stop): turn for turn in (f.data for f in findings)}.values())
 
 
-def _take(spots: list[Spot], call_id: str) -> Spot | None:
-    for index, spot in enumerate(spots):
-        if spot.part.id == call_id:
-            return spots.pop(index)
+def _pop_by_id(candidates: list[LocatedPart], call_id: str) -> LocatedPart | None:
+    for index, located in enumerate(candidates):
+        if located.part.id == call_id:
+            return candidates.pop(index)
     return None
 
 
-def _strays(transcript: Transcript) -> dict[str, list[Spot]]:
+def _stray_results(transcript: Transcript) -> dict[str, list[LocatedPart]]:
     """Results that answer no call where they stand, by id, oldest first."""
-    strays: dict[str, list[Spot]] = {}
-    for turn in turns(transcript):
-        waiting = [spot.part.id for spot in turn.calls]
-        for spot in (*turn.results, *turn.late):
-            if spot.part.id in waiting:
-                waiting.remove(spot.part.id)
-            elif spot.part.id:
-                strays.setdefault(spot.part.id, []).append(spot)
-    return strays
+    stray_results: dict[str, list[LocatedPart]] = {}
+    for turn in call_turns(transcript):
+        waiting = [located.part.id for located in turn.calls]
+        for located in (*turn.results, *turn.late):
+            if located.part.id in waiting:
+                waiting.remove(located.part.id)
+            elif located.part.id:
+                stray_results.setdefault(located.part.id, []).append(located)
+    return stray_results
 
 
 def _called(transcript: Transcript) -> dict[str, list[int]]:
@@ -200,31 +203,34 @@ def _called(transcript: Transcript) -> dict[str, list[int]]:
     return called
 
 
-def _take_stray(
-    strays: dict[str, list[Spot]], called: dict[str, list[int]], call: Spot, after: int
-) -> Spot | None:
+def _pop_stray(
+    stray_results: dict[str, list[LocatedPart]],
+    called: dict[str, list[int]],
+    call: LocatedPart,
+    after: int,
+) -> LocatedPart | None:
     """The next stray result of this call: behind it, and before its id is called again."""
     messages = called[call.part.id]
     later = bisect_right(messages, call.message)
     again = messages[later] if later < len(messages) else None
-    spots = strays.get(call.part.id, [])
-    index = bisect_left(spots, after, key=lambda spot: spot.message)
-    if index < len(spots) and (again is None or spots[index].message < again):
-        return spots.pop(index)
+    candidates = stray_results.get(call.part.id, [])
+    index = bisect_left(candidates, after, key=lambda located: located.message)
+    if index < len(candidates) and (again is None or candidates[index].message < again):
+        return candidates.pop(index)
     return None
 
 
-def _place(
+def _insert_results(
     transcript: Transcript,
-    turn: Turn,
-    moved: Sequence[tuple[Spot, Any]],
+    turn: CallTurn,
+    moved: Sequence[tuple[LocatedPart, Any]],
     missing: Sequence[Part],
-) -> Mend:
+) -> Repair:
     format, base = transcript.format, transcript.base
     new = [_whole(format, *found) for found in moved]
     new += format.result_parts(missing, INTERRUPTED)
     ops: list[PathOp] = [
-        op for spot, _ in moved for op in _delete(transcript, spot, [s for s, _ in moved])
+        op for located, _ in moved for op in removal_ops(transcript, located, [s for s, _ in moved])
     ]
     if not format.results_in_user:
         # Right after the results that already stand there, before any words beside them.
@@ -240,47 +246,58 @@ def _place(
         ops += [Insert((*base, number, format.content_key, at), part) for part in new]
     else:
         ops.append(Insert((*base, turn.end), format.results_message(new)))
-    where = absolute(transcript, turn.calls[0])
+    where = path_of_part(transcript, turn.calls[0])
     names = ", ".join(sorted({part.tool for part in missing if part.tool}))
     done = []
     if moved:
         done.append(f"{len(moved)} result(s) pulled next to their call")
     if missing:
         done.append(f"{len(missing)} interrupted call(s) answered ({names or 'no name'})")
-    return Mend(where, "; ".join(done), tuple(ops))
+    return Repair(where, "; ".join(done), tuple(ops))
 
 
-def _whole(format: Any, spot: Spot, value: Any) -> Any:
+def _whole(format: Any, located: LocatedPart, value: Any) -> Any:
     """A result as what it is moved as: a part, or a message where results are messages."""
     return (
-        value if format.results_in_user or not spot.part.path else format.results_message([value])
+        value
+        if format.results_in_user or not located.part.path
+        else format.results_message([value])
     )
 
 
-def _delete(transcript: Transcript, spot: Spot, gone: Sequence[Spot]) -> list[PathOp]:
+def removal_ops(
+    transcript: Transcript, located: LocatedPart, removed: Sequence[LocatedPart]
+) -> list[PathOp]:
     """Take a part out of its message; the whole message with its last part."""
-    message = transcript.messages[spot.message]
-    own = [s for s in gone if s.message == spot.message]
-    if spot.part.path and len(own) == len(message.parts):
-        return [Delete((*transcript.base, spot.message))] if spot == own[0] else []
-    return [Delete(absolute(transcript, spot))]
+    message = transcript.messages[located.message]
+    own = [s for s in removed if s.message == located.message]
+    if located.part.path and len(own) == len(message.parts):
+        return [Delete((*transcript.base, located.message))] if located == own[0] else []
+    return [Delete(path_of_part(transcript, located))]
 
 
-def take_out(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_orphan_results(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Take results out that answer nothing; a note names them, their text stays recallable."""
-    runs: dict[int, list[Spot]] = {}
-    for finding in found:
-        spot = finding.data
-        end = spot.message if spot.part.path else _run_end(transcript, spot.message)
-        runs.setdefault(end, []).append(spot)
-    for end, spots in runs.items():
-        chars = _chars(transcript, spots)
-        for index, spot in enumerate(spots):
-            where = absolute(transcript, spot)
+    by_end: dict[int, list[LocatedPart]] = {}
+    run = range(0)  # in which all have the same end
+    for finding in findings:
+        located = finding.data
+        end = number = located.message
+        if not located.part.path:
+            if number not in run:
+                run = range(number, _run_end(transcript, number))
+            end = run.stop
+        by_end.setdefault(end, []).append(located)
+    for end, orphans in by_end.items():
+        chars = _chars(transcript, orphans)
+        for index, located in enumerate(orphans):
+            where = path_of_part(transcript, located)
             ops: list[PathOp] = [Delete(where)]
-            if index == len(spots) - 1:
-                ops.append(_note(transcript, tree, spots, end))
-            yield Mend(where, _taken(spot, chars.get(where, 0)), tuple(ops), (where,))
+            if index == len(orphans) - 1:
+                ops.append(_note(transcript, tree, orphans, end))
+            yield Repair(where, _taken(located, chars.get(where, 0)), tuple(ops), (where,))
 
 
 def _run_end(transcript: Transcript, number: int) -> int:
@@ -299,32 +316,34 @@ def _run_end(transcript: Transcript, number: int) -> int:
     return number
 
 
-def _note(transcript: Transcript, tree: Any, spots: Sequence[Spot], end: int) -> PathOp:
+def _note(transcript: Transcript, tree: Any, orphans: Sequence[LocatedPart], end: int) -> PathOp:
     """The note that names what was taken out, never quoting it; it carries its breakpoint on."""
-    marked = [spot for spot in spots if spot.part.marked]
+    marked = [located for located in orphans if located.part.marked]
     mark = None
     if marked:
-        mark = transcript.format.mark_of(paths.get(tree, absolute(transcript, marked[-1])))
+        mark = transcript.format.mark_of(paths.get(tree, path_of_part(transcript, marked[-1])))
     format, base = transcript.format, transcript.base
-    name = f" of {spots[0].part.tool}" if len(spots) == 1 and spots[0].part.tool else ""
-    what = f"A tool result{name} was" if len(spots) == 1 else f"{len(spots)} tool results were"
+    name = f" of {orphans[0].part.tool}" if len(orphans) == 1 and orphans[0].part.tool else ""
+    what = f"A tool result{name} was" if len(orphans) == 1 else f"{len(orphans)} tool results were"
     text = f"[{what} taken out: no call of this conversation asked for it.]"
-    if not spots[-1].part.path:
+    if not orphans[-1].part.path:
         return Insert((*base, end), format.text_message("user", text, marked=mark))
     at = transcript.messages[end].width
     return Insert((*base, end, format.content_key, at), format.text_part(text, marked=mark))
 
 
-def _taken(spot: Spot, chars: int) -> str:
-    what = spot.part.tool or spot.part.id or "without id"
+def _taken(located: LocatedPart, chars: int) -> str:
+    what = located.part.tool or located.part.id or "without id"
     return f"a tool result ({what}, {chars:,} chars) without its call was taken out"
 
 
-def _chars(transcript: Transcript, spots: Sequence[Spot]) -> dict[Path, int]:
+def _chars(transcript: Transcript, orphans: Sequence[LocatedPart]) -> dict[Path, int]:
     """Characters of each of these results, by path."""
     chars: dict[Path, int] = {}
-    for number in {spot.message for spot in spots}:
-        depths = {len(spot.part.path) for spot in spots if spot.message == number}
+    found: dict[int, set[int]] = {}
+    for located in orphans:
+        found.setdefault(located.message, set()).add(len(located.part.path))
+    for number, depths in found.items():
         for block in transcript.messages[number].blocks:
             for depth in depths:
                 key = (*transcript.base, number, *block.item[:depth])
@@ -332,16 +351,18 @@ def _chars(transcript: Transcript, spots: Sequence[Spot]) -> dict[Path, int]:
     return chars
 
 
-def rename_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def rename_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Give the second of two equal call ids in one turn, and its result, an id of its own."""
-    for turn in _turns_of(found):
+    for turn in _turns_of(findings):
         ops: list[PathOp] = []
         seen: dict[str, int] = {}
         results = [*turn.results, *turn.late]
-        taken = {spot.part.id for spot in (*turn.calls, *results)}
+        taken = {located.part.id for located in (*turn.calls, *results)}
         for call in turn.calls:
             count = seen[call.part.id] = seen.get(call.part.id, 0) + 1
-            answer = _take(results, call.part.id)
+            answer = _pop_by_id(results, call.part.id)
             if (count == 1 and call.part.id) or not call.part.id_path:
                 continue
             new = _fresh(call.part.id or "call", count, taken)
@@ -349,7 +370,9 @@ def rename_calls(transcript: Transcript, tree: Any, found: Sequence[Finding]) ->
             if answer is not None:
                 ops.append(Set(_id_of(transcript, answer), new))
         if ops:
-            yield Mend(absolute(transcript, turn.calls[0]), "equal call ids told apart", tuple(ops))
+            yield Repair(
+                path_of_part(transcript, turn.calls[0]), "equal call ids told apart", tuple(ops)
+            )
 
 
 def _fresh(call_id: str, count: int, taken: set[str]) -> str:
@@ -371,5 +394,5 @@ def rename_all(transcript: Transcript, new: dict[str, str]) -> list[PathOp]:
     ]
 
 
-def _id_of(transcript: Transcript, spot: Spot) -> Path:
-    return (*transcript.base, spot.message, *spot.part.id_path)
+def _id_of(transcript: Transcript, located: LocatedPart) -> Path:
+    return (*transcript.base, located.message, *located.part.id_path)

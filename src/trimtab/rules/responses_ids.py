@@ -1,24 +1,22 @@
-"""What is wrong with the ids of OpenAI Responses' items and with reasoning: scans and repairs.
+"""Scans and repairs for item ids and reasoning of OpenAI Responses.
 
-Knows how items must be named, and that reasoning and what was made with it refer to each other by
-id.  Knows no provider's words (those are the rows of openai_responses.py).
+Reasoning and the items made with it refer to each other by id.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.formats.openai_responses import companions, may_lose_id
-from trimtab.formats.responses_items import LONGEST_ID, TYPES
-from trimtab.index import Walk, walked
-from trimtab.model import Message, Path, Transcript
-from trimtab.paths import Delete, PathOp, Set
-from trimtab.rules.base import Finding, Mend, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair
+from trimtab.transcript.model import Message
+from trimtab.transcript.transcript import MessagePass, Transcript
+from trimtab.wire.openai_responses import companions, may_lose_id
+from trimtab.wire.responses_items import LONGEST_ID, TYPES
 
 PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
 """What an item's id begins with, where a refusal that says so was quoted."""
@@ -27,39 +25,24 @@ _ID_IS_THE_LINK = ("local_shell_call", "local_shell_call_output")
 """Call and output may be linked by the item's id, so both have the same."""
 
 
-class _Named(Walk):
-    """Which items have an id that one before them has, and where reasoning begins."""
+class _Named(MessagePass):
+    """Which items have an id that one before them has."""
 
     def __init__(self) -> None:
         self.again: list[tuple[int, int]] = []
         """(the item, the first with its id)."""
-        self.thoughts: list[int] = []
-        """Of reasoning that stands side by side: the first."""
         self._first: dict[str, int] = {}
-        self._type = ""
 
     def add(self, number: int, message: Message) -> None:
-        if message.type == "reasoning" and self._type != "reasoning":
-            self.thoughts.append(number)
-        self._type = message.type
         if message.id and message.type not in _ID_IS_THE_LINK:
             first = self._first.setdefault(message.id, number)
             if first != number:
                 self.again.append((number, first))
 
 
-def _last_thought(transcript: Transcript, known: int) -> int:
-    """What is wrong with reasoning is told by what stands behind it, up to the next that does not
-    adjoin it; with an item, by itself: what stands before the last known reasoning is not new."""
-    thoughts = walked(transcript.messages, _Named).thoughts
-    before = bisect_left(thoughts, known)
-    return thoughts[before - 1] if before else known
-
-
-@resumes(_last_thought)
-def scan_items(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """item_id_prefix, item_id_chars, item_id_too_long, duplicate_item, and reasoning rules."""
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         if message.type == "reasoning":
             yield from _reasoning(transcript, number)
         name = message.id
@@ -69,7 +52,7 @@ def scan_items(transcript: Transcript, open_tail: bool, first: int = 0) -> Itera
         sound = name.isascii() and name.isidentifier() and len(name) <= LONGEST_ID
         if not sound or not name.startswith(begin):
             yield from _misnamed(transcript, number, name, begin)
-    for number, before in walked(transcript.messages, _Named).again:
+    for number, before in transcript.passed(_Named).again:
         detail = f"a second item has the id {transcript.messages[number].id}"
         yield Finding("duplicate_item", (*transcript.base, number), detail, before)
 
@@ -105,7 +88,7 @@ def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
         yield Finding("reasoning_unlinked", (*base, following), detail, number)
 
 
-def unlinked(transcript: Transcript, number: int) -> list[PathOp]:
+def unlink_ops(transcript: Transcript, number: int) -> list[PathOp]:
     """Deletes the ids by which this item, its reasoning and its siblings refer to each other."""
     messages, first = transcript.messages, number
     while first and messages[first].type != "reasoning" and messages[first].role != "user":
@@ -121,17 +104,19 @@ def unlinked(transcript: Transcript, number: int) -> list[PathOp]:
     ]  # fmt: skip
 
 
-def unname(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_item_id(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Item ids taken off (with those that refer to them); respelled where an item must have one."""
-    for finding in found:
+    for finding in findings:
         message = transcript.messages[finding.data]
         if message.type in _NEEDS_ID:
-            yield Mend(
+            yield Repair(
                 finding.path, "an item id respelled", (Set(finding.path, _respelled(message)),)
             )
             continue
-        ops = (Delete(finding.path), *unlinked(transcript, finding.data))
-        yield Mend(finding.path, "an item id taken off; the item stays", ops)
+        ops = (Delete(finding.path), *unlink_ops(transcript, finding.data))
+        yield Repair(finding.path, "an item id taken off; the item stays", ops)
 
 
 _NEEDS_ID = frozenset({
@@ -149,7 +134,9 @@ def _respelled(message: Message) -> str:
     return f"{kept or message.type[:3]}_{digest}"
 
 
-def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_duplicate_item(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A repeated item is taken out; another item under the same id loses its id.
 
     Of two copies the one that stands with its other half stays: an item behind its reasoning,
@@ -157,23 +144,23 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
     copy alone loses the id that demands it.  Where copies stand behind different reasoning, it
     can't be told whose they are: the reasoning goes too.
     """
-    surplus = {_surplus(transcript, tree, finding) for finding in found}
-    for finding in found:
-        again, gone = finding.path[-1], _surplus(transcript, tree, finding)
+    surplus = {_surplus(transcript, tree, finding) for finding in findings}
+    for finding in findings:
+        again, removed = finding.path[-1], _surplus(transcript, tree, finding)
         assert isinstance(again, int)
-        if gone is not None:
-            path: Path = (*transcript.base, gone)
-            stays = again if gone == finding.data else finding.data
-            more = _disputed(transcript, gone, stays, surplus)
+        if removed is not None:
+            path: Path = (*transcript.base, removed)
+            remaining = again if removed == finding.data else finding.data
+            more = _disputed(transcript, removed, remaining, surplus)
             whole = tuple(op.path for op in more if len(op.path) == len(path))
-            ops = (Delete(path), *_left_behind(transcript, gone, stays, surplus), *more)
-            yield Mend(path, "a repeated item was taken out", ops, (path, *whole))
+            ops = (Delete(path), *_left_behind(transcript, removed, remaining, surplus), *more)
+            yield Repair(path, "a repeated item was taken out", ops, (path, *whole))
         elif transcript.messages[again].type == "reasoning":
-            ops = (Delete(finding.path), *unlinked(transcript, again))
-            yield Mend(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
+            ops = (Delete(finding.path), *unlink_ops(transcript, again))
+            yield Repair(finding.path, "reasoning under a taken id taken out", ops, (finding.path,))
         elif transcript.messages[again].type in _NEEDS_ID:
             named = Finding(finding.rule, (*finding.path, "id"), "", again)
-            yield from unname(transcript, tree, [named])
+            yield from remove_item_id(transcript, tree, [named])
         else:
             thoughts = _right_before(transcript.messages, again)
             made = {n for first in thoughts for n in companions(transcript.messages, first)}
@@ -181,7 +168,7 @@ def take_double(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> 
                    if n == again or _loses_id(transcript.messages[n]))  # fmt: skip
             taken = tuple((*transcript.base, n) for n in thoughts)
             ops = (*map(Delete, taken), *ids)
-            yield Mend((*finding.path, "id"), "an item id taken off; the item stays", ops, taken)
+            yield Repair((*finding.path, "id"), "an item id taken off; the item stays", ops, taken)
 
 
 def _loses_id(message: Message) -> bool:
@@ -207,33 +194,33 @@ def _surplus(transcript: Transcript, tree: Any, finding: Finding) -> int | None:
 
 
 def _left_behind(
-    transcript: Transcript, gone: int, stays: int, surplus: Container[int | None]
+    transcript: Transcript, removed: int, remaining: int, surplus: Container[int | None]
 ) -> list[PathOp]:
     """Deletes the ids of what stands behind this copy of reasoning, but not behind the other."""
     messages = transcript.messages
-    if messages[gone].type != "reasoning":
+    if messages[removed].type != "reasoning":
         return []
 
     def parted(other: int) -> bool:
-        between = [messages[n] for n in range(stays + 1, other) if n not in surplus]
-        return other < stays or any(m.role == "user" or m.type == "reasoning" for m in between)
+        between = [messages[n] for n in range(remaining + 1, other) if n not in surplus]
+        return other < remaining or any(m.role == "user" or m.type == "reasoning" for m in between)
 
     return [
         Delete((*transcript.base, other, "id"))
-        for other in companions(messages, gone)
+        for other in companions(messages, removed)
         if messages[other].id and may_lose_id(messages[other])
         and other not in surplus and parted(other)
     ]  # fmt: skip
 
 
 def _disputed(
-    transcript: Transcript, gone: int, stays: int, surplus: Container[int | None]
+    transcript: Transcript, removed: int, remaining: int, surplus: Container[int | None]
 ) -> list[PathOp]:
     """Deletes the reasoning of the copy that stays, with the ids that demand it, where the other
     stands behind different reasoning."""
     messages, base = transcript.messages, transcript.base
-    own, other = _reasoning_of(messages, stays), _reasoning_of(messages, gone)
-    if messages[gone].type == "reasoning" or own is None or other is None:
+    own, other = _reasoning_of(messages, remaining), _reasoning_of(messages, removed)
+    if messages[removed].type == "reasoning" or own is None or other is None:
         return []
     made = [n for n in companions(messages, own) if messages[n].id and n not in surplus]
     bound = own in surplus or not all(may_lose_id(messages[n]) for n in made)
@@ -260,12 +247,14 @@ def _linked(transcript: Transcript, number: int) -> bool:
     return _reasoning_of(messages, number) is not None
 
 
-def take_reasoning(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def remove_reasoning(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Reasoning (or a compaction) taken out as a whole, with the ids that demand it."""
-    for finding in found:
+    for finding in findings:
         number = finding.data[0] if isinstance(finding.data, tuple) else finding.data
         place = next(transcript.places_in(number))
         ids: Iterable[Path] = transcript.format.goes_with(transcript, place)
         path = (*transcript.base, number)
         ops = (Delete(path), *(Delete(other) for other in ids))
-        yield Mend(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))
+        yield Repair(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))

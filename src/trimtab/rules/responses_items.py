@@ -1,7 +1,6 @@
-"""What is wrong with calls, results and the input of OpenAI Responses: scans and repairs.
+"""Scans and repairs for calls, results and the input of OpenAI Responses.
 
-Knows how calls and results must stand to each other, and what an item must look like.  Does not
-know the ids of items (responses_ids.py) nor any provider's words (the rows of openai_responses.py).
+Item ids are in ``responses_ids``, error texts in the rows of ``openai_responses``.
 """
 
 from __future__ import annotations
@@ -9,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab import paths
-from trimtab.formats.openai_responses import output_item, pairs
-from trimtab.formats.responses_items import LONGEST_ID
-from trimtab.index import Walk, walked
-from trimtab.model import Message, Path, Transcript
-from trimtab.paths import Delete, Insert, PathOp, Set
-from trimtab.rules.base import Finding, Mend, new_alone, resumes
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.rules.base import Finding, Repair
 from trimtab.rules.content import BEGIN
-from trimtab.rules.pairing import INTERRUPTED, Spot
-from trimtab.rules.responses_ids import unlinked
+from trimtab.rules.pairing import INTERRUPTED, LocatedPart
+from trimtab.rules.responses_ids import unlink_ops
+from trimtab.transcript.model import Message
+from trimtab.transcript.transcript import MessagePass, Transcript
+from trimtab.wire.openai_responses import Pairs, output_item
+from trimtab.wire.responses_items import LONGEST_ID
 
 STRICT_ORDER = "deepseek"
 _STORED = ("rs_", "msg_")
@@ -30,35 +29,38 @@ _STORED = ("rs_", "msg_")
 def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """call_unanswered, orphan_result, duplicate_result, duplicate_call, call_id_missing."""
     messages, base = transcript.messages, transcript.base
-    found = pairs(messages)
+    found = transcript.passed(Pairs)
     for number in found.twice:
         call_id = messages[number].calls[0].id
         detail = f"call id {call_id} stands twice"
         yield Finding("duplicate_call", (*base, number), detail, found.answers.get(number))
-    told = walked(messages, _Told)
+    seen = transcript.passed(_UserAndReferences)
     tail = _tail(messages) if open_tail else len(messages)
     waiting = {messages[number].calls[0].id for number in found.open}
     for number in found.open:
-        if number < tail and not (messages[number].type == "program" and told.last < number):
+        if number < tail and not (messages[number].type == "program" and seen.last < number):
             call_id = messages[number].calls[0].id
             yield Finding("call_unanswered", (*base, number), f"call {call_id} has no output")
-    stored = transcript.facts.server_state or told.refers
+    stored = transcript.facts.server_state or seen.refers
     for number in found.lone:
-        part, spot = messages[number].results[0], Spot(number, messages[number].results[0])
+        part, located = (
+            messages[number].results[0],
+            LocatedPart(number, messages[number].results[0]),
+        )
         if part.id in waiting and part.id:
             continue  # stands before its call: answering the call moves it
         if part.id in found.names and part.id:
             detail = f"a second output for call {part.id}"
-            yield Finding("duplicate_result", (*base, number), detail, spot)
+            yield Finding("duplicate_result", (*base, number), detail, located)
         elif not (stored and part.id) and messages[number].type != "tool_search_output":
             detail = f"no call {part.id or '(without id)'} stands before this output"
-            yield Finding("orphan_result", (*base, number), detail, spot)
+            yield Finding("orphan_result", (*base, number), detail, located)
     for number in found.nameless:
-        answer = found.answers.get(number)
-        yield Finding("call_id_missing", (*base, number), "a call without call_id", answer)
+        reply = found.answers.get(number)
+        yield Finding("call_id_missing", (*base, number), "a call without call_id", reply)
 
 
-class _Told(Walk):
+class _UserAndReferences(MessagePass):
     """Where the user spoke last (a program of the server's waits until then for the answers to
     the calls it made), and whether something refers to calls that the server has."""
 
@@ -81,35 +83,47 @@ def _tail(messages: Sequence[Message]) -> int:
     return number
 
 
-@resumes(new_alone)  # more items behind a run of outputs make it no shorter
-def scan_order(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """calls_interleaved: an output that does not stand in the run right behind its run of calls."""
     if transcript.facts.dialect != STRICT_ORDER:
         return
     messages = transcript.messages
-    for call, result in pairs(messages).since(first):
-        if result > _end_of_outputs(messages, call):
+    for call, result in sorted(transcript.passed(Pairs).answers.items()):
+        if result > _end_of_outputs(transcript, call):
             path = (*transcript.base, call)
             detail = f"items stand between call {messages[call].calls[0].id} and its output"
             yield Finding("calls_interleaved", path, detail, (call, result))
 
 
-def _end_of_calls(messages: Sequence[Message], number: int) -> int:
+class _Runs(MessagePass):
+    """Where each run of neighbouring calls ends, and each run of outputs."""
+
+    def __init__(self) -> None:
+        self.calls: dict[int, list[int]] = {}
+        self.outputs: dict[int, list[int]] = {}
+        """Message → the last of the run it stands in, which all of the run share."""
+
+    def add(self, number: int, message: Message) -> None:
+        for runs, within in ((self.calls, message.calls), (self.outputs, message.results)):
+            if within:
+                end = runs[number] = runs.get(number - 1, [number])
+                end[0] = number
+
+
+def _end_of_calls(transcript: Transcript, number: int) -> int:
     """The last of the calls that stand together with this one."""
-    while number + 1 < len(messages) and messages[number + 1].calls:
-        number += 1
-    return number
+    return transcript.passed(_Runs).calls[number][0]
 
 
-def _end_of_outputs(messages: Sequence[Message], number: int) -> int:
+def _end_of_outputs(transcript: Transcript, number: int) -> int:
     """The last of the outputs right behind the run of calls that this one stands in."""
-    number = _end_of_calls(messages, number)
-    while number + 1 < len(messages) and messages[number + 1].results:
-        number += 1
-    return number
+    end = _end_of_calls(transcript, number)
+    return transcript.passed(_Runs).outputs.get(end + 1, [end])[0]
 
 
-def answer(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def answer_calls(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """An output for each interrupted call, right behind it and its siblings.
 
     One that stands too early is moved there; else one is made up; where none can be (a computer
@@ -117,26 +131,26 @@ def answer(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Itera
     """
     messages, base = transcript.messages, transcript.base
     early: dict[str, list[int]] = {}
-    for number in pairs(messages).lone:
+    for number in transcript.passed(Pairs).lone:
         early.setdefault(messages[number].results[0].id, []).append(number)
-    for finding in found:
+    for finding in findings:
         number = _number(transcript, finding)
-        message, behind = messages[number], (*base, _end_of_calls(messages, number) + 1)
+        message, behind = messages[number], (*base, _end_of_calls(transcript, number) + 1)
         part = message.calls[0]
         if part.id and early.get(part.id):
             there = (*base, early[part.id].pop(0))
             ops: list[PathOp] = [Delete(there), Insert(behind, paths.get(tree, there))]
-            yield Mend(finding.path, "an output pulled behind its call", tuple(ops))
+            yield Repair(finding.path, "an output pulled behind its call", tuple(ops))
             continue
         made = output_item(message.type, part.id, INTERRUPTED)
         done = f"interrupted call answered ({part.tool or 'no name'})"
         if made is not None:
-            yield Mend(finding.path, done, (Insert(behind, made),))
+            yield Repair(finding.path, done, (Insert(behind, made),))
             continue
         text = f"[A {part.tool} call was interrupted and has no output.]"
         ops = [Set(finding.path, transcript.format.text_message("assistant", text))]
-        ops += unlinked(transcript, number)
-        yield Mend(finding.path, f"interrupted {part.tool} call put into words", tuple(ops),
+        ops += unlink_ops(transcript, number)
+        yield Repair(finding.path, f"interrupted {part.tool} call put into words", tuple(ops),
                    (finding.path,))  # fmt: skip
 
 
@@ -147,22 +161,26 @@ def _number(transcript: Transcript, finding: Finding) -> int:
     return number
 
 
-def pull(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def move_outputs(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Move outputs right behind their calls."""
-    messages, base = transcript.messages, transcript.base
-    for finding in found:
+    base = transcript.base
+    for finding in findings:
         call, result = finding.data
         there: Path = (*base, result)
-        to = (*base, _end_of_outputs(messages, call) + 1)
+        to = (*base, _end_of_outputs(transcript, call) + 1)
         ops = (Delete(there), Insert(to, paths.get(tree, there)))
-        yield Mend(finding.path, "an output pulled behind its call", ops)
+        yield Repair(finding.path, "an output pulled behind its call", ops)
 
 
-def rename(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def rename_call_ids(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A call id of its own for each call that has none or another's, and for its output."""
     messages, base = transcript.messages, transcript.base
     taken = {part.id for message in messages for part in (*message.calls, *message.results)}
-    for finding in found:
+    for finding in findings:
         number = _number(transcript, finding)
         part, count = messages[number].calls[0], 2
         stem = part.id[: LONGEST_ID - 5] or "call"
@@ -174,13 +192,12 @@ def rename(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Itera
         if finding.data is not None:
             result = messages[finding.data].results[0]
             ops.append(Set((*base, finding.data, *result.id_path), new))
-        yield Mend(finding.path, "call ids told apart", tuple(ops))
+        yield Repair(finding.path, "call ids told apart", tuple(ops))
 
 
-@resumes(new_alone)
-def scan_call_ids(transcript: Transcript, open_tail: bool, first: int = 0) -> Iterator[Finding]:
+def scan_call_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """call_id_too_long."""
-    for number, message in enumerate(transcript.messages[first:], first):
+    for number, message in enumerate(transcript.messages):
         for part in message.calls or message.results:
             if len(part.id) > LONGEST_ID:
                 path = (*transcript.base, number, *part.id_path)
@@ -198,16 +215,22 @@ def scan_input(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     yield Finding("no_input", transcript.base, "there is nothing to answer")
 
 
-def begin(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def insert_first_user(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """A short user message as the whole input."""
-    for finding in found:
+    for finding in findings:
         message = transcript.format.text_message("user", BEGIN)
-        yield Mend(finding.path, "a first user message was added", (Set(finding.path, [message]),))
+        yield Repair(
+            finding.path, "a first user message was added", (Set(finding.path, [message]),)
+        )
 
 
-def shape_output(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def shape_output(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """An output as the type of item demands it: a text, or a list of chunks for a shell."""
-    for finding in found:
+    for finding in findings:
         number, _ = finding.data
         kind = transcript.messages[number].type
         key = "result" if kind == "program_output" else "output"
@@ -217,23 +240,25 @@ def shape_output(transcript: Transcript, tree: Any, found: Sequence[Finding]) ->
             ended = {"type": "exit", "exit_code": 0}
             value = [{"stdout": value, "stderr": "", "outcome": ended}]
         path = (*finding.path, key)
-        yield Mend(path, "an output given the shape the provider demands", (Set(path, value),))
+        yield Repair(path, "an output given the shape the provider demands", (Set(path, value),))
 
 
-def shape_item(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def shape_item(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """A bare text becomes a user message; what is no item at all is taken out."""
-    for finding in found:
+    for finding in findings:
         value = paths.get(tree, finding.path)
         if isinstance(value, str) and value:
             message = transcript.format.text_message("user", value)
-            yield Mend(finding.path, "a text made a user message", (Set(finding.path, message),))
+            yield Repair(finding.path, "a text made a user message", (Set(finding.path, message),))
         else:
             done = "something that is no item was taken out"
-            yield Mend(finding.path, done, (Delete(finding.path),), (finding.path,))
+            yield Repair(finding.path, done, (Delete(finding.path),), (finding.path,))
 
 
-def speak(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Mend]:
+def make_output_text(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """The model's own texts are ``output_text``."""
-    for finding in found:
+    for finding in findings:
         path = (*finding.path, "type")
-        yield Mend(path, "a part of the model's made output_text", (Set(path, "output_text"),))
+        yield Repair(path, "a part of the model's made output_text", (Set(path, "output_text"),))

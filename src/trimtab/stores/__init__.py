@@ -1,7 +1,6 @@
-"""Where journals and originals live, by URL: memory, SQLite, Redis, PostgreSQL.
+"""Stores for journals and originals, opened by URL: memory, SQLite, Redis, PostgreSQL.
 
-Knows which URL is which store, and the name of the variable that holds the key of an encrypted
-one.  A store of your own is any object with the methods of ``Store``.
+Any object with the methods of ``Store`` can be used instead.
 """
 
 from __future__ import annotations
@@ -9,16 +8,18 @@ from __future__ import annotations
 import os
 from urllib.parse import unquote, urlsplit
 
-from trimtab.errors import InvalidSetting
-from trimtab.stores.base import Batch, Kept, Store
-from trimtab.stores.frames import Frames
+from trimtab.errors import InvalidSetting, expect, expect_text
+from trimtab.stores.base import ConversationInfo, Store, WriteBatch
+from trimtab.stores.codec import StorageCodec
+from trimtab.stores.maintenance import Purged, faults, purge
 from trimtab.stores.memory import MemoryStore
 from trimtab.stores.tenant import TenantStore
-from trimtab.stores.upkeep import Purged, faults, purge
 
 KEY_VARIABLE = "TRIMTAB_STORE_KEY"
 """Environment: what is stored is encrypted with it."""
 
+_METHODS = ("write", "read", "original", "handles", "fact", "facts", "close")
+"""What a store of the caller's must have at least."""
 _named: dict[str, MemoryStore] = {}
 
 
@@ -29,8 +30,13 @@ def open(url: str | Store, tenant: str = "default", key: bytes | None = None) ->
     """
     if key is None and (value := os.environ.get(KEY_VARIABLE)):
         key = value.encode("utf-8", "surrogateescape")
+    expect_text("tenant", tenant)
+    expect(key is None or isinstance(key, bytes), "key", key, "bytes")
+    if not isinstance(url, str):
+        lacks = [name for name in _METHODS if not callable(getattr(url, name, None))]
+        expect(not lacks, "store", url, f"a URL, or an object with {', '.join(_METHODS)}")
     store = open_store(url) if isinstance(url, str) else url
-    return TenantStore(store, tenant, Frames(key))
+    return TenantStore(store, tenant, StorageCodec(key))
 
 
 def open_store(url: str) -> Store:
@@ -43,7 +49,7 @@ def open_store(url: str) -> Store:
             from trimtab.stores.sqlite import SqliteStore
 
             path = unquote(urlsplit(url).path)
-            if not path.strip("/") or urlsplit(url).netloc:
+            if not rest.startswith("///") or not path.strip("/"):
                 raise InvalidSetting(f"store {url!r}: name a file, as in sqlite:///trimtab.db")
             # Three slashes and a path of this folder, four and one from the root; as elsewhere.
             return SqliteStore(path[1:])
@@ -62,11 +68,11 @@ def open_store(url: str) -> Store:
 
 __all__ = [
     "KEY_VARIABLE",
-    "Batch",
-    "Kept",
+    "ConversationInfo",
     "Purged",
     "Store",
     "TenantStore",
+    "WriteBatch",
     "faults",
     "open",
     "open_store",

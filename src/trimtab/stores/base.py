@@ -1,7 +1,7 @@
-"""What a store is: streams of entries, originals by handle, and small facts, per tenant.
+"""The interface of a store: entries per conversation, originals by handle, facts; per tenant.
 
-Knows that everything is added only where it is absent, and all of a batch or nothing.  Has never
-seen an edit or a request: entries, originals and facts are bytes.
+Everything is added only where it is absent, and a batch is written whole or not at all.  Entries,
+originals and facts are bytes.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from typing import NamedTuple, Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class WriteBatch:
     """What is written at once: entries of one conversation, originals that belong to it, facts.
 
     ``entries`` as (id, data) in order, ``originals`` as (handle, data), ``facts`` as (name, data).
-    Each is kept only where nothing stands under its name yet; ``stated`` facts replace what stood
-    there.
+    Each is written only where its name is new; ``updated_facts`` replace what is there.
     """
 
     conversation: str = ""
     entries: tuple[tuple[str, bytes], ...] = ()
     originals: tuple[tuple[str, bytes], ...] = ()
     facts: tuple[tuple[str, bytes], ...] = ()
-    stated: tuple[tuple[str, bytes], ...] = ()
+    updated_facts: tuple[tuple[str, bytes], ...] = ()
 
 
-class Kept(NamedTuple):
+class ConversationInfo(NamedTuple):
     """One conversation in a store: when it was written last (seconds since 1970), its size."""
 
     tenant: str
@@ -47,10 +46,10 @@ class Store(Protocol):
 
     url: str
     """As it was opened, without a password."""
-    near: bool
+    is_local: bool
     """Whether reading takes microseconds, so that each turn may look for what is new."""
 
-    def write(self, tenant: str, batch: Batch) -> None:
+    def write(self, tenant: str, batch: WriteBatch) -> None:
         """Keep all of a batch or nothing; when it returns, another process can read it."""
         ...
 
@@ -77,14 +76,14 @@ class Store(Protocol):
         """All facts whose names begin so."""
         ...
 
-    def kept(self) -> Sequence[Kept]:
+    def conversations(self) -> Sequence[ConversationInfo]:
         """Every conversation of every tenant, the one that was written longest ago first."""
         ...
 
-    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """Delete a conversation with its originals, unless it was written at or after a time.
 
-        Whether it is gone.  Facts stay.
+        Whether it is gone.  Of facts only its statistics go with it (``stats_of``).
         """
         ...
 
@@ -95,6 +94,11 @@ class Store(Protocol):
     def close(self) -> None:
         """Let go of files and connections; a closed store opens them again when it is used."""
         ...
+
+
+def stats_of(conversation: str) -> str:
+    """How the names of facts begin that hold a conversation's statistics."""
+    return f"stats/{conversation}/"
 
 
 def without_password(url: str) -> str:

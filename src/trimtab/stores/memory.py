@@ -1,6 +1,6 @@
-"""A store in the memory of this process, for tests and for what may be forgotten.
+"""A store in the memory of this process, for tests and for data that may be lost.
 
-Knows dictionaries.  Two stores opened as ``memory:name`` are one; ``memory:`` is a new one.
+Two stores opened as ``memory:name`` are one; ``memory:`` is a new one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import RLock
 
-from trimtab.stores.base import Batch, Kept
+from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of
 
 
 @dataclass
@@ -25,7 +25,7 @@ class _Conversation:
 class MemoryStore:
     """Everything in dictionaries behind one lock."""
 
-    near = True
+    is_local = True
 
     def __init__(self, url: str = "memory:") -> None:
         self.url = url
@@ -35,17 +35,17 @@ class MemoryStore:
         self._facts: dict[tuple[str, str], bytes] = {}
         self._began = 0
 
-    def write(self, tenant: str, batch: Batch) -> None:
+    def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
         with self._lock:
             if batch.conversation:
                 self._write(tenant, batch)
             for name, data in batch.facts:
                 self._facts.setdefault((tenant, name), data)
-            for name, data in batch.stated:
+            for name, data in batch.updated_facts:
                 self._facts[tenant, name] = data
 
-    def _write(self, tenant: str, batch: Batch) -> None:
+    def _write(self, tenant: str, batch: WriteBatch) -> None:
         found = self._conversations.get((tenant, batch.conversation))
         if found is None:
             self._began += 1
@@ -95,11 +95,11 @@ class MemoryStore:
                 if whose == tenant and name.startswith(prefix)
             }
 
-    def kept(self) -> Sequence[Kept]:
+    def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         with self._lock:
             rows = [
-                Kept(
+                ConversationInfo(
                     tenant, name, one.used_at, len(one.entries), len(one.handles),
                     sum(map(len, one.entries.values()))
                     + sum(len(self._originals[tenant, handle]) for handle in one.handles),
@@ -108,7 +108,7 @@ class MemoryStore:
             ]  # fmt: skip
         return sorted(rows, key=lambda row: row.used_at)
 
-    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         with self._lock:
             found = self._conversations.get((tenant, conversation))
@@ -119,6 +119,9 @@ class MemoryStore:
             del self._conversations[tenant, conversation]
             for handle in found.handles:
                 del self._originals[tenant, handle]
+            begin = stats_of(conversation)
+            for key in [k for k in self._facts if k[0] == tenant and k[1].startswith(begin)]:
+                del self._facts[key]
             return True
 
     def faults(self) -> Sequence[str]:

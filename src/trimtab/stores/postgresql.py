@@ -1,7 +1,7 @@
 """A store in PostgreSQL, for several machines.
 
-Knows SQL.  Writes to one conversation wait for each other, so that places come in the order in
-which they can be read.  Does not know what the bytes mean.
+Writes to one conversation wait for each other, so that entries are numbered in the order in which
+they become readable.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from trimtab.errors import MissingExtra, StoreError
-from trimtab.stores.base import Batch, Kept, without_password
+from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of, without_password
 
 VERSION = 1
 SECONDS = 2
@@ -46,10 +48,18 @@ _LOCK = 7_268_951_000
 T = TypeVar("T")
 
 
+@dataclass(eq=False)
+class _PostgresqlConnection:
+    """One thread's connection, closed with it."""
+
+    db: Any
+    pid: int
+
+
 class PostgresqlStore:
     """Tables ``trimtab_…`` in the schema that the connection finds first."""
 
-    near = False
+    is_local = False
 
     def __init__(self, url: str) -> None:
         try:
@@ -62,18 +72,22 @@ class PostgresqlStore:
         self._given = url
         self._psycopg = psycopg
         self._own = threading.local()
-        self._all: list[Any] = []
+        self._all: weakref.WeakSet[_PostgresqlConnection] = weakref.WeakSet()
+        self._inherited: list[_PostgresqlConnection] = []
+        """Of the process that forked this one: never closed here."""
         self._lock = threading.Lock()
 
-    def write(self, tenant: str, batch: Batch) -> None:
+    def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
 
         def act(db: Any) -> None:
             with self._at_once(db), db.transaction(), db.cursor() as cursor:
                 if batch.conversation:
                     _write(cursor, tenant, batch)
-                for rows, then in ((batch.facts, "NOTHING"),
-                                   (batch.stated, "UPDATE SET data = EXCLUDED.data")):  # fmt: skip
+                for rows, then in (
+                    (batch.facts, "NOTHING"),
+                    (batch.updated_facts, "UPDATE SET data = EXCLUDED.data"),
+                ):
                     if rows:
                         cursor.executemany(
                             "INSERT INTO trimtab_facts VALUES (%s, %s, %s) "
@@ -123,7 +137,7 @@ class PostgresqlStore:
         )
         return {name: bytes(data) for name, data in rows}
 
-    def kept(self) -> Sequence[Kept]:
+    def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         rows = self._rows(
             f"SELECT tenant, conversation, used_at, {_of('COUNT(*)', 'entries')}, "
@@ -133,9 +147,9 @@ class PostgresqlStore:
             "FROM trimtab_conversations AS c ORDER BY used_at, conversation",
             (),
         )
-        return [Kept(*row[:3], *map(int, row[3:])) for row in rows]
+        return [ConversationInfo(*row[:3], *map(int, row[3:])) for row in rows]
 
-    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         key = (tenant, conversation)
         where = "WHERE tenant = %s AND conversation = %s"
@@ -149,6 +163,10 @@ class PostgresqlStore:
                     return False
                 for table in ("entries", "originals", "conversations"):
                     cursor.execute(f"DELETE FROM trimtab_{table} {where}", key)
+                cursor.execute(
+                    "DELETE FROM trimtab_facts WHERE tenant = %s AND starts_with(name, %s)",
+                    (tenant, stats_of(conversation)),
+                )
             return True
 
         return self._with(act)
@@ -161,11 +179,10 @@ class PostgresqlStore:
     def close(self) -> None:
         """See ``Store``."""
         with self._lock:
-            for db in self._all:
-                with suppress(self._psycopg.Error):
-                    db.close()
-            self._all = []
+            known, self._all = list(self._all), weakref.WeakSet()
         self._own = threading.local()
+        for own in known:
+            _close(own.db, own.pid)
 
     # --- connections ---
 
@@ -205,9 +222,9 @@ class PostgresqlStore:
 
     def _connection(self) -> Any:
         """A connection must cross neither threads nor forks."""
-        found: tuple[int, Any] | None = getattr(self._own, "db", None)
-        if found is not None and found[0] == os.getpid() and not found[1].closed:
-            return found[1]
+        found: _PostgresqlConnection | None = getattr(self._own, "db", None)
+        if found is not None and found.pid == os.getpid() and not found.db.closed:
+            return found.db
         db = self._psycopg.connect(
             self._given, autocommit=True, connect_timeout=SECONDS,
             tcp_user_timeout=1000 * SECONDS,
@@ -218,10 +235,21 @@ class PostgresqlStore:
         except BaseException:
             db.close()
             raise
-        self._own.db = (os.getpid(), db)
+        own = _PostgresqlConnection(db, os.getpid())
         with self._lock:
-            self._all = [one for one in self._all if not one.closed] + [db]
+            if found is not None and found.pid != own.pid:
+                self._inherited.append(found)
+            self._own.db = own
+            self._all.add(own)
+        weakref.finalize(own, _close, db, own.pid).atexit = False
         return db
+
+
+def _close(db: Any, pid: int) -> None:
+    """Close the connection of a thread that has ended."""
+    if pid == os.getpid():
+        with suppress(Exception):
+            db.close()
 
 
 def _prepare(db: Any) -> None:
@@ -250,7 +278,7 @@ def _wait(cursor: Any, tenant: str, conversation: str) -> None:
     cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 
 
-def _write(cursor: Any, tenant: str, batch: Batch) -> None:
+def _write(cursor: Any, tenant: str, batch: WriteBatch) -> None:
     key = (tenant, batch.conversation)
     _wait(cursor, *key)
     cursor.execute(

@@ -1,7 +1,7 @@
 """A store in Redis, for several machines.
 
-Knows keys and two scripts that the server runs whole.  How durable a write is, is the server's
-setting (appendonly).  Does not know what the bytes mean.
+Writes and deletes are scripts that the server runs as a whole.  Durability is the server's setting
+(appendonly).
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from trimtab.errors import MissingExtra, StoreError
-from trimtab.stores.base import Batch, Kept, without_password
+from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of, without_password
 
 SECONDS = 2.0
 """How long to wait for an answer."""
 
 # KEYS: entries (a stream), ids, handles, facts, used, names of facts.  ARGV: member of used, time,
 # then four counted lists of pairs: entries, originals (key, data; the handle is after the last
-# colon of the key), facts, stated facts.  What an earlier release kept has no names yet.
+# colon of the key), facts, updated_facts facts.  What an earlier release kept has no names yet.
 _WRITE = """
 local at = 3
 local function pairs_of(each)
@@ -62,13 +62,20 @@ end
 return found
 """
 
-# KEYS: entries, ids, handles, used.  ARGV: member of used, time.
+# KEYS: entries, ids, handles, used, facts, names of facts.  ARGV: member of used, time, how the
+# names of facts begin that go along.
 _FORGET = """
 local used = redis.call('ZSCORE', KEYS[4], ARGV[1])
 if used and tonumber(used) >= tonumber(ARGV[2]) then return 0 end
 for _, key in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do redis.call('DEL', key) end
 redis.call('DEL', KEYS[1], KEYS[2], KEYS[3])
 redis.call('ZREM', KEYS[4], ARGV[1])
+for _, name in ipairs(redis.call('HKEYS', KEYS[5])) do
+  if string.sub(name, 1, string.len(ARGV[3])) == ARGV[3] then
+    redis.call('HDEL', KEYS[5], name)
+    redis.call('ZREM', KEYS[6], name)
+  end
+end
 return 1
 """
 
@@ -76,7 +83,7 @@ return 1
 class RedisStore:
     """Keys under one prefix (``?prefix=``, else ``trimtab``), all in one slot of a cluster."""
 
-    near = False
+    is_local = False
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -105,14 +112,14 @@ class RedisStore:
         self._facts = self._redis.register_script(_FACTS)
         self._forget = self._redis.register_script(_FORGET)
 
-    def write(self, tenant: str, batch: Batch) -> None:
+    def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
         name = batch.conversation
         keys = [self._key(tenant, kind, name) for kind in "eih"]
         keys += [self._key(tenant, "f"), self._used, self._key(tenant, "n")]
         values: list[Any] = [_member(tenant, name) if name else "", time.time()]
         originals = [(self._key(tenant, "o", handle), data) for handle, data in batch.originals]
-        for rows in (batch.entries, originals, batch.facts, batch.stated):
+        for rows in (batch.entries, originals, batch.facts, batch.updated_facts):
             values.append(len(rows))
             for row in rows:
                 values += row
@@ -154,24 +161,26 @@ class RedisStore:
         )
         return {name: data for name, data in named if name.startswith(prefix)}
 
-    def kept(self) -> Sequence[Kept]:
+    def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         with self._said():
             rows = self._redis.zrange(self._used, 0, -1, withscores=True)
             return [self._kept_one(member, used_at) for member, used_at in rows]
 
-    def _kept_one(self, member: bytes, used_at: float) -> Kept:
+    def _kept_one(self, member: bytes, used_at: float) -> ConversationInfo:
         tenant, name = json.loads(member)
         entries = [row[b"d"] for _, row in self._redis.xrange(self._key(tenant, "e", name))]
         keys = self._redis.lrange(self._key(tenant, "h", name), 0, -1)
         size = sum(map(len, entries)) + sum(self._redis.strlen(key) for key in keys)
-        return Kept(tenant, name, used_at, len(entries), len(keys), size)
+        return ConversationInfo(tenant, name, used_at, len(entries), len(keys), size)
 
-    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         keys = [self._key(tenant, kind, conversation) for kind in "eih"] + [self._used]
+        keys += [self._key(tenant, kind) for kind in "fn"]
+        values: list[Any] = [_member(tenant, conversation), before, stats_of(conversation)]
         with self._said():
-            return bool(self._forget(keys=keys, args=[_member(tenant, conversation), before]))
+            return bool(self._forget(keys=keys, args=values))
 
     def faults(self) -> Sequence[str]:
         """See ``Store``: whether the server answers; it keeps no sums of its own."""

@@ -1,7 +1,7 @@
-"""A store in one SQLite file, readable by its owner alone.
+"""A store in one SQLite file that only its owner can read.
 
-Knows SQL and how the file is opened: WAL, so that readers and one writer do not wait for each
-other; every write is on the disk when it returns.  Does not know what the bytes mean.
+The file is opened in WAL mode, so that readers and one writer do not wait for each other.  A write
+is on the disk when it returns.
 """
 
 from __future__ import annotations
@@ -10,13 +10,14 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import StoreError
-from trimtab.stores.base import Batch, Kept
+from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of
 
 VERSION = 1
 BUSY_SECONDS = 2.0
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS facts (
 
 
 @dataclass(eq=False)
-class _Own:
+class _ThreadConnection:
     """One thread's connection; ``busy`` while it is used, as nobody else may close it then: that
     would end the process."""
 
@@ -64,18 +65,20 @@ class _Own:
 
 
 class SqliteStore:
-    """One file; a connection for each thread of each process that uses it."""
+    """One file; a connection for each thread of each process that uses it, closed with it."""
 
-    near = True
+    is_local = True
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser().absolute()
         self.url = f"sqlite:///{self.path}"
         self._own = threading.local()
-        self._all: list[_Own] = []
+        self._all: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
+        self._inherited: list[_ThreadConnection] = []
+        """Of the process that forked this one: never closed here."""
         self._lock = threading.Lock()
 
-    def write(self, tenant: str, batch: Batch) -> None:
+    def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
         with self._connected() as db:
             db.execute("BEGIN IMMEDIATE")
@@ -83,7 +86,7 @@ class SqliteStore:
                 _write(db, tenant, batch)
             rows = [(tenant, *fact) for fact in batch.facts]
             db.executemany("INSERT OR IGNORE INTO facts VALUES (?, ?, ?)", rows)
-            rows = [(tenant, *fact) for fact in batch.stated]
+            rows = [(tenant, *fact) for fact in batch.updated_facts]
             db.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
             db.execute("COMMIT")
 
@@ -126,7 +129,7 @@ class SqliteStore:
             )
             return dict(rows.fetchall())
 
-    def kept(self) -> Sequence[Kept]:
+    def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         with self._connected() as db:
             rows = db.execute(
@@ -137,9 +140,9 @@ class SqliteStore:
                 "AND o.tenant = c.tenant AND o.conversation = c.conversation "
                 "ORDER BY c.used_at, c.conversation"
             )
-            return [Kept(*row) for row in rows]
+            return [ConversationInfo(*row) for row in rows]
 
-    def forget(self, tenant: str, conversation: str, *, before: float) -> bool:
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         key = (tenant, conversation)
         with self._connected() as db:
@@ -150,6 +153,12 @@ class SqliteStore:
             gone = row is None or row[0] < before
             for table in ("entries", "originals", "conversations") if gone else ():
                 db.execute(f"DELETE FROM {table} WHERE tenant = ? AND conversation = ?", key)
+            if gone:
+                begin = stats_of(conversation)
+                db.execute(
+                    "DELETE FROM facts WHERE tenant = ? AND substr(name, 1, ?) = ?",
+                    (tenant, len(begin), begin),
+                )
             db.execute("COMMIT")
         return gone
 
@@ -164,7 +173,7 @@ class SqliteStore:
     def close(self) -> None:
         """See ``Store``."""
         with self._lock:
-            known, self._all = self._all, []
+            known, self._all = list(self._all), weakref.WeakSet()
             self._own = threading.local()
         for own in known:
             own.close()
@@ -199,7 +208,7 @@ class SqliteStore:
             "trimtab doctor --store checks the file"
         )
 
-    def _taken(self) -> _Own:
+    def _taken(self) -> _ThreadConnection:
         """This thread's connection, busy; another where it was closed in between."""
         while True:
             own = self._connection()
@@ -208,9 +217,9 @@ class SqliteStore:
                 return own
             own.busy.release()
 
-    def _connection(self) -> _Own:
+    def _connection(self) -> _ThreadConnection:
         """A connection must cross neither threads nor forks."""
-        found: _Own | None = getattr(self._own, "db", None)
+        found: _ThreadConnection | None = getattr(self._own, "db", None)
         if found is not None and found.pid == os.getpid() and not found.closed:
             return found
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -225,9 +234,19 @@ class SqliteStore:
             db.close()
             raise
         with self._lock:
-            own = self._own.db = _Own(db, os.getpid())
-            self._all.append(own)
+            if found is not None and found.pid != os.getpid():
+                self._inherited.append(found)
+            own = self._own.db = _ThreadConnection(db, os.getpid())
+            self._all.add(own)
+        weakref.finalize(own, _close, db, os.getpid()).atexit = False
         return own
+
+
+def _close(db: sqlite3.Connection, pid: int) -> None:
+    """Close the connection of a thread that has ended."""
+    if pid == os.getpid():
+        with suppress(sqlite3.Error):
+            db.close()
 
 
 def _prepared(db: sqlite3.Connection) -> None:
@@ -260,7 +279,7 @@ def _prepare(db: sqlite3.Connection) -> None:
     db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
 
 
-def _write(db: sqlite3.Connection, tenant: str, batch: Batch) -> None:
+def _write(db: sqlite3.Connection, tenant: str, batch: WriteBatch) -> None:
     key = (tenant, batch.conversation)
     db.execute("INSERT OR REPLACE INTO conversations VALUES (?, ?, ?)", (*key, time.time()))
     db.executemany(

@@ -1,7 +1,6 @@
-"""One tenant's part of a store: entries, originals and facts as they are kept there.
+"""One tenant's part of a store: encodes and decodes entries, originals and facts.
 
-Knows that everything is packed, and that handles are keyed with a secret of the tenant, so that
-they cannot be guessed.  Does not know what an entry says, nor when something is written.
+Handles are keyed with a secret of the tenant, so that they cannot be guessed.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidSetting, StoreError
-from trimtab.stores.base import Batch, Store
-from trimtab.stores.frames import Frames
+from trimtab.stores.base import Store, WriteBatch
+from trimtab.stores.codec import StorageCodec
 
-_KEY, _GONE = "key", "gone/"
+KEY, _PURGED = "key", "gone/"
+"""Facts: the secret of a tenant, there since its first write; what was purged."""
 
 
 class Original(NamedTuple):
@@ -26,18 +26,20 @@ class Original(NamedTuple):
     text: str
 
 
-def _told(conversation: str, text: str) -> bytes:
+def _encode_original(conversation: str, text: str) -> bytes:
     return f"{conversation}\n{text}".encode("utf-8", "surrogatepass")
 
 
 class TenantStore:
     """What one tenant may see of a store.  Methods raise StoreError."""
 
-    def __init__(self, store: Store, tenant: str = "default", frames: Frames | None = None) -> None:
+    def __init__(
+        self, store: Store, tenant: str = "default", codec: StorageCodec | None = None
+    ) -> None:
         if not isinstance(tenant, str) or not tenant.isprintable() or not 0 < len(tenant) <= 200:
             raise InvalidSetting(f"tenant={tenant!r}: give a name of 1 to 200 printable characters")
         self.store, self.tenant = store, tenant
-        self._frames = frames or Frames()
+        self._codec = codec or StorageCodec()
         self._key = b""
 
     def handle_key(self, conversation: str) -> bytes:
@@ -48,15 +50,15 @@ class TenantStore:
     def key(self) -> bytes:
         """The secret of this tenant; whoever asks first makes it."""
         if not self._key:
-            name = self._about("facts", _KEY)
-            found = self.store.fact(self.tenant, _KEY)
+            name = self._about("facts", KEY)
+            found = self.store.fact(self.tenant, KEY)
             if found is None:
-                mine = self._frames.pack(os.urandom(32), name)
-                self.store.write(self.tenant, Batch(facts=((_KEY, mine),)))
-                found = self.store.fact(self.tenant, _KEY)
+                mine = self._codec.pack(os.urandom(32), name)
+                self.store.write(self.tenant, WriteBatch(facts=((KEY, mine),)))
+                found = self.store.fact(self.tenant, KEY)
             if found is None:
                 raise StoreError(f"{self.store.url} keeps nothing: name another store")
-            self._key = self._frames.unpack(found, name)
+            self._key = self._codec.unpack(found, name)
         return self._key
 
     # --- conversations ---
@@ -67,22 +69,22 @@ class TenantStore:
         rows: Iterable[tuple[str, bytes]] = (),
         originals: Mapping[str, str] | None = None,
         facts: Mapping[str, Any] | None = None,
-        stated: Mapping[str, Any] | None = None,
-    ) -> Batch:
+        updated_facts: Mapping[str, Any] | None = None,
+    ) -> WriteBatch:
         """What ``store.write`` takes."""
-        about, pack = self._about, self._frames.pack
-        return Batch(
+        about, pack = self._about, self._codec.pack
+        return WriteBatch(
             conversation,
             tuple((id, pack(data, about("entries", conversation))) for id, data in rows),
             tuple(
-                (handle, pack(_told(conversation, text), about("originals", handle)))
+                (handle, pack(_encode_original(conversation, text), about("originals", handle)))
                 for handle, text in (originals or {}).items()
             ),
             tuple((name, self._fact(name, value)) for name, value in (facts or {}).items()),
-            tuple((name, self._fact(name, value)) for name, value in (stated or {}).items()),
+            tuple((name, self._fact(name, value)) for name, value in (updated_facts or {}).items()),
         )
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: WriteBatch) -> None:
         """Keep all of a batch or nothing."""
         self.store.write(self.tenant, batch)
 
@@ -90,14 +92,14 @@ class TenantStore:
         """The entries behind a place, and the place behind them."""
         about = self._about("entries", conversation)
         rows, place = self.store.read(self.tenant, conversation, after)
-        return [self._frames.unpack(row, about) for row in rows], place
+        return [self._codec.unpack(row, about) for row in rows], place
 
     def original(self, handle: str) -> Original | None:
         """The original under a handle and whose it is, or None."""
         found = self.store.original(self.tenant, handle)
         if found is None:
             return None
-        data = self._frames.unpack(found, self._about("originals", handle))
+        data = self._codec.unpack(found, self._about("originals", handle))
         conversation, _, text = data.decode("utf-8", "surrogatepass").partition("\n")
         return Original(conversation, text)
 
@@ -113,19 +115,19 @@ class TenantStore:
         found = self.store.facts(self.tenant, prefix)
         return {name: self._read(name, data) for name, data in found.items()}
 
-    def gone(self, handle: str) -> Any:
+    def purged(self, handle: str) -> Any:
         """What is known of an original that was purged, or None."""
-        return self.fact(_GONE + handle)
+        return self.fact(_PURGED + handle)
 
-    def mark_gone(self, handles: Iterable[str], what: Any) -> None:
+    def mark_purged(self, handles: Iterable[str], what: Any) -> None:
         """Remember that these were here."""
-        self.write(self.batch("", stated={_GONE + handle: what for handle in handles}))
+        self.write(self.batch("", updated_facts={_PURGED + handle: what for handle in handles}))
 
     def _fact(self, name: str, value: Any) -> bytes:
-        return self._frames.pack(json.dumps(value).encode(), self._about("facts", name))
+        return self._codec.pack(json.dumps(value).encode(), self._about("facts", name))
 
     def _read(self, name: str, data: bytes) -> Any:
-        return json.loads(self._frames.unpack(data, self._about("facts", name)))
+        return json.loads(self._codec.unpack(data, self._about("facts", name)))
 
     def _about(self, kind: str, name: str) -> str:
         return f"{self.tenant}/{kind}/{name}"

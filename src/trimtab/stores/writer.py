@@ -1,7 +1,6 @@
-"""Writes to one tenant's part of a store from a thread of its own, in order, until they succeed.
+"""Writes to a store from one background thread, each tenant's in order, with retries.
 
-Knows queues and how long to wait.  What has to be kept before a request leaves is waited for; what
-may be kept later goes along with the next write.  Does not know what is written.
+A request waits for what must be stored before it is sent.  Other writes go along with the next one.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import StoreError
-from trimtab.stores.base import Batch
+from trimtab.stores.base import WriteBatch
+from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import TenantStore
 
 WAIT_SECONDS = 2.0
@@ -31,176 +31,247 @@ MOST_BYTES = 64_000_000
 """Of batches that wait for a store that does not answer; above, the newest are not kept."""
 
 
-class Lost(StoreError):
+class QueueFull(StoreError):
     """A batch was not even put in the queue."""
 
 
 @dataclass(eq=False)
-class Job:
+class WriteJob:
     """One thing to do on the store; ``error`` says why it was not done so far."""
 
+    owner: Writer
     act: Callable[[], None]
     stored_bytes: int = 0
     then: Callable[[], None] | None = None
     done: bool = False
     error: StoreError | None = None
     tried: int = 0
+    resume_at: float = 0.0
+    """Not before this time (monotonic): it has failed."""
 
 
 @dataclass(eq=False)
-class _State:
-    """What belongs to one process: after a fork the child begins with nothing to do."""
+class WriteQueue:
+    """What is to be written to one store, by all its tenants, and the thread that does it.
+
+    It belongs to one process: after a fork the child begins with nothing to do.
+    """
 
     pid: int = field(default_factory=os.getpid)
     changed: threading.Condition = field(default_factory=threading.Condition)
-    jobs: deque[Job] = field(default_factory=deque)
-    later: dict[str, Any] = field(default_factory=dict)
+    jobs: deque[WriteJob] = field(default_factory=deque)
+    later: dict[Writer, dict[str, Any]] = field(default_factory=dict)
     later_since: float = 0.0
     thread: threading.Thread | None = None
-    failing: StoreError | None = None
-    closing: bool = False
+    flushing: int = 0
+    ending: bool = False
+    """Whether the thread ends as soon as there is nothing to do, and not only after a while."""
 
+    def add(self, job: WriteJob) -> None:
+        """One more, behind all others."""
+        self.jobs.append(job)
+        self.awake()
 
-class Writer:
-    """Jobs are done one by one; one that fails stays first and is tried again."""
+    def awake(self) -> None:
+        """Let the thread look what there is to do."""
+        self.ending = False
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = threading.Thread(target=self._run, daemon=True, name="trimtab-store")
+            self.thread.start()
+        self.changed.notify_all()
 
-    def __init__(self, store: TenantStore) -> None:
-        self.store = store
-        self.lost = 0
-        """Batches that were given up because too many waited."""
-        self._now = _State()
-        _all.add(self)
-
-    @property
-    def failing(self) -> StoreError | None:
-        """Why the store does not answer; None while it does."""
-        return self._state.failing
-
-    def write(
-        self, batch: Batch, then: Callable[[], None] | None = None, *, wait: bool = True
-    ) -> StoreError | None:
-        """Keep a batch, and wait until it is kept; ``then`` is called once it is.
-
-        Returns why it is not kept yet; it is tried again, in order.
-        """
-        size = sum(len(data) for _, data in (*batch.entries, *batch.originals))
-        job = Job(lambda: self._keep(batch), size, then)
-        state = self._state
-        with state.changed:
-            if size + sum(one.stored_bytes for one in state.jobs) > MOST_BYTES:
-                self.lost += 1
-                return Lost(f"{self.store.store.url}: too much waits for it: make it answer")
-            self._add(state, job)
-            until = time.monotonic() + WAIT_SECONDS
-            while wait and not job.done and job.error is None and state.failing is None:
-                if not state.changed.wait(until - time.monotonic()):
-                    url = self.store.store.url
-                    return StoreError(f"{url} takes longer than {WAIT_SECONDS:g} s: look after it")
-            return None if job.done or not wait else job.error or state.failing
-
-    def later(self, name: str, value: Any) -> None:
-        """State a fact some time soon; of several with one name the last is kept."""
-        state = self._state
-        with state.changed:
-            first = not state.later
-            state.later[name] = value
-            if first:  # what comes behind it goes with it: nobody has to wake up for that
-                state.later_since = time.monotonic()
-                self._awake(state)
-
-    def waiting(self, name: str) -> Any:
-        """The value of a fact that is to be kept later; None where none is."""
-        return self._state.later.get(name)
-
-    def soon(self, act: Callable[[], None]) -> None:
-        """Do something when there is nothing else to do; a failure is passed over."""
-        state = self._state
-        with state.changed:
-            if state.failing is None:
-                self._add(state, Job(act, tried=-1))
-
-    def flush(self, seconds: float = WAIT_SECONDS) -> StoreError | None:
-        """Wait until everything is kept, as long as the store answers."""
-        state, until = self._state, time.monotonic() + seconds
-        with state.changed:
-            state.closing = True  # what may be kept later is kept now
-            self._awake(state)
-            while (state.jobs or state.later) and state.failing is None:
-                if not state.changed.wait(until - time.monotonic()):
-                    break
-            state.closing = False
-            return state.failing
+    def waits_for(self, owner: Writer) -> bool:
+        """Whether something of this tenant is not written yet."""
+        return owner in self.later or any(job.owner is owner for job in self.jobs)
 
     # --- the thread ---
 
-    @property
-    def _state(self) -> _State:
-        if self._now.pid != os.getpid():
-            self._now = _State()
-        return self._now
-
-    def _add(self, state: _State, job: Job) -> None:
-        state.jobs.append(job)
-        self._awake(state)
-
-    def _awake(self, state: _State) -> None:
-        if state.thread is None or not state.thread.is_alive():
-            state.thread = threading.Thread(target=self._run, args=(state,), daemon=True)
-            state.thread.name = "trimtab-store"
-            state.thread.start()
-        state.changed.notify_all()
-
-    def _run(self, state: _State) -> None:
-        while (job := self._next(state)) is not None:
+    def _run(self) -> None:
+        while (job := self._next()) is not None:
             try:
                 job.act()
                 error = None
             except StoreError as failed:
                 error = failed
             except Exception as failed:  # a fault of the store's code is one of the store
-                error = StoreError(f"{self.store.store.url}: {type(failed).__name__}: {failed}")
-            self._after(state, job, error)
+                url = job.owner.store.store.url
+                error = StoreError(f"{url}: {type(failed).__name__}: {failed}")
+            self._after(job, error)
 
-    def _next(self, state: _State) -> Job | None:
-        with state.changed:
+    def _next(self) -> WriteJob | None:
+        with self.changed:
             while True:
-                if state.jobs:
-                    return state.jobs[0]
-                waits = state.later_since + LATER_SECONDS - time.monotonic()
-                if state.later and (waits <= 0 or state.closing):
-                    state.jobs.append(Job(lambda: self._keep(Batch())))
-                    return state.jobs[0]
-                woken = state.changed.wait(waits if state.later else IDLE_SECONDS)
-                if not woken and not state.jobs and not state.later:
-                    state.thread = None
+                now = time.monotonic()
+                due = self.later_since + LATER_SECONDS
+                if self.later and (due <= now or self.flushing):
+                    self._queue_later()
+                if (job := self._runnable(now)) is not None:
+                    return job
+                if self.ending and not self.jobs and not self.later:
+                    self.thread = None
+                    return None
+                times = [job.resume_at for job in self.jobs]
+                times += [due] if self.later and due > now else []
+                woken = self.changed.wait(min(times) - now if times else IDLE_SECONDS)
+                if not woken and not self.jobs and not self.later:
+                    self.thread = None
                     return None
 
-    def _after(self, state: _State, job: Job, error: StoreError | None) -> None:
-        with state.changed:
-            job.error, state.failing = error, None if job.tried < 0 else error
+    def _runnable(self, now: float) -> WriteJob | None:
+        """The first that is not behind another one of its tenant, nor to be tried later."""
+        seen = set[Writer]()
+        for job in self.jobs:
+            if job.owner not in seen and (job.resume_at <= now or self.flushing):
+                return job
+            seen.add(job.owner)
+        return None
+
+    def _queue_later(self) -> None:
+        """What may be kept later is kept now; where its tenant has a job, it goes with that."""
+        busy = {job.owner for job in self.jobs}
+        for owner in self.later:
+            if owner not in busy:
+                self.jobs.append(owner.empty_job())
+
+    def _after(self, job: WriteJob, error: StoreError | None) -> None:
+        with self.changed:
+            job.error, job.owner.failing = error, None if job.tried < 0 else error
             if error is None or job.tried < 0:
-                state.jobs.remove(job)
+                self.jobs.remove(job)
                 job.done = True
                 if job.then is not None and error is None:
                     job.then()
-                state.changed.notify_all()
-                return
-            state.changed.notify_all()
-            pause = RETRY_SECONDS[min(job.tried, len(RETRY_SECONDS) - 1)]
-            job.tried += 1
-            state.changed.wait_for(lambda: state.closing, pause)
+            else:
+                pause = RETRY_SECONDS[min(job.tried, len(RETRY_SECONDS) - 1)]
+                job.resume_at = time.monotonic() + (0.05 if self.flushing else pause)
+                job.tried += 1
+            self.changed.notify_all()
+            if error is not None and self.flushing:
+                self.changed.wait(0.05)  # whoever waits for the end looks whether to go on
 
-    def _keep(self, batch: Batch) -> None:
+
+_queues: weakref.WeakKeyDictionary[Any, WriteQueue] = weakref.WeakKeyDictionary()
+_queues_lock = threading.Lock()
+
+
+def _queue_of(store: Any) -> WriteQueue:
+    """The queue of a store in this process."""
+    while isinstance(store, DeferredStore):
+        store = store.store
+    with _queues_lock:
+        found = _queues.get(store)
+        if found is None or found.pid != os.getpid():
+            found = _queues[store] = WriteQueue()
+        return found
+
+
+class Writer:
+    """One tenant's jobs: done one by one; one that fails stays first and is tried again."""
+
+    def __init__(self, store: TenantStore) -> None:
+        self.store = store
+        self.lost = 0
+        """Batches that were given up because too many waited."""
+        self.failing: StoreError | None = None
+        """Why the store does not answer; None while it does."""
+        self._pid = os.getpid()
+        _all.add(self)
+
+    def write(
+        self, batch: WriteBatch, then: Callable[[], None] | None = None, *, wait: bool = True
+    ) -> StoreError | None:
+        """Keep a batch, and wait until it is kept; ``then`` is called once it is.
+
+        Returns why it is not kept yet; it is tried again, in order.
+        """
+        size = sum(len(data) for _, data in (*batch.entries, *batch.originals))
+        job = WriteJob(self, lambda: self._keep(batch), size, then)
+        queue = self._queue
+        with queue.changed:
+            if size + sum(one.stored_bytes for one in queue.jobs) > MOST_BYTES:
+                self.lost += 1
+                return QueueFull(f"{self.store.store.url}: too much waits for it: make it answer")
+            queue.add(job)
+            until = time.monotonic() + WAIT_SECONDS
+            while wait and not job.done and job.error is None and self.failing is None:
+                if not queue.changed.wait(until - time.monotonic()):
+                    url = self.store.store.url
+                    return StoreError(f"{url} takes longer than {WAIT_SECONDS:g} s: look after it")
+            return None if job.done or not wait else job.error or self.failing
+
+    def write_later(self, name: str, value: Any) -> None:
+        """State a fact some time soon; of several with one name the last is kept."""
+        queue = self._queue
+        with queue.changed:
+            first = not queue.later
+            queue.later.setdefault(self, {})[name] = value
+            if first:  # what comes behind it goes with it: nobody has to wake up for that
+                queue.later_since = time.monotonic()
+                queue.awake()
+
+    def pending_fact(self, name: str) -> Any:
+        """The value of a fact that is to be kept later; None where none is."""
+        return self._queue.later.get(self, {}).get(name)
+
+    def run_when_idle(self, act: Callable[[], None]) -> None:
+        """Do something when there is nothing else to do; a failure is passed over."""
+        queue = self._queue
+        with queue.changed:
+            if self.failing is None:
+                queue.add(WriteJob(self, act, tried=-1))
+
+    def flush(self, seconds: float = WAIT_SECONDS) -> StoreError | None:
+        """Wait until everything is kept, as long as the store answers."""
+        queue, until = self._queue, time.monotonic() + seconds
+        with queue.changed:
+            queue.flushing += 1  # what may be kept later is kept now
+            queue.awake()
+            while queue.waits_for(self) and self.failing is None:
+                if not queue.changed.wait(until - time.monotonic()):
+                    break
+            queue.flushing -= 1
+            return self.failing
+
+    def close(self) -> None:
+        """Wait as ``flush`` does, and leave no thread behind where nothing else waits."""
+        self.flush()
+        queue = self._queue
+        with queue.changed:
+            thread, idle = queue.thread, not (queue.jobs or queue.later)
+            queue.ending = True
+            queue.changed.notify_all()
+        if thread is not None and idle and thread is not threading.current_thread():
+            thread.join(WAIT_SECONDS)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is not written yet, in this process."""
+        return self._queue.waits_for(self)
+
+    def empty_job(self) -> WriteJob:
+        """Writes what may be kept later."""
+        return WriteJob(self, lambda: self._keep(WriteBatch()))
+
+    @property
+    def _queue(self) -> WriteQueue:
+        if self._pid != os.getpid():  # what failed, failed in the process before the fork
+            self._pid, self.failing = os.getpid(), None
+        return _queue_of(self.store.store)
+
+    def _keep(self, batch: WriteBatch) -> None:
         """Write a batch together with what may be kept later."""
-        state = self._state
-        with state.changed:
-            taken = dict(state.later)
-        stated = self.store.batch("", stated=taken).stated
-        self.store.write(replace(batch, stated=(*batch.stated, *stated)))
-        with state.changed:
+        queue = self._queue
+        with queue.changed:
+            taken = dict(queue.later.get(self, {}))
+        updated_facts = self.store.batch("", updated_facts=taken).updated_facts
+        self.store.write(replace(batch, updated_facts=(*batch.updated_facts, *updated_facts)))
+        with queue.changed:
+            waiting = queue.later.get(self, {})
             for name, value in taken.items():
-                if state.later.get(name) is value:
-                    del state.later[name]
+                if waiting.get(name) is value:
+                    del waiting[name]
+            if not waiting:
+                queue.later.pop(self, None)
 
 
 _all: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -210,5 +281,5 @@ _all: weakref.WeakSet[Writer] = weakref.WeakSet()
 def _flush_all() -> None:
     """Statistics and what was learned from answers are kept at the end of a program."""
     for writer in list(_all):
-        if writer._now.pid == os.getpid() and (writer._now.jobs or writer._now.later):
+        if writer.waits:
             writer.flush()

@@ -5,21 +5,21 @@ Importing loads no server; ``StrictProvider`` needs the extra "testing" when it 
 
 from __future__ import annotations
 
-from trimtab.testing.answers import Answer, Call
 from trimtab.testing.faults import Cut, Refuse, Slow
-from trimtab.testing.laws import FormatLaws
+from trimtab.testing.format_laws import FormatLaws
+from trimtab.testing.http_apis.answers import Answer, Call
+from trimtab.testing.http_apis.refusals import ErrorResponse, Style, styles
 from trimtab.testing.provider import StrictProvider
 from trimtab.testing.record import Record
-from trimtab.testing.refusals import Refusal, Style, styles
 from trimtab.testing.store_laws import StoreLaws
 
 __all__ = [
     "Answer",
     "Call",
     "Cut",
+    "ErrorResponse",
     "FormatLaws",
     "Record",
-    "Refusal",
     "Refuse",
     "Slow",
     "StoreLaws",

@@ -1,26 +1,24 @@
-"""``python -m trimtab.testing``: the strict provider on a port, until it is stopped.
-
-Knows the command line.  Does not know what is answered.
-"""
+"""``python -m trimtab.testing``: the strict provider on a port, until it is stopped."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from trimtab.errors import TrimtabError
-from trimtab.testing.faults import Step, step_from
+from trimtab.testing.faults import ScriptStep, step_from
+from trimtab.testing.http_apis.refusals import styles
 from trimtab.testing.provider import StrictProvider
 from trimtab.testing.record import Record
-from trimtab.testing.refusals import styles
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until Ctrl-C; one line on stderr for each request."""
+    """Serve until Ctrl-C or SIGTERM; one line on stderr for each request."""
     options = _parser().parse_args(arguments)
     try:
         provider = StrictProvider(
@@ -33,24 +31,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"trimtab.testing: {error}", file=sys.stderr)
         return 2
     print(provider.url, flush=True)
-    told = 0
+    printed = 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         while True:
             time.sleep(0.05)
-            told = _tell(provider, told)
+            printed = _print_new(provider, printed)
     except KeyboardInterrupt:
         return 0
     finally:
         provider.close()
-        _tell(provider, told)
+        _print_new(provider, printed)
 
 
-def _tell(provider: StrictProvider, told: int) -> int:
+def _print_new(provider: StrictProvider, printed: int) -> int:
     """Print the requests that were answered since; how many have been printed by now."""
-    while told < len(provider.requests) and provider.requests[told].status:
-        print(_line(provider.requests[told]), file=sys.stderr, flush=True)
-        told += 1
-    return told
+    while printed < len(provider.requests) and provider.requests[printed].status:
+        print(_line(provider.requests[printed]), file=sys.stderr, flush=True)
+        printed += 1
+    return printed
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _script(path: Path | None) -> list[Step]:
+def _script(path: Path | None) -> list[ScriptStep]:
     if path is None:
         return []
     items = json.loads(path.read_text(encoding="utf-8"))

@@ -1,7 +1,4 @@
-"""What can go wrong on purpose: refusals, cut streams, slow answers.
-
-Knows values and how a script of answers and faults is read, item by item.  Does not send them.
-"""
+"""Scripted faults: refusals, cut streams, slow answers; and the script that orders them."""
 
 from __future__ import annotations
 
@@ -10,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import InvalidSetting
-from trimtab.testing.answers import Answer, answer_from
+from trimtab.testing.http_apis.answers import Answer, answer_from
+from trimtab.testing.http_apis.refusals import Shape
 from trimtab.testing.record import Record
-from trimtab.testing.refusals import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +52,23 @@ class Slow:
     answer: Answer | str = "OK"
 
 
-Step = Answer | Refuse | Cut | Slow | str
+ScriptStep = Answer | Refuse | Cut | Slow | str
 """One item of a script; a str is an Answer of that text."""
-Script = Iterable[Step] | Callable[[Record], Step]
+Script = Iterable[ScriptStep] | Callable[[Record], ScriptStep]
 """Steps, one for each request that is answered (``Refuse``: one for ``times`` requests), and the
 default answer once they are used up; or a function from the request to its step."""
 
 
-class Steps:
+class ScriptRunner:
     """A script as it is being used up."""
 
     def __init__(self, script: Script, otherwise: Answer) -> None:
         self._ask = script if callable(script) else None
         self._steps = iter(()) if callable(script) else iter(script)
         self._otherwise = otherwise
-        self._again: list[Step] = []
+        self._again: list[ScriptStep] = []
 
-    def next(self, record: Record) -> Step:
+    def next(self, record: Record) -> ScriptStep:
         """The step for this request."""
         if self._ask is not None:
             return self._ask(record)
@@ -88,7 +85,7 @@ def as_answer(answer: Answer | str) -> Answer:
     return Answer(answer) if isinstance(answer, str) else answer
 
 
-def step_from(item: Any) -> Step:
+def step_from(item: Any) -> ScriptStep:
     """One item of a script in JSON: a text, an answer, {"refuse": …}, {"cut": …}, {"slow": …}.
 
     Raises InvalidSetting for anything else.

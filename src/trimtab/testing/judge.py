@@ -1,7 +1,6 @@
-"""Whether a request would be accepted: bytes, rules, sizes, bound thinking, the window.
+"""Decides whether a request is accepted: bytes, rules, sizes, signed thinking, window.
 
-Knows the order in which providers look and which kind of refusal follows.  Does not know their
-words (``refusals``) nor what is answered.
+Checks in the order in which providers do.  ``refusals`` has the words of a refusal.
 """
 
 from __future__ import annotations
@@ -11,23 +10,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from trimtab import formats, paths, rules
-from trimtab.formats import dialects
-from trimtab.model import Part, Path, Transcript
-from trimtab.reading.usage import Usage
+from trimtab import rules
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
 from trimtab.rules import Violation
-from trimtab.testing import binding
-from trimtab.testing.prefix import Unit, units
+from trimtab.testing import compaction, signed_reasoning
+from trimtab.testing.http_apis import HttpApi
+from trimtab.testing.http_apis.refusals import Style
+from trimtab.testing.prompt_parts import PromptPart, prompt_parts
 from trimtab.testing.record import Record
-from trimtab.testing.refusals import Style
-from trimtab.testing.wire import Wire
-from trimtab.tokens import Counter, counter_for
+from trimtab.transcript.model import Part
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import Counter, counter_for
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire import FORMATS, dialects, read
 
 UNREADABLE = "rule:unreadable"
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ProviderConfig:
     """What is enforced; None means the provider's own limit where the rules know one."""
 
     window: int | None = None
@@ -40,49 +42,53 @@ class Policy:
 
 
 @dataclass(slots=True)
-class Judged:
+class Verdict:
     """``when``: the kind of refusal, "" where accepted; ``facts`` the numbers its words name."""
 
     when: str = ""
     facts: dict[str, object] = field(default_factory=dict)
-    units: list[Unit] = field(default_factory=list)
+    prompt_parts: list[PromptPart] = field(default_factory=list)
     model: str | None = None
 
 
-def judge(policy: Policy, wire: Wire, style: Style, tree: Any, record: Record) -> Judged:
+def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record: Record) -> Verdict:
     """Judge one request; sizes, violations and dropped thinking are noted in the record."""
-    limits = rules.TABLES[wire.format].limits if wire.format in rules.TABLES else {}
-    most = policy.request_bytes or limits.get("request_bytes")
+    limits = rules.TABLES[api.format].limits if api.format in rules.TABLES else {}
+    most = config.request_bytes or limits.get("request_bytes")
     if most and record.body_bytes > most:
-        return Judged("request_bytes", {"bytes": record.body_bytes, "limit": most})
+        return Verdict("request_bytes", {"bytes": record.body_bytes, "limit": most})
     try:
-        transcript = _read(wire, style, tree, record.model)
-        usage = Usage(counter_for(policy.counter, model=record.model, format=wire.format))
-        chain = units(transcript, tree, usage)
+        transcript = _read(api, style, tree, record.model)
+        usage = TokenSizes(counter_for(config.counter, model=record.model, format=api.format))
+        chain = prompt_parts(transcript, tree, usage)
         record.violations = rules.check(transcript)
         if not record.violations:
             _only_objects(transcript, tree)
+        broken = compaction.refused(tree, config.secret) if api.format == "anthropic" else ("", "")
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        return Judged(UNREADABLE, {"message": f"the body is not valid: {error}"})
+        return Verdict(UNREADABLE, {"message": f"the body is not valid: {error}"})
     record.model = transcript.facts.model
     record.tokens = chain[-1].tokens if chain else 0
     asked = transcript.facts.max_output
     record.output = asked if isinstance(asked, int) and asked > 0 else 0
-    done = Judged(units=chain, model=record.model)
+    done = Verdict(prompt_parts=chain, model=record.model)
+    if broken[0]:
+        done.when, done.facts = broken[0], {"path": broken[1]}
+        return done
     if record.violations:
         done.when = f"rule:{record.violations[0].rule}"
-        done.facts = _broken_rule(transcript, wire.format, record.violations)
+        done.facts = _broken_rule(transcript, api.format, record.violations)
         return done
     own = rules.hard_limits(transcript)
-    images = policy.images if policy.images is not None else own.get("images")
+    images = config.images if config.images is not None else own.get("images")
     # A request that only counts is held to the same rules (count_tokens refuses what the model
     # would refuse), not to the window.
-    found = _images(transcript, images)
-    found = found if found[0] else _results(transcript, policy.result_chars)
-    found = found if found[0] else _thinking(policy, wire, transcript, tree, chain, record)
-    if record.operation == "generate" and not found[0]:
-        found = _window(policy, style, record)
-    done.when, done.facts = found
+    problem = _images(transcript, images)
+    problem = problem if problem[0] else _results(transcript, config.result_chars)
+    problem = problem if problem[0] else _thinking(config, api, transcript, tree, chain, record)
+    if record.operation == "generate" and not problem[0]:
+        problem = _window(config, style, record)
+    done.when, done.facts = problem
     return done
 
 
@@ -90,23 +96,23 @@ Found = tuple[str, dict[str, object]]
 _FINE: Found = ("", {})
 
 
-def _read(wire: Wire, style: Style, tree: Any, model: str | None) -> Transcript:
+def _read(api: HttpApi, style: Style, tree: Any, model: str | None) -> Transcript:
     if not isinstance(tree, dict):
         raise TypeError("a JSON object was expected")
-    format = formats.FORMATS[wire.format]
-    transcript = formats.read(tree, format, model=model, memo=formats.Memo())
-    if wire.format != "openai-chat" or style.dialect not in dialects.DIALECTS:
+    format = FORMATS[api.format]
+    transcript = read(tree, format, model=model)
+    if api.format != "openai-chat" or style.dialect not in dialects.DIALECTS:
         return transcript
     facts = transcript.facts
-    told = dialects.joined(style.dialect, facts.dialect)
-    return replace(transcript, facts=replace(facts, dialect=told))
+    dialect = dialects.combine_dialects(style.dialect, facts.dialect)
+    return replace(transcript, facts=replace(facts, dialect=dialect))
 
 
 def _only_objects(transcript: Transcript, tree: Any) -> None:
     """Raises TypeError for a message that is none, should a format read on past it."""
     key = transcript.base[0]
-    found = tree.get(key)
-    for number, message in enumerate(found if isinstance(found, list) else ()):
+    messages = tree.get(key)
+    for number, message in enumerate(messages if isinstance(messages, list) else ()):
         if not isinstance(message, dict):
             raise TypeError(f"{key}[{number}]: an object was expected")
 
@@ -117,15 +123,15 @@ _SAMPLE = re.compile(r"messages\.\d+(\.content\.\d+)?")
 
 
 def _broken_rule(
-    transcript: Transcript, format: str, found: Sequence[Violation]
+    transcript: Transcript, format: str, violations: Sequence[Violation]
 ) -> dict[str, object]:
     """The first violation, with the ids of all like it in the same message."""
-    first = found[0]
+    first = violations[0]
     depth = len(transcript.base) + 1
-    same = [v for v in found if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
+    same = [v for v in violations if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
     parts = [part for v in same if (part := _part(transcript, v.path)) is not None]
     ids = list(dict.fromkeys(part.id for part in parts if part.id))
-    says = next(row.says for row in rules.TABLES[format].rows if row.name == first.rule)
+    says = next(row.error_text for row in rules.TABLES[format].rows if row.name == first.rule)
     facts = where(transcript, first.path, format)
     number = re.search(r"\d+", first.message)
     return {
@@ -219,8 +225,8 @@ def _results(transcript: Transcript, limit: int | None) -> Found:
     return _FINE
 
 
-def _window(policy: Policy, style: Style, record: Record) -> Found:
-    window = policy.window
+def _window(config: ProviderConfig, style: Style, record: Record) -> Found:
+    window = config.window
     if window is None:
         return _FINE
     output = record.output if style.output_counts else 0
@@ -252,18 +258,25 @@ def numbers(input: int, output: int, limit: int) -> dict[str, object]:
 
 
 def _thinking(
-    policy: Policy, wire: Wire, transcript: Transcript, tree: Any, chain: list[Unit], record: Record
+    config: ProviderConfig,
+    api: HttpApi,
+    transcript: Transcript,
+    tree: Any,
+    chain: list[PromptPart],
+    record: Record,
 ) -> Found:
-    binds = policy.bind_thinking and rules.binds_reasoning(wire.format, transcript.facts)
-    broken = binding.check(wire, transcript, chain, policy.secret, binds=binds)
-    if wire.drops_unbound(tree):
+    # What stood before a compaction is gone, and thinking that was kept behind it stays valid.
+    binds = config.bind_thinking and transcript.compaction is None
+    binds = binds and rules.binds_reasoning(api.format, transcript.facts)
+    broken = signed_reasoning.check(api, transcript, chain, config.secret, binds=binds)
+    if api.drops_unbound(tree):
         moved = [item for item in broken if item.kind == "thinking_binding"]
-        gone = binding.with_siblings(moved, wire, chain)
+        dropped = signed_reasoning.with_siblings(moved, api, chain)
         base = transcript.base
-        record.dropped = tuple(".".join(map(str, (*base, n, *path))) for n, path in gone)
-        broken = [item for item in broken if (item.message, item.path) not in gone]
+        record.dropped = tuple(".".join(map(str, (*base, n, *path))) for n, path in dropped)
+        broken = [item for item in broken if (item.message, item.path) not in dropped]
     if not broken:
         return _FINE
     first = broken[0]
-    place = where(transcript, (*transcript.base, first.message, *first.path), wire.format)
+    place = where(transcript, (*transcript.base, first.message, *first.path), api.format)
     return first.kind, {**place, "signature": first.signature}

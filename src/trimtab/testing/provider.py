@@ -1,52 +1,44 @@
-"""A provider that can be refused by: what it takes, what it answers, what it remembers.
+"""The strict provider: takes requests, answers or refuses them, caches prefixes, keeps a log.
 
-Knows how a judged request becomes a response.  Does not know HTTP (``app`` and ``server`` do) nor
-any provider's shapes (``wire``, ``refusals``).  Without a clock of yours it knows no time: equal
-runs get equal bytes.
+``server`` speaks HTTP, ``http_apis`` has each provider's shapes, ``refusals`` the words.  Without
+a clock of yours no time passes: equal runs get equal bytes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from trimtab.errors import InvalidSetting
-from trimtab.testing import wire as wires
-from trimtab.testing.answers import Answer, Call
-from trimtab.testing.binding import sign
-from trimtab.testing.cache import Hit, PrefixCache, rule_for
-from trimtab.testing.faults import Cut, Refuse, Script, Slow, Step, Steps, as_answer
-from trimtab.testing.judge import Judged, Policy, judge, numbers
-from trimtab.testing.prefix import after_all
+from trimtab.testing import compaction, http_apis
+from trimtab.testing.faults import Cut, Refuse, Script, ScriptRunner, ScriptStep, Slow, as_answer
+from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts
+from trimtab.testing.http_apis.answers import Answer, Call
+from trimtab.testing.http_apis.base import arguments, dump, hex_id
+from trimtab.testing.http_apis.refusals import (
+    ErrorResponse,
+    Shape,
+    Style,
+    error_response,
+    style_for,
+    styles,
+)
+from trimtab.testing.judge import ProviderConfig, Verdict, judge, numbers
+from trimtab.testing.prefix_cache import CacheHit, PrefixCache, rule_for
+from trimtab.testing.prompt_parts import after_all
 from trimtab.testing.record import Record
-from trimtab.testing.refusals import Refusal, Shape, Style, refusal, style_for, styles
-from trimtab.testing.server import Server
-from trimtab.testing.wire import Bill, Reply, Route, Wire
-from trimtab.testing.wire.base import arguments, dump, hex_id
-from trimtab.testing.wire.openai_responses import history, output, response_id
-from trimtab.tokens import Counter, counter_for
+from trimtab.testing.server import LocalServer, Response
+from trimtab.testing.signed_reasoning import sign
+from trimtab.transcript.tokens import Counter, counter_for
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What goes out: chunks of the body, seconds to wait, and after how many bytes to break."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    chunks: tuple[bytes, ...]
-    streamed: bool = False
-    first: float = 0.0
-    between: float = 0.0
-    cut: int | None = None
-
-
-class StrictProvider(Server):
+class StrictProvider(LocalServer):
     """A fake provider that is as strict as the real ones, for tests.
 
     ``with StrictProvider(["hello"], window=8_000) as provider:`` listens on ``provider.url`` (a
-    thread, 127.0.0.1, a free port); ``provider.app`` is the same as an ASGI app.  All five
+    thread, 127.0.0.1, a free port); ``provider.app`` is the same as an ASGI app.  All six
     formats are answered at their native paths, plain and streaming.
 
     - ``script``: answers and faults in order, or a function from a ``Record`` to one; ``answer``
@@ -87,11 +79,11 @@ class StrictProvider(Server):
             if number is not None and number <= 0:
                 raise InvalidSetting(f"{name}={number!r}: give a whole number above 0")
         self.requests: list[Record] = []
-        self._policy = Policy(
+        self._config = ProviderConfig(
             window, counter, request_bytes, result_chars, images, bind_thinking, secret
         )
         self._style, self._overflow_as, self._most = style, overflow_as, max_requests
-        self._steps = Steps(script, as_answer(answer))
+        self._steps = ScriptRunner(script, as_answer(answer))
         self._cache = PrefixCache(clock)
         self._stored: dict[str, list[Any]] = {}
 
@@ -101,95 +93,100 @@ class StrictProvider(Server):
         self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Response:
         """The response to one HTTP request; what happened is appended to ``requests``."""
-        found = wires.find(path, query)
-        if found is None or method != "POST":
+        api_route = http_apis.find(path, query)
+        if api_route is None or method != "POST":
             error = {"message": f"Unknown request URL: {method} {path}", "type": "not_found"}
             return Response(404, _json_type(), (dump({"error": error}),))
-        wire, route = found
-        style = style_for(self._style, wire.format)
+        api, route = api_route
+        style = style_for(self._style, api.format)
         record = Record(
-            len(self.requests) + 1, wire.format, route.operation, path, None, dict(headers),
+            len(self.requests) + 1, api.format, route.operation, path, None, dict(headers),
             route.model, body_bytes=len(body),
         )  # fmt: skip
         self.requests.append(record)
-        response = self._answered(wire, route, style, record, body)
+        response = self._answered(api, route, style, record, body)
         record.status = response.status
         return response
 
     def _answered(
-        self, wire: Wire, route: Route, style: Style, record: Record, body: bytes
+        self, api: HttpApi, route: ApiRoute, style: Style, record: Record, body: bytes
     ) -> Response:
         try:
             record.body = tree = json.loads(body)
         except ValueError:
-            return self._refused(wire, style, record, "rule:no_json", {"message": _NO_JSON})
-        record.stream = wire.streams(tree) if route.streams is None else route.streams
-        asked = wire.request(tree, route)
-        whole = self._remembered(asked) if wire.format == "openai-responses" else asked
+            return self._refused(api, style, record, "rule:no_json", {"message": _NO_JSON})
+        record.stream = api.streams(tree) if route.streams is None else route.streams
+        asked = api.request(tree, route)
+        whole = self._remembered(api, asked)
         if whole is None:
-            facts = {"id": asked["previous_response_id"]}
-            return self._refused(wire, style, record, "response_not_found", facts)
-        judged = judge(self._policy, wire, style, whole, record)
+            facts = {"id": asked[http_apis.STATEFUL[api.format].previous]}
+            return self._refused(api, style, record, "response_not_found", facts)
+        judged = judge(self._config, api, style, whole, record)
         if self._most is not None and record.number > self._most:
-            judged = Judged("rule:max_requests", {"message": f"{self._most} requests are enough"})
-        shape = self._shape(wire, style, record, judged.when)
+            judged = Verdict("rule:max_requests", {"message": f"{self._most} requests are enough"})
+        shape = self._shape(api, style, record, judged.when)
         if judged.when and shape not in ("truncate", "finish"):
-            return self._refused(wire, style, record, judged.when, judged.facts, shape)
+            return self._refused(api, style, record, judged.when, judged.facts, shape)
         if route.operation == "count":
-            return Response(200, self._headers(wire, record), (dump(wire.counted(record.tokens)),))
+            return Response(200, self._headers(api, record), (dump(api.counted(record.tokens)),))
         if judged.when:
             record.refusal = judged.when
             if shape == "finish":
-                return self._spoken(
-                    wire, route, style, record, judged, whole, Answer(stop="window")
-                )
+                return self._spoken(api, route, style, record, judged, whole, Answer(stop="window"))
             self._forget_oldest(record, judged)
         step = self._steps.next(record)
         if isinstance(step, Refuse):
-            return self._scripted(wire, style, record, step)
-        return self._spoken(wire, route, style, record, judged, whole, step)
+            return self._scripted(api, style, record, step)
+        return self._spoken(api, route, style, record, judged, whole, step)
 
-    def _remembered(self, asked: Any) -> Any:
-        """The request with what ``previous_response_id`` stands for; None if nothing does."""
-        before = asked.get("previous_response_id") if isinstance(asked, dict) else None
+    def _remembered(self, api: HttpApi, asked: Any) -> Any:
+        """The request with the history of the answer that it names; None if it is unknown."""
+        stateful = http_apis.STATEFUL.get(api.format)
+        if stateful is None or not isinstance(asked, dict):
+            return asked
+        before = asked.get(stateful.previous)
         if before is None:
             return asked
         if before not in self._stored:
             return None
-        rest = {key: value for key, value in asked.items() if key != "previous_response_id"}
-        return {**rest, "input": [*self._stored[before], *history(asked)]}
+        rest = {key: value for key, value in asked.items() if key != stateful.previous}
+        return {**rest, "input": [*self._stored[before], *stateful.history(asked)]}
 
-    def _forget_oldest(self, record: Record, judged: Judged) -> None:
+    def _forget_oldest(self, record: Record, judged: Verdict) -> None:
         """Leave messages out from the front until the prompt fits, and say nothing."""
-        window, chain = self._policy.window or record.tokens, judged.units
-        head = max((unit.tokens for unit in chain if unit.message < 0), default=0)
-        ends = {unit.message: unit.tokens for unit in chain if unit.message >= 0}
+        window, chain = self._config.window or record.tokens, judged.prompt_parts
+        head = max((part.tokens for part in chain if part.message < 0), default=0)
+        ends = {part.message: part.tokens for part in chain if part.message >= 0}
         total = record.tokens
         kept = [
             head + total - end for end in (head, *ends.values()) if head + total - end <= window
         ]
-        shown = max(kept, default=head)
-        record.truncated, record.tokens = total - shown, shown
+        kept_tokens = max(kept, default=head)
+        record.truncated, record.tokens = total - kept_tokens, kept_tokens
 
     # --- answers -----------------------------------------------------------------------------
 
     def _spoken(
-        self, wire: Wire, route: Route, style: Style, record: Record, judged: Judged, whole: Any,
-        step: Step,
+        self, api: HttpApi, route: ApiRoute, style: Style, record: Record, judged: Verdict,
+        whole: Any, step: ScriptStep,
     ) -> Response:  # fmt: skip
         assert not isinstance(step, Refuse)
         answer = as_answer(step.answer if isinstance(step, (Cut, Slow)) else step)
-        rule = rule_for(wire.format, style.name, judged.model)
+        rule = rule_for(api.format, style.name, judged.model)
         whole_prompt = not record.truncated
         hit = (
-            self._cache.take(judged.model or "", judged.units, rule) if whole_prompt else Hit(0, 0)
+            self._cache.take(judged.model or "", judged.prompt_parts, rule)
+            if whole_prompt
+            else CacheHit(0, 0)
         )
         record.cached_tokens, record.written_tokens = hit
-        reply = self._reply(wire, style, record, judged, whole, answer, route.listed)
-        if wire.format == "openai-responses" and whole.get("store") is not False:
-            self._stored[response_id(reply)] = [*history(whole), *output(reply)]
-        chunks = tuple(wire.events(reply)) if record.stream else (dump(wire.whole(reply)),)
-        response = Response(200, self._headers(wire, record), chunks, record.stream)
+        reply = self._reply(api, style, record, judged, whole, answer, route.listed)
+        stateful = http_apis.STATEFUL.get(api.format)
+        if stateful is not None and whole.get("store") is not False:
+            steps = [*stateful.history(whole), *stateful.output(reply)]
+            self._stored[stateful.reply_id(reply)] = steps
+        chunks = tuple(api.events(reply)) if record.stream else (dump(api.response_body(reply)),)
+        response = Response(200, self._headers(api, record), chunks, record.stream)
         if isinstance(step, Cut):
             return replace(response, cut=step.after_bytes)
         if isinstance(step, Slow):
@@ -197,11 +194,11 @@ class StrictProvider(Server):
         return response
 
     def _reply(
-        self, wire: Wire, style: Style, record: Record, judged: Judged, whole: Any,
+        self, api: HttpApi, style: Style, record: Record, judged: Verdict, whole: Any,
         answer: Answer, listed: bool = False,
-    ) -> Reply:  # fmt: skip
-        count = counter_for(self._policy.counter, model=judged.model, format=wire.format)
-        pattern = style.call_id or wire.call_id
+    ) -> ModelReply:  # fmt: skip
+        count = counter_for(self._config.counter, model=judged.model, format=api.format)
+        pattern = style.call_id or api.call_id
         calls = tuple(
             call if call.id else Call(call.name, call.arguments, _call_id(pattern, record, n, call))
             for n, call in enumerate(answer.calls)
@@ -209,60 +206,65 @@ class StrictProvider(Server):
         said = [answer.text, *(call.name for call in calls), *(arguments(call) for call in calls)]
         thinking = count(answer.thinking) if answer.thinking else 0
         spoken = thinking + sum(count(text) for text in said if text)
-        before = after_all(judged.units, {"role": "assistant"})
-        return Reply(
+        before = after_all(judged.prompt_parts, {"role": "assistant"})
+        compacted = compaction.due(
+            api.format, whole, record.tokens, self._config.secret, record.number
+        )
+        return ModelReply(
             record.number, record.model or "model", answer.text, answer.thinking,
-            sign(self._policy.secret, answer.thinking, before), calls,
-            Bill(record.tokens, record.cached_tokens, record.written_tokens, spoken, thinking),
-            answer.stop, whole, record.dropped, listed, style.name,
+            sign(self._config.secret, answer.thinking, before), calls,
+            UsageCounts(
+                record.tokens, record.cached_tokens, record.written_tokens, spoken, thinking
+            ),
+            answer.stop, whole, record.dropped, listed, style.name, compacted,
         )  # fmt: skip
 
-    def _headers(self, wire: Wire, record: Record) -> tuple[tuple[str, str], ...]:
-        kind = wire.stream_type if record.stream else "application/json"
-        return (("content-type", kind), *wire.headers(record.number, None))
+    def _headers(self, api: HttpApi, record: Record) -> tuple[tuple[str, str], ...]:
+        kind = api.stream_type if record.stream else "application/json"
+        return (("content-type", kind), *api.headers(record.number, None))
 
     # --- refusals ----------------------------------------------------------------------------
 
-    def _shape(self, wire: Wire, style: Style, record: Record, when: str) -> Shape:
+    def _shape(self, api: HttpApi, style: Style, record: Record, when: str) -> Shape:
         if not when.startswith("overflow"):
             return "status"
-        shape = self._overflow_as or style.shape(wire.format, record.stream)
+        shape = self._overflow_as or style.shape(api.format, record.stream)
         return "status" if shape.endswith("-stream") and not record.stream else shape
 
-    def _scripted(self, wire: Wire, style: Style, record: Record, step: Refuse) -> Response:
-        given = record.tokens if step.input is None else step.input
+    def _scripted(self, api: HttpApi, style: Style, record: Record, step: Refuse) -> Response:
+        prompt = record.tokens if step.input is None else step.input
         output = record.output if step.output is None else step.output
-        tight = max(1, given * 3 // 4)
-        limit = step.limit or (tight if step.when.startswith("rate") else self._policy.window)
-        facts = numbers(given, output, limit or tight)
+        tight = max(1, prompt * 3 // 4)
+        limit = step.limit or (tight if step.when.startswith("rate") else self._config.window)
+        facts = numbers(prompt, output, limit or tight)
         facts |= {"seconds": step.retry_after if step.retry_after is not None else 1}
         facts |= {"bytes": record.body_bytes, "index": 0, "block": 0, "next": 1, "message": ""}
-        shape = step.shape or self._shape(wire, style, record, step.when)
+        shape = step.shape or self._shape(api, style, record, step.when)
         if shape in ("truncate", "finish"):
             shape = "status"
-        return self._refused(wire, style, record, step.when, facts, shape, step)
+        return self._refused(api, style, record, step.when, facts, shape, step)
 
     def _refused(
-        self, wire: Wire, style: Style, record: Record, when: str, facts: Mapping[str, object],
+        self, api: HttpApi, style: Style, record: Record, when: str, facts: Mapping[str, object],
         shape: Shape = "status", step: Refuse | None = None,
     ) -> Response:  # fmt: skip
         record.refusal = when
         request_id = f"req_{record.number:08x}"
-        known = {**facts, "model": record.model or "model", "request_id": request_id}
+        facts = {**facts, "model": record.model or "model", "request_id": request_id}
         if step is not None and step.body is not None:
-            made = Refusal(when, step.status or 400, step.body, shape)
+            made = ErrorResponse(when, step.status or 400, step.body, shape)
         else:
-            made = refusal(style, wire.format, when, known, shape=shape)
+            made = error_response(style, api.format, when, facts, shape=shape)
         if step is not None and step.status is not None:
             made = replace(made, status=step.status)
-        more = wire.headers(record.number, made)
+        more = api.headers(record.number, made)
         if step is not None and step.retry_after is not None:
             more = (*more, ("retry-after", f"{step.retry_after:g}"))
         if record.stream and shape in ("in-stream", "empty-stream"):
-            judged = Judged(model=record.model)
-            reply = self._reply(wire, style, record, judged, record.body, Answer())
-            chunks = tuple(wire.broken(reply, made)) if shape == "in-stream" else ()
-            return Response(200, self._headers(wire, record), chunks, True)
+            judged = Verdict(model=record.model)
+            reply = self._reply(api, style, record, judged, record.body, Answer())
+            chunks = tuple(api.broken(reply, made)) if shape == "in-stream" else ()
+            return Response(200, self._headers(api, record), chunks, True)
         plain = isinstance(made.body, str)
         kind = (("content-type", "text/plain"),) if plain else _json_type()
         body = made.body.encode() if plain else dump(made.body)

@@ -1,7 +1,4 @@
-"""What is kept of each request: the log that tests read.
-
-Knows values only.
-"""
+"""The provider's record of one request: the log that tests read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A provider on a port of this machine: ASGI, and a thread that serves it.
-
-Knows ASGI and how uvicorn is started and stopped.  Does not know what is answered.
-"""
+"""A server on 127.0.0.1: ASGI, run by uvicorn in a thread."""
 
 from __future__ import annotations
 
@@ -13,12 +10,10 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 from trimtab.errors import MissingExtra
-
-if TYPE_CHECKING:
-    from trimtab.testing.provider import Response
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Scope]]
@@ -27,7 +22,20 @@ Send = Callable[[Scope], Awaitable[None]]
 START_SECONDS = 30.0
 
 
-class Server(ABC):
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What goes out: chunks of the body, seconds to wait, and after how many bytes to break."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    chunks: tuple[bytes, ...]
+    streamed: bool = False
+    first: float = 0.0
+    between: float = 0.0
+    cut: int | None = None
+
+
+class LocalServer(ABC):
     """Serves ``respond``; ``with`` starts and stops it."""
 
     def __init__(self) -> None:

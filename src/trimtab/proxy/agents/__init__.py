@@ -1,19 +1,19 @@
-"""Coding agents, and how each is put behind a proxy without a trace in its configuration.
+"""Coding agents, and how each is put behind a proxy without a change to its configuration.
 
-Knows their names.  One file says what one agent reads.
+One file says what one agent reads.
 """
 
 from __future__ import annotations
 
 from pathlib import PurePath
 
-from trimtab.proxy.agents import claude, codex, google, opencode, others
-from trimtab.proxy.agents.base import Agent, Place, Setup
+from trimtab.proxy.agents import claude_code, codex, gemini_cli, opencode, others
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup
 
 AGENTS: dict[str, Agent] = {
     agent.name: agent
     for agent in (
-        *(claude.AGENT, codex.AGENT, opencode.AGENT, google.GEMINI, google.QWEN),
+        *(claude_code.AGENT, codex.AGENT, opencode.AGENT, gemini_cli.GEMINI, gemini_cli.QWEN),
         *(others.AIDER, others.MINI),
     )
 }
@@ -25,4 +25,4 @@ def agent_for(command: str) -> Agent:
     return AGENTS.get(name) or others.any_program(name)
 
 
-__all__ = ["AGENTS", "Agent", "Place", "Setup", "agent_for"]
+__all__ = ["AGENTS", "Agent", "LaunchContext", "Setup", "agent_for"]

@@ -1,7 +1,4 @@
-"""What it takes to put an agent behind a proxy: addresses, environment, arguments, a warning.
-
-Knows values.  Does not know any agent.
-"""
+"""What it takes to start an agent behind a proxy: addresses, environment, arguments, a warning."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from trimtab.proxy.upstreams import PREFIX, Upstream
 
 
 @dataclass(frozen=True)
-class Place:
+class LaunchContext:
     """Where an agent runs: its environment, home, working folder, and the words it is given."""
 
     env: Mapping[str, str]
@@ -46,7 +43,7 @@ class Setup:
             self.upstreams.append(Upstream(name, url))
         return "{proxy}" + PREFIX + name
 
-    def variable(self, place: Place, variable: str, name: str, default: str) -> None:
+    def variable(self, place: LaunchContext, variable: str, name: str, default: str) -> None:
         """An environment variable with a base address: what it was is where the proxy sends."""
         self.env[variable] = self.send(name, place.env.get(variable) or default)
 
@@ -66,7 +63,7 @@ class Agent:
     """
 
     name: str
-    prepare: Callable[[Place], Setup]
+    prepare: Callable[[LaunchContext], Setup]
     install: str
     trigger: float
     compacts: str

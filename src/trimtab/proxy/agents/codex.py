@@ -1,7 +1,4 @@
-"""Codex.
-
-Knows its configuration file and that ``-c key=value`` wins over it.
-"""
+"""Codex: its configuration file, over which ``-c key=value`` wins."""
 
 from __future__ import annotations
 
@@ -9,13 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from trimtab.proxy.agents.base import Agent, Place, Setup, inner, read_json, read_toml
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json, read_toml
 
 NAME = "trimtab"
 _OPENAI = "https://api.openai.com/v1"
 
 
-def prepare(place: Place) -> Setup:
+def prepare(place: LaunchContext) -> Setup:
     """The provider of the user's configuration with another address; else OpenAI by key."""
     home = Path(place.env.get("CODEX_HOME") or place.home / ".codex")
     settings = read_toml(home / "config.toml")
@@ -47,7 +44,7 @@ def prepare(place: Place) -> Setup:
     return setup
 
 
-def _profile(settings: dict[str, Any], place: Place) -> dict[str, Any]:
+def _profile(settings: dict[str, Any], place: LaunchContext) -> dict[str, Any]:
     """The profile that the arguments or the settings choose."""
     words = list(place.arguments)
     name = settings.get("profile")

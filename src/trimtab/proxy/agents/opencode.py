@@ -1,7 +1,4 @@
-"""opencode.
-
-Knows its configuration files and that ``OPENCODE_CONFIG_CONTENT`` wins over them.
-"""
+"""opencode: its configuration files, over which ``OPENCODE_CONFIG_CONTENT`` wins."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trimtab.proxy.agents.base import Agent, Place, Setup, inner, read_json
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json
 
 _KNOWN = {
     "anthropic": "https://api.anthropic.com/v1",
@@ -27,7 +24,7 @@ _KNOWN = {
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 
 
-def prepare(place: Place) -> Setup:
+def prepare(place: LaunchContext) -> Setup:
     """Each provider's ``baseURL``."""
     setup, providers = Setup(), dict(_KNOWN)
     given = place.env.get("OPENCODE_CONFIG_CONTENT")
@@ -53,7 +50,7 @@ def prepare(place: Place) -> Setup:
     return setup
 
 
-def _files(place: Place) -> Iterator[Path]:
+def _files(place: LaunchContext) -> Iterator[Path]:
     """Its files, those that win last."""
     home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
     for name in ("config.json", "opencode.json", "opencode.jsonc"):

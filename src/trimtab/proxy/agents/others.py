@@ -1,11 +1,11 @@
 """Agents that take an address from the environment, and any other program.
 
-Knows the variables that SDKs and LiteLLM read.
+The variables are those that SDKs and LiteLLM read.
 """
 
 from __future__ import annotations
 
-from trimtab.proxy.agents.base import Agent, Place, Setup
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup
 
 _VARIABLES = (
     ("OPENAI_BASE_URL", "openai", "https://api.openai.com/v1"),
@@ -22,7 +22,7 @@ _VARIABLES = (
 _TWINS = {"OPENAI_BASE_URL": "OPENAI_API_BASE", "ANTHROPIC_BASE_URL": "ANTHROPIC_API_BASE"}
 
 
-def prepare(place: Place) -> Setup:
+def prepare(place: LaunchContext) -> Setup:
     """All variables that name an address; what they named is where the proxy sends."""
     setup = Setup()
     env = dict(place.env)
@@ -30,9 +30,9 @@ def prepare(place: Place) -> Setup:
         if env.get(one) or env.get(other):
             env.setdefault(one, env.get(other, ""))
             env.setdefault(other, env.get(one, ""))
-    known = Place(env, place.home, place.folder, place.arguments)
+    context = LaunchContext(env, place.home, place.folder, place.arguments)
     for variable, name, default in _VARIABLES:
-        setup.variable(known, variable, name, default)
+        setup.variable(context, variable, name, default)
     return setup
 
 

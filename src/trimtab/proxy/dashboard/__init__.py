@@ -1,31 +1,23 @@
-"""Pages of the proxy's own: which address shows what, and who may see it.
-
-Knows addresses, the token and the protection of forms.  Does not know mark-up.
-"""
+"""The proxy's own pages: dashboard, metrics, health; who may see them, and what their forms do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote
 
 from trimtab.errors import TrimtabError
-from trimtab.proxy.access import COOKIE
-from trimtab.proxy.asgi import Body, Receive, Reply, Scope
+from trimtab.proxy.access import COOKIE, Access
+from trimtab.proxy.asgi import Body, HttpResponse, Receive, Scope
 from trimtab.proxy.dashboard import views
-from trimtab.proxy.dashboard.html import STYLE_HASH
 from trimtab.proxy.headers import plain
-
-if TYPE_CHECKING:
-    from trimtab.proxy.app import Proxy
+from trimtab.proxy.metrics import CONTENT_TYPE
+from trimtab.proxy.request_recorder import ProxyRecords
+from trimtab.proxy.tenants import Tenants
+from trimtab.proxy.worker import in_worker
 
 HOME = "/_trimtab/"
-_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{STYLE_HASH}'; form-action 'self'; "
-    "frame-ancestors 'none'; base-uri 'none'"
-)
 _HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
-    (b"content-security-policy", _POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
@@ -36,65 +28,96 @@ _HEADERS = [
 _MOST_FORM_BYTES = 10_000
 
 
-async def serve(proxy: Proxy, scope: Scope, receive: Receive, reply: Reply) -> None:
+@dataclass(frozen=True)
+class DashboardData:
+    """What the pages show and act on; ``draining``: whether the proxy is being stopped."""
+
+    records: ProxyRecords
+    access: Access
+    tenants: Tenants
+    draining: bool
+
+
+def check() -> None:
+    """Raises MissingExtra where the pages could not be made."""
+    views.page_templates()
+
+
+async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: HttpResponse) -> None:
     """Answer a request for one of them."""
     path, method, headers = scope["path"], scope["method"], plain(scope["headers"])
     if path in (f"{HOME}health", f"{HOME}ready"):
-        ready = path.endswith("health") or not proxy.draining
-        await reply.json(200 if ready else 503, {"ok": ready, "draining": proxy.draining})
+        ready = path.endswith("health") or not data.draining
+        # Without its store it still serves: taking all replicas away would help nobody.
+        state = "fails" if data.tenants.store_problem else "ok"
+        said = {"ok": ready, "draining": data.draining, "store": state}
+        await reply.json(200 if ready else 503, said)
         return
     if path == "/_trimtab":
         await reply.whole(308, [(b"location", HOME.encode())])
         return
     if method == "POST":
-        await _post(proxy, path, headers, Body(receive, _MOST_FORM_BYTES), reply)
+        await _post(data, path, headers, Body(receive, _MOST_FORM_BYTES), reply)
         return
     if method not in ("GET", "HEAD"):
         await _page(reply, 405, views.message("Not here", "Only GET and POST."))
         return
-    if not proxy.access.known(headers):
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    if path == HOME and "token" in query:
+        await _let_in(data, query["token"][-1], reply)
+        return
+    if not data.access.authenticated(headers):
+        if data.access.gives_wrong_token(headers):
+            await data.access.slow_down()
         if path == "/metrics":
             await reply.json(401, {"error": "send the token as x-trimtab-token"})
         else:
             await _page(reply, 401, views.sign_in(False))
         return
     if path == "/metrics":
-        books = proxy.books
-        text = books.metrics.text(books.ledger.totals, len(books.ledger.sessions))
-        kind = (b"content-type", b"text/plain; version=0.0.4; charset=utf-8")
-        await reply.whole(200, [kind], text.encode())
+        records = data.records
+        store_up = not data.tenants.store_problem
+        text = records.metrics.text(len(records.activity.sessions), store_up=store_up)
+        await reply.whole(200, [(b"content-type", CONTENT_TYPE.encode())], text.encode())
         return
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    status, body = _shown(proxy, path, {k: v[-1] for k, v in query.items()}, headers)
+    status, body = await _get(data, path, {k: v[-1] for k, v in query.items()}, headers)
     await _page(reply, status, body)
 
 
-async def _page(reply: Reply, status: int, body: bytes) -> None:
-    await reply.whole(status, _HEADERS, body)
+async def _page(reply: HttpResponse, status: int, body: bytes) -> None:
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{views.style_hash()}'; form-action 'self'; "
+        "frame-ancestors 'none'; base-uri 'none'"
+    )
+    await reply.whole(status, [*_HEADERS, (b"content-security-policy", policy.encode())], body)
 
 
-def _shown(
-    proxy: Proxy, path: str, query: dict[str, str], headers: dict[str, str]
+async def _get(
+    data: DashboardData, path: str, query: dict[str, str], headers: dict[str, str]
 ) -> tuple[int, bytes]:
-    books, wanted = proxy.books, query.get("q", "")[:200]
+    records, wanted = data.records, query.get("q", "")[:200]
     live = "q" not in query
-    now = books.clock()
+    now = records.clock()
     steps = [unquote(step) for step in path.removeprefix(HOME).split("/")]
     if steps == [""]:
         url = f"http://{headers.get('host', '')}"
-        return 200, views.home(books.ledger, now, url, wanted, live=live)
-    session = books.ledger.sessions.get(steps[1]) if len(steps) > 1 and steps[0] == "s" else None
+        problem = data.tenants.store_problem
+        return 200, views.home(records.activity, now, url, wanted, live=live, problem=problem)
+    session = (
+        records.activity.sessions.get(steps[1]) if len(steps) > 1 and steps[0] == "s" else None
+    )
     if session is None:
         return 404, views.message("Not found", "No session has this name, or it was forgotten.")
     if len(steps) == 2:
-        return 200, views.session(session, now, wanted, live=live)
+        problem = data.tenants.store_problem
+        return 200, views.session(session, now, wanted, live=live, problem=problem)
     found = session.edits.get(steps[3]) if len(steps) == 4 and steps[2] == "e" else None
     if found is None:
         return 404, views.message("Not found", "This session has no such edit.")
-    texts = proxy.tenants.texts(session, found.handle)
+    texts = await in_worker(lambda: data.tenants.texts(session, found.handle))
     return 200, views.edit(
-        session, found, *texts, token=proxy.access.form_token(),
-        said=_SAID.get(query.get("done", ""), ""), actions=_ACTIONS,
+        session, found, *texts, token=data.access.form_token(),
+        said=_SAID.get(query.get("done", ""), ""), actions=_ACTIONS, step=query.get("step", ""),
     )  # fmt: skip
 
 
@@ -110,36 +133,44 @@ _SAID = {
 }
 
 
-async def _post(proxy: Proxy, path: str, headers: dict[str, str], body: Body, reply: Reply) -> None:
-    if not proxy.access.same_origin(headers):
+async def _post(
+    data: DashboardData, path: str, headers: dict[str, str], body: Body, reply: HttpResponse
+) -> None:
+    if not data.access.same_origin(headers):
         await _page(reply, 403, views.message("Refused", "This form is on another site's page."))
         return
-    data = await body.whole()
-    form = {k: v[-1] for k, v in parse_qs((data or b"").decode("utf-8", "replace")).items()}
+    sent = await body.whole()
+    form = {k: v[-1] for k, v in parse_qs((sent or b"").decode("utf-8", "replace")).items()}
     if path == f"{HOME}token":
-        if not proxy.access.token_fits(form.get("token", "")):
-            await _page(reply, 401, views.sign_in(True))
-            return
-        cookie = f"{COOKIE}={proxy.access.cookie()}; Path={HOME}; HttpOnly; SameSite=Strict"
-        await reply.whole(303, [(b"location", HOME.encode()), (b"set-cookie", cookie.encode())])
+        await _let_in(data, form.get("token", ""), reply)
         return
-    if not proxy.access.known(headers):
+    if not data.access.authenticated(headers):
         await _page(reply, 401, views.sign_in(False))
         return
-    if not proxy.access.form_fits(form.get("token", "")):
+    if not data.access.form_fits(form.get("token", "")):
         await _page(reply, 403, views.message("Refused", "This form is old: load the page again."))
         return
-    await _act(proxy, path.removeprefix(HOME), form, reply)
+    await _act(data, path.removeprefix(HOME), form, reply)
 
 
-async def _act(proxy: Proxy, name: str, form: dict[str, str], reply: Reply) -> None:
-    session = proxy.books.ledger.sessions.get(form.get("session", ""))
+async def _let_in(data: DashboardData, given: str, reply: HttpResponse) -> None:
+    """Give whoever has the token our cookie, and an address without it."""
+    if not data.access.token_fits(given):
+        await data.access.slow_down()
+        await _page(reply, 401, views.sign_in(True))
+        return
+    cookie = f"{COOKIE}={data.access.cookie()}; Path={HOME}; HttpOnly; SameSite=Strict"
+    await reply.whole(303, [(b"location", HOME.encode()), (b"set-cookie", cookie.encode())])
+
+
+async def _act(data: DashboardData, name: str, form: dict[str, str], reply: HttpResponse) -> None:
+    session = data.records.activity.sessions.get(form.get("session", ""))
     found = session.edits.get(form.get("handle", "")) if session else None
     if session is None or found is None or name not in _SAID:
         await _page(reply, 404, views.message("Not found", "This session has no such edit."))
         return
     try:
-        proxy.tenants.act(name, session, found)
+        await in_worker(lambda: data.tenants.act(name, session, found))
     except TrimtabError as error:
         await _page(reply, 409, views.message("Not done", str(error)))
         return

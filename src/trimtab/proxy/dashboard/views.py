@@ -1,216 +1,207 @@
-"""The pages: all sessions, one session, one edit, the token.
+"""The pages: all sessions, one session, one edit, the token form.
 
-Knows what is shown where.  Does not know HTTP; texts of edits are handed in.
+Each function works out what its template shows.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
 from urllib.parse import quote
 
+from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, steps_of
+from trimtab.proxy.activity_log import ActivityLog, EditRecord, RefusalRecord, SessionRecord
 from trimtab.proxy.dashboard import chart
-from trimtab.proxy.dashboard.html import Html, ago, joined, page, short, table, tag, text, tiles
-from trimtab.proxy.ledger import Edit, Ledger, Session
+from trimtab.reporting.axis import short_number
+from trimtab.reporting.pages import stylesheet, templates
 
 HOME = "/_trimtab/"
 LIVE_SECONDS = 5
 SHOWN_SESSIONS, SHOWN_EDITS = 100, 200
 SHOWN_CHARS = 60_000
+Trail = Sequence[tuple[str, str]]
+SESSIONS: Trail = (("Sessions", HOME),)
 
 
-def home(ledger: Ledger, now: float, url: str, wanted: str, *, live: bool) -> bytes:
-    """All sessions, newest first; ``wanted`` is searched for in them."""
-    totals = ledger.totals
-    found = [one for one in reversed(ledger.sessions.values()) if _matches(one, wanted)]
-    if not ledger.sessions:
-        return page("Sessions", tag("h1", "No sessions yet"), _welcome(url), live=LIVE_SECONDS)
+def style_hash() -> str:
+    """Lets the policy of the pages name the one style there is."""
+    return b64encode(sha256(stylesheet(__package__).encode()).digest()).decode()
+
+
+def page_templates() -> Any:
+    """The templates.  Raises MissingExtra without jinja2."""
+    return templates(__package__, "proxy")
+
+
+def _page(
+    name: str, title: str, *, trail: Trail = (), live: int = 0, problem: str = "", **shown: Any
+) -> bytes:
+    """A whole page.  ``live``: seconds after which the browser loads it again; ``problem``: a line
+    at its top."""
+    from markupsafe import Markup
+
+    template = page_templates().get_template(name)
+    text: str = template.render(
+        title=title, trail=trail, live=live, problem=problem, home=HOME,
+        style=Markup(stylesheet(__package__)), **shown,
+    )  # fmt: skip
+    return text.encode("utf-8", "replace")
+
+
+def home(
+    activity: ActivityLog, now: float, url: str, wanted: str, *, live: bool, problem: str = ""
+) -> bytes:
+    """All sessions, newest first; ``wanted`` is searched for in them.
+
+    ``problem``: of the store.
+    """
+    found = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
+    return _page(
+        "home.html", "Sessions", live=LIVE_SECONDS if live else 0, any=bool(activity.sessions),
+        url=url, wanted=wanted, figures=_totals(activity), problem=problem,
+        sessions=[_session_row(one, now) for one in found[:SHOWN_SESSIONS]],
+        more=len(found) - SHOWN_SESSIONS,
+    )  # fmt: skip
+
+
+def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
+    """Figures over all sessions: (name, figure, what it means)."""
+    totals = activity.totals
     share = totals["tokens_saved"] / max(totals["tokens_arrived"], 1)
-    figures = tiles([
-        ("Tokens saved", short(totals["tokens_saved"]), "not sent, summed over all requests"),
+    rows = [
+        ("Tokens saved", short_number(totals["tokens_saved"]),
+         "not sent, summed over all requests"),
         ("of all that arrived", f"{share:.0%}", "saved / arrived"),
         ("Requests", f"{totals['turns']:,}", "made to fit since the proxy was started"),
         ("Edits", f"{totals['edits']:,}", "each is made once and then stays"),
         ("Refusals survived", f"{totals['refusals_survived']:,}", "the client never saw them"),
         ("Read from cache", _share(totals["cached_tokens"], totals["prompt_tokens"]),
          "of the prompt tokens the providers counted"),
-        *([("Money saved", _dollars(ledger.dollars), "US dollars, about, at list prices")]
-          if ledger.money else []),
-    ])  # fmt: skip
-    rows = [
-        (
-            tag("a", one.title, href=f"{HOME}s/{one.id}"),
-            _client(one), one.model or tag("span", "–", class_="soft"), ago(now - one.last),
-            one.count, short(one.turns[-1].sent if one.turns else 0),
-            short(one.saved), len(one.edits), len(one.refusals),
-        )
-        for one in found[:SHOWN_SESSIONS]
     ]  # fmt: skip
-    heads = ("Session", "Client", "Model", "Last", "Turns", "Now", "Saved", "Edits", "Refusals")
-    listing = table(heads, rows, wide=4) if rows else tag("p", "None matches.", class_="soft")
-    return page(
-        "Sessions", tag("h1", "Sessions"), figures, _search(HOME, wanted, "client, model, name …"),
-        listing, _more(len(found), SHOWN_SESSIONS), live=LIVE_SECONDS if live else 0,
-    )  # fmt: skip
+    if activity.money:
+        rows.append(
+            ("Money saved", _dollars(activity.dollars), "US dollars, about, at list prices")
+        )
+    return rows
 
 
-def _welcome(url: str) -> Html:
-    return tag(
-        "div",
-        tag("p", "Start an agent behind this proxy, or give any client this address as its base."),
-        tag("p", tag("code", f"ANTHROPIC_BASE_URL={url} claude")),
-        tag("p", tag("code", f"OPENAI_BASE_URL={url}/v1 your-agent")),
-        class_="card empty",
-    )
-
-
-def _matches(one: Session, wanted: str) -> bool:
+def _matches(one: SessionRecord, wanted: str) -> bool:
     words = wanted.casefold().split()
-    told = " ".join((one.id, one.hint, one.client, one.model, one.upstream, one.format)).casefold()
-    return all(word in told for word in words)
+    named = " ".join((one.id, one.hint, one.client, one.model, one.upstream, one.format)).casefold()
+    return all(word in named for word in words)
 
 
-def _client(one: Session) -> Html:
-    name = one.client.partition("/")[0].partition(" ")[0][:24] or "–"
-    return joined([name, tag("span", f" → {one.upstream}", class_="soft")])
+def _session_row(one: SessionRecord, now: float) -> dict[str, Any]:
+    return {
+        "id": one.id, "title": one.title, "upstream": one.upstream, "model": one.model,
+        "client": one.client.partition("/")[0].partition(" ")[0][:24] or "–",
+        "last": ago(now - one.last),
+        "numbers": (
+            one.count, short_number(one.turns[-1].sent if one.turns else 0),
+            short_number(one.saved), len(one.edits), len(one.refusals),
+        ),
+    }  # fmt: skip
 
 
-def session(one: Session, now: float, wanted: str, *, live: bool) -> bytes:
+def session(one: SessionRecord, now: float, wanted: str, *, live: bool, problem: str = "") -> bytes:
     """One session: its context over the turns, its edits, its refusals."""
-    last = one.turns[-1] if one.turns else None
-    full = last.sent / last.window if last and last.window else None
-    prompt = sum(turn.prompt for turn in one.turns)
-    cached = sum(turn.cached for turn in one.turns)
-    figures = tiles([
-        ("Sent now", short(last.sent) if last else "–", "tokens of the last request"),
-        ("of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
-        ("Would be", short(last.arrived) if last else "–", "tokens, had nothing been cut"),
-        ("Saved", short(one.saved), "tokens not sent, over all turns"),
-        ("Read from cache", _share(cached, prompt), "of the tokens the provider counted"),
-        ("Turns", f"{one.count:,}", "requests of this session"),
-    ])  # fmt: skip
-    about = (
-        f"{_plain_client(one)} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
-    )
-    about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
-    return page(
-        one.title, tag("h1", one.title), tag("p", about, class_="soft"), figures,
-        tag("div", chart.context(list(one.turns)), chart.key(), class_="card"),
-        tag("h2", "Edits"), _edits(one, wanted), tag("h2", "Refusals"), _refusals(one, now),
-        trail=[("Sessions", HOME)], live=LIVE_SECONDS if live else 0,
-    )  # fmt: skip
-
-
-def _plain_client(one: Session) -> str:
-    return one.client or "a client that gives no name"
-
-
-def _edits(one: Session, wanted: str) -> Html:
-    if not one.edits:
-        return tag("p", "Nothing has been cut: all of it still fits.", class_="soft")
     words = wanted.casefold().split()
     found = [
         edit for edit in reversed(one.edits.values())
         if all(w in f"{edit.kind} {edit.tool} {edit.why} {edit.handle}".casefold() for w in words)
     ]  # fmt: skip
-    rows = [
-        (
-            tag("a", edit.handle, href=f"{HOME}s/{one.id}/e/{quote(edit.handle, safe='')}"),
-            edit.kind, edit.tool or "–", edit.why, edit.turn,
-            *(short(n * one.ratio) for n in (edit.tokens_before, edit.tokens_after, edit.saved)),
-        )
-        for edit in found[:SHOWN_EDITS]
-    ]  # fmt: skip
-    heads = ("Original", "Kind", "Of", "Why", "Turn", "Before", "After", "Saves a turn")
-    return joined([
-        _search(f"{HOME}s/{one.id}", wanted, "kind, tool, reason …"), table(heads, rows, wide=4),
-        _more(len(found), SHOWN_EDITS),
-    ])  # fmt: skip
+    client = one.client or "a client that gives no name"
+    about = f"{client} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
+    about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
+    return _page(
+        "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS if live else 0,
+        about=about, figures=_figures(one), problem=problem, chart=chart.context(list(one.turns)),
+        any=bool(one.edits), wanted=wanted, address=f"{HOME}s/{one.id}",
+        edits=[_edit_row(edit, one.ratio) for edit in found[:SHOWN_EDITS]],
+        more=len(found) - SHOWN_EDITS,
+        refusals=[_refusal_row(refusal, now) for refusal in reversed(one.refusals)],
+    )  # fmt: skip
 
 
-def _refusals(one: Session, now: float) -> Html:
-    if not one.refusals:
-        return tag("p", "None.", class_="soft")
-    rows = [
-        (
-            ago(now - r.when), r.turn, r.status, r.kind.replace("_", " "),
-            tag("span", r.action, class_="good" if r.action == "recovered" else "bad"),
-        )
-        for r in reversed(one.refusals)
-    ]  # fmt: skip
-    return table(("When", "Turn", "Status", "What the provider meant", "What was done"), rows)
+def _figures(one: SessionRecord) -> list[tuple[str, str, str]]:
+    last = one.turns[-1] if one.turns else None
+    full = last.sent / last.window if last and last.window else None
+    prompt = sum(turn.prompt for turn in one.turns)
+    cached = sum(turn.cached for turn in one.turns)
+    return [
+        ("Sent now", short_number(last.sent) if last else "–", "tokens of the last request"),
+        ("of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
+        ("Would be", short_number(last.arrived) if last else "–", "tokens, had nothing been cut"),
+        ("Saved", short_number(one.saved), "tokens not sent, over all turns"),
+        ("Read from cache", _share(cached, prompt), "of the tokens the provider counted"),
+        ("Turns", f"{one.count:,}", "requests of this session"),
+    ]
+
+
+def _edit_row(edit: EditRecord, ratio: float) -> dict[str, Any]:
+    sizes = (edit.tokens_before, edit.tokens_after, edit.saved)
+    return {
+        "path": quote(edit.handle, safe=""), "handle": edit.handle, "kind": edit.kind,
+        "of": edit.tool or "–", "why": edit.why,
+        "numbers": (edit.turn, *(short_number(size * ratio) for size in sizes)),
+    }  # fmt: skip
+
+
+def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
+    return {
+        "when": ago(now - refusal.when), "turn": refusal.turn, "status": refusal.status,
+        "kind": refusal.kind.replace("_", " "), "action": refusal.action,
+    }  # fmt: skip
 
 
 def edit(
-    one: Session, found: Edit, before: str | None, after: str, *, token: str, said: str,
-    actions: Sequence[tuple[str, str, str]],
+    one: SessionRecord, found: EditRecord, before: str | None, after: str, *, token: str, said: str,
+    actions: Sequence[tuple[str, str, str]], step: str = "",
 ) -> bytes:  # fmt: skip
-    """One edit: the original beside what is sent.  ``actions``: (name, label, what it does)."""
-    forms = joined(
-        tag(
-            "form",
-            tag("input", type="hidden", name="token", value=token),
-            tag("input", type="hidden", name="session", value=one.id),
-            tag("input", type="hidden", name="handle", value=found.handle),
-            tag("button", label, title=about),
-            method="post", action=f"{HOME}{name}",
-        )
-        for name, label, about in actions
-    )  # fmt: skip
-    original: object = tag("p", "No longer kept: run the tool again.", class_="soft")
-    if before is not None:
-        original = _shown(before)
-    shown = _shown(after) if after else tag("p", "Nothing: it was taken out.", class_="soft")
-    before_tokens = round(found.tokens_before * one.ratio)
-    after_tokens = round(found.tokens_after * one.ratio)
-    pair = tag(
-        "div",
-        tag("section", tag("h3", f"Original, {before_tokens:,} tokens"), original,
-            class_="card before"),
-        tag("section", tag("h3", f"Sent instead, {after_tokens:,} tokens"), shown,
-            class_="card after"),
-        class_="pair",
-    )  # fmt: skip
-    about = f"{found.kind} of {found.tool or 'text'}, turn {found.turn}: {found.why}"
-    return page(
-        found.handle, tag("h1", found.handle), tag("p", about, class_="soft"),
-        tag("p", said, class_="good") if said else "",
-        tag("div", forms, class_="row"), pair,
-        trail=[("Sessions", HOME), (one.title, f"{HOME}s/{one.id}")],
+    """One edit: the original beside what is sent; of steps that were folded together their table
+    of contents, and the one that is asked for (``step``, its number).  ``actions``: (name, label,
+    what it does)."""
+    steps = folded_steps(before) if before and len(before) > CONTENTS_CHARS else []
+    steps = steps if len(steps) > 1 else []
+    chosen = int(step) if steps and step.isdecimal() and len(step) < 7 else 0
+    if before is not None and 0 < chosen <= len(steps):
+        before = steps_of(before, chosen, chosen)
+    return _page(
+        "edit.html", found.handle, trail=(*SESSIONS, (one.title, f"{HOME}s/{one.id}")),
+        about=f"{found.kind} of {found.tool or 'text'}, turn {found.turn}: {found.why}",
+        said=said, actions=actions, token=token, session=one.id,
+        before=None if before is None else _cut(before), after=_cut(after),
+        steps=steps, chosen=chosen,
+        before_tokens=f"{round(found.tokens_before * one.ratio):,}",
+        after_tokens=f"{round(found.tokens_after * one.ratio):,}",
     )  # fmt: skip
 
 
-def _shown(value: str) -> Html:
+def _cut(value: str) -> str:
     if len(value) <= SHOWN_CHARS:
-        return tag("pre", value)
+        return value
     cut = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
-    return tag("pre", value[:SHOWN_CHARS] + cut)
+    return value[:SHOWN_CHARS] + cut
 
 
 def sign_in(failed: bool) -> bytes:
     """Asks for the token."""
-    return page(
-        "Token", tag("h1", "This dashboard asks for a token"),
-        tag("p", "The one that the proxy was started with (TRIMTAB_PROXY_TOKEN).", class_="soft"),
-        tag("p", "That is not it.", class_="bad") if failed else "",
-        tag("form", tag("input", type="password", name="token", autocomplete="off"),
-            tag("button", "Open"), method="post", action=f"{HOME}token", class_="row"),
-    )  # fmt: skip
+    return _page("sign_in.html", "Token", failed=failed)
 
 
 def message(title: str, about: str) -> bytes:
     """A page with one line."""
-    return page(title, tag("h1", title), tag("p", about, class_="soft"), trail=[("Sessions", HOME)])
+    return _page("message.html", title, trail=SESSIONS, about=about)
 
 
-def _search(action: str, wanted: str, hint: str) -> Html:
-    return tag(
-        "form", tag("input", type="search", name="q", value=wanted, placeholder=hint),
-        tag("button", "Search"), method="get", action=action, class_="row", role="search",
-    )  # fmt: skip
-
-
-def _more(found: int, shown: int) -> Html:
-    return tag("p", f"{found - shown:,} more", class_="soft") if found > shown else text("")
+def ago(seconds: float) -> str:
+    """``75`` → ``1 min ago``."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "now" if seconds < 2 else f"{int(seconds)} s ago"
 
 
 def _dollars(amount: float) -> str:

@@ -1,45 +1,54 @@
-"""The recall tool for the model, run within the proxy: the client never sees it.
+"""Runs the recall tool for the model inside the proxy; the client never sees the calls.
 
-Knows when a request gets the tool, and what becomes of its calls.  How each format speaks stands
-in the files beside this one.
+This file says when a request gets the tool and how its calls are answered over several rounds.
+The files beside it rewrite the answers of one format each.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab import paths
 from trimtab.errors import StoreError
+from trimtab.jsontext import paths
 from trimtab.proxy import logs
 from trimtab.proxy.recall import tools
-from trimtab.proxy.recall.chat import ChatVoice
-from trimtab.proxy.recall.claude import ClaudeVoice
-from trimtab.proxy.recall.converse import ConverseVoice
-from trimtab.proxy.recall.google import GeminiVoice
-from trimtab.proxy.recall.hidden import Hidden, Memory, turn_key
-from trimtab.proxy.recall.items import ItemsVoice
-from trimtab.proxy.recall.shapes import (
-    SHAPES,
+from trimtab.proxy.recall.anthropic import AnthropicRewriter
+from trimtab.proxy.recall.bedrock import BedrockRewriter
+from trimtab.proxy.recall.gemini import GeminiRewriter
+from trimtab.proxy.recall.hidden_exchanges import (
+    ExchangeMemory,
+    HiddenExchange,
+    HiddenExchanges,
+    turn_key,
+)
+from trimtab.proxy.recall.openai_chat import OpenAIChatRewriter
+from trimtab.proxy.recall.openai_responses import OpenAIResponsesRewriter
+from trimtab.proxy.recall.request_layouts import (
+    LAYOUTS,
     history,
     offers_any,
+    texts,
     tools_of,
     tools_path,
     with_turn,
 )
-from trimtab.proxy.recall.voice import Voice, dumped
-from trimtab.reading.internal import SIGNATURES
+from trimtab.proxy.recall.stream_rewriter import StreamRewriter, dumped
 from trimtab.session import Session
+from trimtab.sessions.recall_tool import NAME
 from trimtab.stores import TenantStore
-from trimtab.turns.recalling import NAME
+from trimtab.transcript.client_requests import begins_with_any
+from trimtab.wire.body import RequestBody
 
-VOICES: Mapping[str, Callable[[], Voice]] = {
-    "openai-chat": ChatVoice, "openai-responses": ItemsVoice, "anthropic": ClaudeVoice,
-    "bedrock": ConverseVoice, "gemini": GeminiVoice,
-}  # fmt: skip
+REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
+    "openai-chat": OpenAIChatRewriter,
+    "openai-responses": OpenAIResponsesRewriter,
+    "anthropic": AnthropicRewriter,
+    "bedrock": BedrockRewriter,
+    "gemini": GeminiRewriter,
+}
 AGAIN_SECONDS = 5.0
 """After so long a store that did not answer is asked again."""
 MOST_ROUNDS = 6
@@ -47,17 +56,19 @@ MOST_ROUNDS = 6
 
 
 @dataclass
-class Quiet:
+class StoreBackoff:
     """Until when (monotonic) a store that did not answer is left alone."""
 
     until: float = 0.0
 
 
 class StoredExchanges:
-    """Exchanges as facts of a tenant's store.  A store that does not answer is told, not raised,
-    and not asked again for a while."""
+    """Exchanges as facts of a tenant's store.
 
-    def __init__(self, store: TenantStore, quiet: Quiet) -> None:
+    A store that does not answer is logged, and not asked again for a while.
+    """
+
+    def __init__(self, store: TenantStore, quiet: StoreBackoff) -> None:
         self._store, self._quiet = store, quiet
 
     def read(self, conversation: str) -> Mapping[str, Any]:
@@ -86,14 +97,14 @@ class StoredExchanges:
             return None
 
 
-class Recaller:
+class RecallRounds:
     """One request with the recall tool, over all its rounds."""
 
     def __init__(
-        self, format: str, conversation: str, session: Session, memory: Memory,
+        self, format: str, session: Session, memory: HiddenExchanges,
         facts: StoredExchanges | None, *, prune: bool = False, model: str | None = None,
     ) -> None:  # fmt: skip
-        self._format, self._conversation = format, conversation
+        self._format, self._conversation = format, ""
         self._session, self._memory, self._facts = session, memory, facts
         self._names, self._model = tools.names(prune), model
         self._body: Any = None
@@ -102,22 +113,24 @@ class Recaller:
         self.rounds = 1
         self.ready = False
         """Whether the request offers the tool."""
-        self.voice = VOICES[format]()
-        self.voice.ours = frozenset(self._names)
+        self.rewriter = REWRITERS[format]()
+        self.rewriter.ours = frozenset(self._names)
 
-    def prepared(self, text: bytes) -> bytes | None:
+    def prepared(self, source: RequestBody, conversation: str) -> bytes | None:
         """The request with the tool, and with what the client never saw; None: it gets none."""
         try:
-            source = text.decode()
-            body = json.loads(source)
-        except ValueError:
+            return self._prepared(source.text or "", source.tree, conversation)
+        except Exception as error:
+            logs.fault("recall", error)
             return None
+
+    def _prepared(self, text: str, body: Any, conversation: str) -> bytes | None:
         if not eligible(self._format, body, self._names):
             return None
-        self.ready = True
+        self._conversation = conversation
         self._asked = history(self._format, body)
         restored = self._memory.followed(body, self._facts)
-        restored = self._memory.restored(self._format, self._conversation, restored, self._facts)
+        restored = self._memory.restored(self._format, conversation, restored, self._facts)
         path = tools_path(self._format)
         count = len(tools_of(self._format, body))
         insert = [
@@ -125,15 +138,17 @@ class Recaller:
             for name in self._names
         ]
         self._body = paths.apply(restored, insert)
-        if restored is body:  # all else stays as it was spelled
-            return paths.splice(source, insert).encode()
-        return dumped(self._body)
+        # Where nothing was restored all else stays as it was spelled.
+        same = restored is body
+        prepared = paths.splice(text, insert).encode() if same else dumped(self._body)
+        self.ready = True
+        return prepared
 
     def follow(self) -> bytes | None:
         """The next round's request, with the results of this one's recalls; None: there is none."""
-        voice = self.voice
-        real = voice.real()
-        if not voice.recalls or voice.others or self.rounds >= MOST_ROUNDS:
+        rewriter = self.rewriter
+        real = rewriter.real()
+        if not rewriter.recalls or rewriter.others or self.rounds >= MOST_ROUNDS:
             return None
         results = self._results()
         before = len(history(self._format, self._body))
@@ -145,28 +160,28 @@ class Recaller:
     def _results(self) -> list[Any]:
         return [
             tools.result(self._format, self._session, self._body, call, self._model)
-            for call in self.voice.recalls
+            for call in self.rewriter.recalls
         ]
 
     def remember(self) -> None:
         """Keep what the client did not see of this answer for its next requests."""
-        voice = self.voice
-        real, results = voice.real(), list[Any]()
-        if voice.recalls and not voice.others:
-            real = voice.visible()  # recalls that nobody answered any more never were
-        elif voice.recalls:
+        rewriter = self.rewriter
+        real, results = rewriter.real(), list[Any]()
+        if rewriter.recalls and not rewriter.others:
+            real = rewriter.visible()  # recalls that nobody answered any more never were
+        elif rewriter.recalls:
             results = self._results()
         if not self._real and not results:
             return
-        if isinstance(voice, ItemsVoice) and self._body.get("store") is not False:
-            first, last = voice.first_id, voice.last_id
+        if isinstance(rewriter, OpenAIResponsesRewriter) and self._body.get("store") is not False:
+            first, last = rewriter.first_id, rewriter.last_id
             self._memory.follow(first, last, results, self._facts)
-        if not SHAPES[self._format].grouped:
+        if not LAYOUTS[self._format].grouped:
             real, results = [*real, *results], []
-        visible = voice.visible()
-        told = [*self._asked, *visible]
-        key = turn_key(self._format, told, len(self._asked), len(told))
-        hidden = Hidden([*self._real, *real], results)
+        visible = rewriter.visible()
+        seen = [*self._asked, *visible]
+        key = turn_key(self._format, seen, len(self._asked), len(seen))
+        hidden = HiddenExchange([*self._real, *real], results)
         self._memory.put(self._conversation, key, hidden, self._facts)
 
 
@@ -176,9 +191,6 @@ def eligible(format: str, body: Any, names: Sequence[str] = (NAME,)) -> bool:
     if not isinstance(body, dict) or tools_of(format, body) is None or body.get("n", 1) != 1:
         return False
     return not offers_any(format, body, names) and not _internal(format, body)
-
-
-_STARTS = tuple(signature.casefold() for signature in SIGNATURES)
 
 
 def _internal(format: str, body: dict[str, Any]) -> bool:
@@ -191,15 +203,14 @@ def _internal(format: str, body: dict[str, Any]) -> bool:
     if last.get("type") == "compaction_trigger":
         return True
     places = (body.get("system"), body.get("instructions"), last.get("content"), last.get("parts"))
-    found = [text for place in places for text in _texts(place)]
-    return any(text.lstrip()[:200].casefold().startswith(_STARTS) for text in found)
+    return begins_with_any(text for place in places for text in texts(place, "text"))
 
 
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    parts = content if isinstance(content, list) else []
-    return [str(p["text"]) for p in parts if isinstance(p, dict) and isinstance(p.get("text"), str)]
-
-
-__all__ = ["VOICES", "Memory", "Quiet", "Recaller", "StoredExchanges", "eligible"]
+__all__ = [
+    "REWRITERS",
+    "ExchangeMemory",
+    "RecallRounds",
+    "StoreBackoff",
+    "StoredExchanges",
+    "eligible",
+]

@@ -1,63 +1,86 @@
-"""The tools that are run within the proxy: recall, and on request prune.
+"""The tools that are run inside the proxy: recall, and on request prune, distill and compress.
 
-Knows their definitions and what they answer.  Does not know how a call reaches us.
+This file has their definitions and their results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from trimtab.errors import TrimtabError
+from trimtab.journal.excerpts import Said
 from trimtab.session import Session
-from trimtab.turns.passages import Said
-from trimtab.turns.recalling import NAME, recall_tool
+from trimtab.sessions.recall_tool import NAME, recall_tool
+from trimtab.settings import FitKeywords
+from trimtab.wire.detect import FormatName
 
-PRUNE = "prune"
+PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
 MOST_NAMES = 40
 """Results that are listed, and taken out, at once."""
-_ABOUT = (
-    "Takes tool results that are no longer needed out of this conversation, to make room. Without "
-    "names it lists what can be taken out; with names it takes these out. What was taken out can "
-    "be had again with recall."
-)
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "names": {
-            "type": "array", "items": {"type": "string"},
-            "description": "as the list has them",
+_TEXT = {"type": "string"}
+_NAMED = {"type": "string", "description": "a result's name, as prune lists them"}
+_SAID = {"type": "string", "description": "what is worth keeping, in few words"}
+_TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    PRUNE: (
+        "Takes tool results that are no longer needed out of this conversation, to make room. "
+        "Without names it lists what can be taken out; with names it takes these out. What was "
+        "taken out can be had again with recall.",
+        {
+            "type": "object",
+            "properties": {
+                "names": {"type": "array", "items": _TEXT, "description": "as the list has them"},
+            },
         },
-    },
-}  # fmt: skip
-"""The same bytes in every request and release, as recall's."""
+    ),
+    DISTILL: (
+        "Puts what you found in a tool result, in your own few words, in place of the result, to "
+        "make room. The result can be had again with recall.",
+        {
+            "type": "object",
+            "properties": {"name": _NAMED, "words": _SAID},
+            "required": ["name", "words"],
+        },
+    ),
+    COMPRESS: (
+        "Puts your own few words in place of all tool results from one to another, to make room: "
+        "for steps that are done with. The results can be had again with recall.",
+        {
+            "type": "object",
+            "properties": {"first": _NAMED, "last": _NAMED, "words": _SAID},
+            "required": ["first", "last", "words"],
+        },
+    ),
+}
+"""Description and schema of each; the same bytes in every request and release, as recall's."""
 
 
 def names(prune: bool) -> tuple[str, ...]:
     """Of the tools that are offered."""
-    return (NAME, PRUNE) if prune else (NAME,)
+    return (NAME, *_TOOLS) if prune else (NAME,)
 
 
 def definition(format: str, name: str) -> dict[str, Any]:
     """A tool as this format declares it."""
     found: dict[str, Any] = recall_tool(format).definition
-    return found if name == NAME else _renamed(found)
+    return found if name == NAME else _renamed(found, name)
 
 
-def _renamed(value: Any) -> Any:
-    """The declaration of recall with prune in its place."""
+def _renamed(value: Any, name: str) -> Any:
+    """The declaration of recall with another tool in its place."""
     if isinstance(value, list):
-        return [_renamed(item) for item in value]
+        return [_renamed(item, name) for item in value]
     if not isinstance(value, dict):
         return value
     if value.get("name") != NAME:
-        return {key: _renamed(item) for key, item in value.items()}
-    found = {**value, "name": PRUNE, "description": _ABOUT}
+        return {key: _renamed(item, name) for key, item in value.items()}
+    about, schema = _TOOLS[name]
+    found = {**value, "name": name, "description": about}
     for key in ("parameters", "input_schema"):
         if key in found:
-            found[key] = _SCHEMA
+            found[key] = schema
     if "inputSchema" in found:
-        found["inputSchema"] = {"json": _SCHEMA}
+        found["inputSchema"] = {"json": schema}
     return found
 
 
@@ -65,23 +88,33 @@ def result(format: str, session: Session, body: Any, call: Any, model: str | Non
     """The result of one call, as the part that stands beside those of others."""
     tool = recall_tool(format)
     call_id, name, arguments = tool.read(call)
-    if name != PRUNE:
+    if name not in _TOOLS:
         return tool.result(session, call)
-    keywords = {"format": format, "recall": True, **({"model": model} if model else {})}
+    keywords: FitKeywords = {
+        "format": cast(FormatName, format),
+        "recall": True,
+        "model": model or None,
+    }
     try:
-        return tool.part(call_id, _pruned(session, body, arguments, keywords))
+        return tool.part(call_id, _given_up(session, body, name, arguments, keywords), name)
     except TrimtabError as error:
-        return tool.part(call_id, Said(f"Nothing was taken out: {error}", True))
+        return tool.part(call_id, Said(f"Nothing was taken out: {error}", True), name)
 
 
-def _pruned(
-    session: Session, body: Any, arguments: Mapping[str, Any], keywords: dict[str, Any]
+def _given_up(
+    session: Session, body: Any, tool: str, arguments: Mapping[str, Any], keywords: FitKeywords
 ) -> Said:
-    given = arguments.get("names")
-    wanted = [str(name) for name in given][:MOST_NAMES] if isinstance(given, list) else []
-    if not wanted:
-        return Said(_listed(session, body, keywords))
-    done = session.prune(body, wanted, **keywords)
+    text = {key: str(arguments.get(key) or "") for key in ("name", "first", "last", "words")}
+    if tool == DISTILL:
+        done = session.distill(body, {text["name"]: text["words"]}, **keywords)
+    elif tool == COMPRESS:
+        done = session.compress(body, text["first"], text["last"], text["words"], **keywords)
+    else:
+        given = arguments.get("names")
+        wanted = [str(name) for name in given][:MOST_NAMES] if isinstance(given, list) else []
+        if not wanted:
+            return Said(_listed(session, body, keywords))
+        done = session.prune(body, wanted, **keywords)
     lines = [f"{one.name} is out: {one.tokens:,} tokens" for one in done.done]
     lines += [f"{name} stays: it {why}" for name, why in done.why_not.items()]
     if done.why_not:
@@ -89,7 +122,7 @@ def _pruned(
     return Said("\n".join(lines), failed=not done.done)
 
 
-def _listed(session: Session, body: Any, keywords: dict[str, Any]) -> str:
+def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
     found = session.prunable(body, **keywords)
     if not found:
         return "There is nothing that could be taken out."

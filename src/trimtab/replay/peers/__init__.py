@@ -1,7 +1,6 @@
 """Other libraries as policies, each in an environment of its own behind one process.
 
-Knows which packages an environment needs and how its worker is spoken to.  Does not know how a
-library is called (worker.py does).  Their pins contradict each other, so none is imported here.
+Their requirements contradict each other, so none is imported here; worker.py calls them.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import MissingExtra
-from trimtab.replay.index import Index
-from trimtab.replay.policies import Sent, Step
+from trimtab.replay.policies import PolicyOutput, PolicyStep
+from trimtab.replay.recording_index import RecordingIndex
 
 ENVIRONMENTS = {
     "langchain": ("langchain", "langchain-core", "splintr-rs"),
@@ -36,7 +35,7 @@ def home() -> Path:
 
 
 def setup() -> Iterator[str]:
-    """Make every environment that is not there; says what it does, line by line.
+    """Create the missing environments; yields lines that describe the progress.
 
     Where pip fails the others are still made.  Raises MissingExtra at the end, naming those that
     failed; a second run takes them up again.
@@ -102,7 +101,7 @@ class _Peer:
         """What is installed in its environment."""
         return _version(home() / self.environment, self.package) or "unknown"
 
-    def start(self, index: Index, window: int) -> Step:
+    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
         """A process of its own for each recording, so that no state is shared."""
         return _Process([str(self.python), str(WORKER), self.call, str(window)]).step
 
@@ -151,17 +150,17 @@ class _Process:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, encoding="utf-8",
         )  # fmt: skip
-        self.told = 0
+        self.sent = 0
 
-    def step(self, body: dict[str, Any]) -> Sent:
+    def step(self, body: dict[str, Any]) -> PolicyOutput:
         messages = body["messages"]
         # Lone surrogates cannot cross a pipe as UTF-8; json.dumps writes them as escapes.
-        answer = self._ask({"add": messages[self.told :]})
-        self.told = len(messages)
+        answer = self._ask({"add": messages[self.sent :]})
+        self.sent = len(messages)
         if "error" in answer:
             raise RuntimeError(answer["error"])
         kept = [messages[m] if isinstance(m, int) else m for m in answer["messages"]]
-        return Sent(
+        return PolicyOutput(
             {**body, "messages": kept}, originals=answer.get("originals") or {},
             calls=[(asked, said) for asked, said in answer.get("calls") or ()],
             seconds=answer["seconds"],

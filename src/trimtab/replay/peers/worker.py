@@ -1,8 +1,8 @@
 """Runs inside another library's environment: JSON lines in, JSON lines out.
 
-Knows how each library is called, with the settings its documentation recommends.  Imports nothing
-of trimtab: started as ``python worker.py NAME WINDOW``.  Each line is ``{"add": [messages]}``,
-the OpenAI-chat messages that are new since the line before; each answer
+Each library is called with the settings its documentation recommends.  Imports nothing of trimtab:
+started as ``python worker.py NAME WINDOW``.  Each line is ``{"add": [messages]}``, the OpenAI-chat
+messages that are new since the line before; each answer is
 ``{"messages": [index or message …], "seconds": …, "calls": [[in, out] …], "originals": {…}}`` or
 ``{"error": "…"}``.
 """
@@ -23,7 +23,7 @@ TRIGGER = 0.9
 """Share of the window at which those libraries act that ask for a trigger."""
 KEEP_MESSAGES = 20
 SUMMARY = "The work so far was summarized here by a model that is not run in this replay. " * 20
-"""A fixed text of about 300 words: what it costs is measured, what it says is not."""
+"""A fixed text of about 300 words: its cost is measured, its content is not."""
 
 Messages = list[dict[str, Any]]
 Shrink = Callable[[Messages], dict[str, Any]]
@@ -37,10 +37,10 @@ class Count:
         self._known: dict[str, int] = {}
 
     def text(self, text: str) -> int:
-        found = self._known.get(text)
-        if found is None:
-            found = self._known[text] = len(self._encode(text)) // 4
-        return found
+        count = self._known.get(text)
+        if count is None:
+            count = self._known[text] = len(self._encode(text)) // 4
+        return count
 
     def lang_chain(self, messages: Any) -> int:
         """For a list of LangChain messages, or one."""
@@ -73,9 +73,9 @@ class _LangChain:
 
     def write(self, chosen: list[Any], messages: Messages) -> list[Any]:
         """Indexes of messages that are unchanged, others as OpenAI messages."""
-        known = {id(made): number for number, made in enumerate(self.made)}
+        numbers = {id(made): number for number, made in enumerate(self.made)}
         return [
-            known[id(m)] if id(m) in known else self.core.convert_to_openai_messages(m)
+            numbers[id(m)] if id(m) in numbers else self.core.convert_to_openai_messages(m)
             for m in chosen
         ]
 
@@ -154,18 +154,18 @@ def _plain(call: Callable[[Messages], tuple[Messages, dict[str, str]]]) -> Shrin
     """For libraries that take and give lists of dicts."""
 
     def shrink(messages: Messages) -> dict[str, Any]:
-        given = [_said(message) for message in copy.deepcopy(messages)]
-        known = {json.dumps(m, sort_keys=True): number for number, m in enumerate(given)}
+        copies = [_with_text(message) for message in copy.deepcopy(messages)]
+        numbers = {json.dumps(m, sort_keys=True): number for number, m in enumerate(copies)}
         before = time.process_time()
-        kept, originals = call(given)
+        kept, originals = call(copies)
         seconds = time.process_time() - before
-        told = [known.get(json.dumps(m, sort_keys=True, default=str), m) for m in kept]
-        return {"seconds": seconds, "messages": told, "originals": originals}
+        answered = [numbers.get(json.dumps(m, sort_keys=True, default=str), m) for m in kept]
+        return {"seconds": seconds, "messages": answered, "originals": originals}
 
     return shrink
 
 
-def _said(message: dict[str, Any]) -> dict[str, Any]:
+def _with_text(message: dict[str, Any]) -> dict[str, Any]:
     """``content: null`` beside calls as ``""``: litellm.compress raises on null."""
     return {**message, "content": ""} if message.get("content", "") is None else message
 

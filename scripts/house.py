@@ -1,0 +1,251 @@
+"""Measures how the package is built, and exits with 1 where a bound is broken.
+
+    python scripts/house.py                   this clone
+    python scripts/house.py -v                with what ``fit`` enters, and the imports that make a
+                                              cycle of folders
+    python scripts/house.py --src OTHER/src   another source tree
+
+Bounds: the files of which ``fit`` executes a function, class names defined more than once, import
+cycles between files and between layers (folders and files at the top of the package), and doors
+loaded by ``fit``.  For information: cycles of folders within a layer, files of more than 400 lines,
+and lines by folder.  The order of the layers is held by import-linter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import permutations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = ROOT / "examples"
+
+IDLE_FILES = 36
+CUTTING_FILES = 80
+"""One file for each kind of reduction is worth more than a lower number here."""
+LONG_FILE_LINES = 400
+DOORS = ("proxy", "replay", "testing", "clients", "conversion", "mcp", "cli")
+"""What ``fit`` must not load."""
+
+FORMATS = {"openai-chat": "session.openai.json", "anthropic": "session.anthropic.json"}
+"""Format → the recorded session that is cut to a window of 32k."""
+
+FIT = """
+import json, sys
+
+CO_OPTIMIZED = 1  # set for functions, not for the bodies of modules and classes
+src, format, example = sys.argv[1:]
+import trimtab
+
+def small(text):
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 100} if format == "anthropic" else {
+        "model": "gpt-5"}
+    return {**body, "messages": [{"role": "user", "content": text}]}
+
+trimtab.fit(small("Hello."), window=32_000)
+
+def entered(request):
+    files = {}
+    def called(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_flags & CO_OPTIMIZED and code.co_filename.startswith(src):
+            files.setdefault(code.co_filename[len(src):], {})[code.co_qualname] = None
+    sys.setprofile(called)
+    try:
+        fitted = trimtab.fit(request, window=32_000)
+    finally:
+        sys.setprofile(None)
+    return files, len(fitted.report.edits)
+
+idle, none = entered(small("Good morning."))
+cutting, some = entered(json.load(open(example, encoding="utf-8")))
+assert none == 0 and some, (none, some)
+modules = sorted(name for name in sys.modules if name.startswith("trimtab."))
+print(json.dumps({"idle": idle, "cutting": cutting, "modules": modules}))
+"""
+
+
+def traced(src: Path, format: str) -> dict[str, Any]:
+    """What an idle and a cutting ``fit`` enter (file → functions), and all modules of the package
+    that are loaded after both."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIT, f"{src}/trimtab/", format, str(EXAMPLES / FORMATS[format])],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(src)},
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+class Module(NamedTuple):
+    """One file: its dotted name, its path in the package, its text and syntax tree."""
+
+    name: str
+    path: str
+    text: str
+    tree: ast.Module
+
+
+def modules(src: Path) -> dict[str, Module]:
+    """Every file of the package by its dotted name."""
+    found = {}
+    for file in sorted((src / "trimtab").rglob("*.py")):
+        path = file.relative_to(src / "trimtab")
+        parts = ["trimtab", *path.with_suffix("").parts]
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        text = file.read_text(encoding="utf-8")
+        found[name] = Module(name, path.as_posix(), text, ast.parse(text))
+    return found
+
+
+def imports(module: Module, known: Mapping[str, Module]) -> Iterator[str]:
+    """The modules of the package that a file imports anywhere: within functions and for
+    annotations too."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in known)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module in known:
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
+                yield below if below in known else node.module
+
+
+def cycles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
+    """Sets of nodes that reach each other (strongly connected components of two or more)."""
+    reach = {node: reachable(graph, node) for node in graph}
+    found = {
+        tuple(sorted({other for other in reach[node] if node in reach.get(other, ())}))
+        for node in graph
+        if node in reach[node]
+    }
+    return sorted((list(group) for group in found if len(group) > 1), key=len)
+
+
+def reachable(graph: Mapping[str, Iterable[str]], start: str) -> set[str]:
+    """Every node that can be reached from ``start`` by at least one edge."""
+    found, open_ = set[str](), [start]
+    while open_:
+        for other in graph.get(open_.pop(), ()):
+            if other not in found:
+                found.add(other)
+                open_.append(other)
+    return found
+
+
+def edges(
+    graph: Mapping[str, set[str]], known: Mapping[str, Module], place: Callable[[Module], str]
+) -> dict[str, dict[str, list[str]]]:
+    """Place → place → the imports that lead from one to the other."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for name, others in graph.items():
+        for other in others:
+            here, there = place(known[name]), place(known[other])
+            if here != there:
+                found[here][there].append(f"{known[name].path} → {known[other].path}")
+    return found
+
+
+def folder(module: Module) -> str:
+    """The folder that a file lies in; at the top, the file itself."""
+    return f"{module.path.rpartition('/')[0]}/" if "/" in module.path else module.path
+
+
+def layer(module: Module) -> str:
+    """The folder at the top of the package that a file lies in; at the top, the file itself."""
+    return f"{module.path.partition('/')[0]}/" if "/" in module.path else module.path
+
+
+def repeated_classes(known: Mapping[str, Module]) -> dict[str, list[str]]:
+    """Class name → the files that define it, where there are two or more definitions."""
+    found = defaultdict(list)
+    for module in known.values():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                found[node.name].append(module.path)
+    return {name: paths for name, paths in sorted(found.items()) if len(paths) > 1}
+
+
+def show(title: str, value: Any, rows: Iterable[str] = ()) -> None:
+    """One figure, and what it is made of below it."""
+    print(f"{title:<52}{value:>8}")
+    for row in rows:
+        print(f"    {row}")
+
+
+def main() -> int:
+    """Print the figures; 1 where a bound is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--src", type=Path, default=ROOT / "src", help="folder that holds trimtab/")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list what was counted")
+    args = parser.parse_args()
+    src, broken = args.src.resolve(), list[str]()
+
+    def bound(ok: bool, words: str) -> None:
+        if not ok:
+            broken.append(words)
+
+    loaded = set[str]()
+    for format in FORMATS:
+        run = traced(src, format)
+        loaded |= set(run["modules"])
+        for kind, most in (("idle", IDLE_FILES), ("cutting", CUTTING_FILES)):
+            files: dict[str, list[str]] = run[kind]
+            title = f"files entered by fit, {kind}, {format} (≤ {most})"
+            rows = [f"{path}: {', '.join(files[path])}" for path in sorted(files)]
+            show(title, len(files), rows if args.verbose else ())
+            bound(len(files) <= most, title)
+
+    known = modules(src)
+    graph = {name: set(imports(module, known)) - {name} for name, module in known.items()}
+
+    classes = repeated_classes(known)
+    rows = [f"{name}: {', '.join(paths)}" for name, paths in classes.items()]
+    show("class names defined more than once (0)", len(classes), rows)
+    bound(not classes, "class names defined more than once")
+
+    file_cycles = cycles(graph)
+    show("import cycles between files (0)", len(file_cycles), map(" ↔ ".join, file_cycles))
+    bound(not file_cycles, "import cycles between files")
+
+    layers = cycles(edges(graph, known, layer))
+    show("import cycles between layers (0)", len(layers), map(" ↔ ".join, layers))
+    bound(not layers, "import cycles between layers")
+    folders = edges(graph, known, folder)
+    within = cycles(folders)
+    show("cycles of folders, those within a layer too", len(within), map(" ↔ ".join, within))
+    if args.verbose:
+        for group in within:
+            for here, there in permutations(group, 2):
+                for edge in folders[here].get(there, ())[:3]:
+                    print(f"        {edge}")
+
+    for door in DOORS:
+        held = sorted(name for name in loaded if name.split(".")[1] == door)
+        show(f"files of {door} loaded by fit (0)", len(held), held)
+        bound(not held, f"{door} is loaded by fit")
+
+    lines = {module.path: len(module.text.splitlines()) for module in known.values()}
+    long = sorted((n, path) for path, n in lines.items() if n > LONG_FILE_LINES)
+    show(f"files of more than {LONG_FILE_LINES} lines", len(long), (f"{n:>6} {p}" for n, p in long))
+    show("files", len(lines))
+    show("lines", f"{sum(lines.values()):,}")
+    by_folder = Counter[str]()
+    for module in known.values():
+        by_folder[layer(module) if "/" in module.path else "(top)"] += lines[module.path]
+    for name, count in by_folder.most_common():
+        show(f"    {name}", f"{count:,}")
+
+    for words in broken:
+        print(f"broken: {words}")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""The options --store and --tenant, and what they name: a store, a tenant's originals."""
+
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser, Namespace
+
+from trimtab.cli.exit_codes import MISSING, ExitWith
+from trimtab.cli.terminal import clean
+from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.stores.base import Store
+
+MOST_NAMED = 50
+STORES = "sqlite:///file.db, redis://…, postgresql://…"
+
+
+def add_tenant(parser: ArgumentParser) -> None:
+    """--tenant NAME."""
+    parser.add_argument("--tenant", default="default", metavar="NAME", help="whose part of a store")
+
+
+def existing_store(url: str) -> Store:
+    """The store behind a URL, for commands that only read: they make no new file."""
+    from trimtab import stores
+
+    store = stores.open_store(url)
+    path = getattr(store, "path", None)
+    if path is not None and not path.is_file():
+        raise ExitWith(MISSING, f"{path}: no such file")
+    return store
+
+
+def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader:
+    """The originals of ``--tenant`` in ``--store``."""
+    from trimtab import stores
+
+    return OriginalsReader(stores.open(store or args.store, args.tenant), time.time)
+
+
+def other_tenants(args: Namespace) -> str:
+    """Names the tenants of the store where it has nothing of ``--tenant``; else ""."""
+    from trimtab import stores
+
+    tenants = {row.tenant for row in stores.open_store(args.store).conversations()}
+    if args.tenant in tenants:
+        return ""
+    names = ", ".join(f"--tenant {name}" for name in sorted(tenants)[:MOST_NAMED])
+    here = f"here are: {names}" if names else "a proxy's are called like --tenant anthropic/local"
+    return clean(f"nothing of tenant {args.tenant}; {here}")

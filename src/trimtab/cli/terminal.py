@@ -1,0 +1,60 @@
+"""The terminal: its width, its colours, and bars."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_COLOURS = {"bar": "36", "over": "31", "dim": "2", "bold": "1"}
+
+
+def clean(text: str) -> str:
+    """One line without control characters: names in a request are not ours to trust."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """Columns; whether colours and block characters may be used."""
+
+    columns: int = 80
+    colour: bool = False
+    blocks: bool = True
+
+    @classmethod
+    def of_stdout(cls) -> Terminal:
+        """What standard output is: a terminal's width and colours, or 80 plain columns."""
+        tty = sys.stdout.isatty()
+        colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        blocks = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        return cls(max(40, shutil.get_terminal_size((80, 24)).columns), colour, blocks)
+
+    def paint(self, name: str, text: str) -> str:
+        """The text in a colour, where there are colours."""
+        return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if self.colour and text else text
+
+    def bar(self, share: float, columns: int) -> str:
+        """A bar of ``share`` (0 … 1) of ``columns``, to an eighth of a column; never empty."""
+        share = min(max(share, 0.0), 1.0)
+        if not self.blocks:
+            return "#" * max(1 if share > 0 else 0, round(share * columns))
+        full, rest = divmod(round(share * columns * 8), 8)
+        text = "█" * full + _EIGHTHS[rest].strip()
+        return text or ("▏" if share > 0 else "")
+
+    def gauge(self, tokens: int, window: int, columns: int) -> str:
+        """Tokens against the window: ``████████│███`` when they are too many."""
+        full, empty, mark = ("█", "░", "│") if self.blocks else ("#", ".", "|")
+        scale = max(tokens, window, 1)
+        edge = round(window / scale * columns)
+        filled = round(tokens / scale * columns)
+        inside = full * min(filled, edge) + empty * max(0, edge - filled)
+        return self.paint("bar", inside) + mark + self.paint("over", full * max(0, filled - edge))
+
+    def shorten(self, text: str, columns: int) -> str:
+        """At most ``columns`` characters; the end of a path says more than its beginning."""
+        dots = "…" if self.blocks else "~"
+        return text if len(text) <= columns else dots + text[-(columns - 1) :]

@@ -1,0 +1,26 @@
+"""Clients whose requests are fitted on the way to the provider: HTTP clients, SDKs, boto3, LiteLLM.
+
+``wrap(client)`` is the one line; ``httpx_client(…)`` is a client for ``http_client=`` of an SDK;
+``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` are the others.
+Importing loads no SDK and no HTTP library.
+"""
+
+from __future__ import annotations
+
+from trimtab.clients.aws import boto3
+from trimtab.clients.guard import HEADER, Guard
+from trimtab.clients.httpx_clients import async_httpx_client, guarded, httpx_client
+from trimtab.clients.middleware import anthropic_middleware
+from trimtab.clients.wrapping import litellm_callback, wrap
+
+__all__ = [
+    "HEADER",
+    "Guard",
+    "anthropic_middleware",
+    "async_httpx_client",
+    "boto3",
+    "guarded",
+    "httpx_client",
+    "litellm_callback",
+    "wrap",
+]

@@ -1,0 +1,195 @@
+"""boto3: hooks on the events of a ``bedrock-runtime`` client, so that each retry is signed anew.
+
+Handles Converse and ConverseStream, and InvokeModel with Claude's bodies; every other operation
+passes through.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Unpack
+
+from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
+from trimtab.clients.retry_loop import Reply, reply_of
+from trimtab.errors import InvalidSetting
+from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
+from trimtab.retry.refusals.response_errors import event_verdict
+from trimtab.telemetry import logger
+
+OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
+_CONTEXT = "trimtab"
+_STREAMS = ("stream", "body")
+"""Where a parsed answer has its events: of ConverseStream, of InvokeModelWithResponseStream."""
+
+
+def boto3(client: Any, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+    """Guard a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
+
+    ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore; with its
+    own retries it counts as one of the attempts.  Raises InvalidSetting for anything else.
+    """
+    guard = guard_of(guard, keywords)
+    events = getattr(getattr(client, "meta", None), "events", None) or getattr(
+        client, "events", None
+    )
+    if events is None:
+        raise InvalidSetting(
+            f"{type(client).__name__} has no events: give a boto3 client or session"
+        )
+    hooks = _Hooks(guard)
+    for operation in OPERATIONS:
+        name = f"bedrock-runtime.{operation}"
+        events.register(f"before-call.{name}", hooks.before_call, unique_id=f"trimtab-{name}")
+        events.register(f"needs-retry.{name}", hooks.needs_retry, unique_id=f"trimtab-retry-{name}")
+    return client
+
+
+class _BotocoreCall:
+    """One call of the client: what it was to send, and the flow it is in."""
+
+    def __init__(self, guard: Guard, params: Mapping[str, Any]) -> None:
+        self.guard = guard
+        self.body: bytes = params["body"]
+        self.url = str(params["url"])
+        self.flow: Flow | None = None
+        self.first: bytes = self.begin()
+
+    def begin(self) -> bytes:
+        """A flow from the start; what it sends first."""
+        started = self.guard.start("POST", self.url, {}, lambda: self.body)
+        if started is None:
+            return self.body
+        self.flow = started[0]
+        first: bytes = next(self.flow).request
+        return first
+
+    def next_step(self, reply: Reply) -> Send | Done:
+        """What the flow does about this reply; a new flow where botocore sends again by itself."""
+        if self.flow is None:
+            self.begin()
+        assert self.flow is not None
+        try:
+            return self.flow.send(reply)
+        except StopIteration as stop:
+            self.flow = None
+            done: Done = stop.value
+            return done
+
+
+class _Hooks:
+    """The two events: before the request is made, and when its answer is there."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def before_call(self, params: dict[str, Any], **_: Any) -> None:
+        """Put the fitted body into botocore's own request; the caller's parameters stay."""
+        if not isinstance(params.get("body"), (bytes, bytearray)):
+            return
+        params["body"] = bytes(params["body"])
+        call = _BotocoreCall(self._guard, params)
+        if call.flow is not None:
+            params["context"][_CONTEXT] = call
+            params["body"] = call.first
+
+    def needs_retry(
+        self, response: Any, request_dict: dict[str, Any], operation: Any, **_: Any
+    ) -> float | None:
+        """Seconds to wait before the next attempt with a smaller body; None: not ours to retry."""
+        call = request_dict.get("context", {}).get(_CONTEXT)
+        if call is None or response is None:
+            return None
+        try:
+            http, parsed = response
+            step = call.next_step(_reply(http, parsed))
+            if isinstance(step, Done):
+                self._guard.observe(parsed, step)
+                parsed.setdefault("ResponseMetadata", {}).setdefault("HTTPHeaders", {})[HEADER] = (
+                    step.summary
+                )
+                return None
+        except Exception as error:
+            logger().warning("not sent again: %s: %s", type(error).__name__, error)
+            return None
+        request_dict["body"] = step.request
+        return 0.0
+
+
+def _reply(http: Any, parsed: dict[str, Any]) -> Reply:
+    if http.status_code >= 400:
+        said = http.content or parsed.get("Error", parsed)  # botocore keeps only what it knows
+        return reply_of(http.status_code, said, dict(http.headers))
+    for key in _STREAMS:
+        if _is_stream(parsed.get(key)):
+            parsed[key], reply = _opened(parsed[key])
+            return reply
+    if parsed.get("body") is not None:  # InvokeModel: a stream that only the caller reads
+        return Accepted()
+    return reply_of(200, parsed)
+
+
+def _is_stream(value: Any) -> bool:
+    from botocore.eventstream import EventStream
+
+    return isinstance(value, EventStream)
+
+
+def _opened(events: Any) -> tuple[_HeldEvents, Reply]:
+    """A stream of events read until its first content, with what was read put before the rest."""
+    from botocore.exceptions import EventStreamError
+
+    held = _HeldEvents(events)
+    try:
+        for event in held.rest:
+            held.first.append(event)
+            verdict = event_verdict(_plain(event))
+            if verdict:
+                refused = verdict == "refused"
+                return held, Refused(200, _plain(event)) if refused else Accepted()
+    except EventStreamError as error:
+        held.error = error
+        return held, Refused(200, {"error": _named(error)})
+    return held, Accepted() if held.first else Refused(200, b"")
+
+
+def _plain(event: Mapping[str, Any]) -> Any:
+    """An event as it stands in other streams: with its type, or what is in its chunk of bytes."""
+    name: str = next(iter(event), "")
+    value: Any = event.get(name)
+    if name == "chunk":
+        try:
+            return json.loads(value["bytes"])
+        except (KeyError, TypeError, ValueError):
+            return None
+    return {**(value if isinstance(value, dict) else {}), "type": name}
+
+
+def _named(error: Any) -> dict[str, str]:
+    """What an exception in a stream says: its code and message."""
+    said = error.response.get("Error", {})
+    return {"code": str(said.get("Code", "")), "message": str(said.get("Message", ""))}
+
+
+class _HeldEvents:
+    """A stream of botocore's: the events that were read, then the rest, or its error."""
+
+    def __init__(self, events: Any) -> None:
+        self.first: list[Any] = []
+        self.rest: Iterator[Any] = iter(events)
+        self.error: Exception | None = None
+        self._events = events
+
+    def __iter__(self) -> Iterator[Any]:
+        """All events in order."""
+        yield from self.first
+        if self.error is not None:
+            raise self.error
+        yield from self.rest
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._events.close()
+
+
+__all__ = ["OPERATIONS", "boto3"]

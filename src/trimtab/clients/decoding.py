@@ -1,0 +1,77 @@
+"""Decodes the content encoding of a response, piece by piece.
+
+Supports what HTTP clients ask for: the encodings of the standard library, and those of the packages
+a client itself would use, where they are installed.  A body in any other is not read.
+"""
+
+from __future__ import annotations
+
+import importlib
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+_BROTLI = ("brotli", "brotlicffi")
+_ZSTD = ("compression.zstd", "backports.zstd", "zstandard")
+"""In the order in which clients try them."""
+
+
+class Undecodable(ValueError):
+    """These bytes are not what their encoding says."""
+
+
+def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
+    """A function from each next piece to what it means; None for an encoding we cannot undo.
+
+    It raises Undecodable.
+    """
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return bytes
+    if name in ("gzip", "x-gzip"):
+        return _careful(zlib.decompressobj(16 + zlib.MAX_WBITS).decompress)
+    if name == "deflate":
+        return _careful(zlib.decompressobj().decompress)
+    if name == "br":
+        module = _first(_BROTLI)
+        made = module and module.Decompressor()
+        return _careful(getattr(made, "process", None) or made.decompress) if made else None
+    if name == "zstd":
+        module = _first(_ZSTD)
+        made = module and module.ZstdDecompressor()
+        made = made.decompressobj() if hasattr(made, "decompressobj") else made
+        return _careful(made.decompress) if made else None
+    return None
+
+
+def decoded(body: bytes, encoding: str) -> bytes:
+    """A whole body; as it is where that cannot be done."""
+    undo = decoder(encoding)
+    if undo is None or not body:
+        return body
+    try:
+        return undo(body) or body
+    except Undecodable:
+        return body
+
+
+def _first(names: tuple[str, ...]) -> Any:
+    """The first of these modules that is installed."""
+    for name in names:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def _careful(undo: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    """The same with one error, whichever package raises."""
+
+    def undone(piece: bytes) -> bytes:
+        try:
+            return undo(piece)
+        except Exception as error:  # each package has an error of its own; past the end: EOFError
+            raise Undecodable(str(error)) from None
+
+    return undone

@@ -1,0 +1,46 @@
+"""google-genai: clients of its class, made with HTTP clients of ours.
+
+A client that is made gives no public way to its HTTP client, so the class is wrapped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.clients.guard import Guard
+from trimtab.clients.httpx_clients import guarded, library
+
+
+def guarded_class(client_class: Any, guard: Guard) -> Any:
+    """``genai.Client`` whose clients send guarded requests; everything else is as it was.
+
+    HTTP clients that its user gives in ``http_options`` are sent through.
+    """
+
+    class GuardedClient(client_class):  # type: ignore[misc]
+        """A client of google-genai with fitted requests."""
+
+        def __init__(self, *args: Any, http_options: Any = None, **given: Any) -> None:
+            options = _options(http_options)
+            inner = library()
+            one = options.httpx_client or inner.Client(
+                follow_redirects=True, **options.client_args or {}
+            )
+            many = options.httpx_async_client or inner.AsyncClient(
+                follow_redirects=True, **options.async_client_args or {}
+            )
+            ours = {
+                "httpx_client": guarded(one, guard),
+                "httpx_async_client": guarded(many, guard),
+            }
+            super().__init__(*args, http_options=options.model_copy(update=ours), **given)
+
+    GuardedClient.__name__ = GuardedClient.__qualname__ = client_class.__name__
+    return GuardedClient
+
+
+def _options(given: Any) -> Any:
+    """The user's ``http_options`` as the SDK's own type."""
+    from google.genai import types
+
+    return types.HttpOptions.model_validate(given or {})

@@ -1,0 +1,232 @@
+"""TrimtabMiddleware: a LangChain agent whose requests always fit and are always legal.
+
+Before the model it shrinks messages in the agent's state; around the model it fits what is sent.
+``model_call`` retries refusals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Self, Unpack
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+)
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.runtime import Runtime
+from langgraph.types import Command
+
+from trimtab.clients.langchain.adapter import MessageAdapter
+from trimtab.clients.langchain.model_call import ModelCall
+from trimtab.clients.langchain.recall import recall_tool
+from trimtab.clients.langchain.request_head import RequestHead
+from trimtab.clients.langchain.session_cache import (
+    ConversationSession,
+    SessionCache,
+    TrimtabState,
+    with_preset,
+)
+from trimtab.clients.langchain.state_updates import replaced
+from trimtab.errors import CannotFit, InvalidSetting
+from trimtab.fitted import Fitted
+from trimtab.reducers.articles.article import ArticleRule
+from trimtab.retry.flow import RESULT_CHARS, SendStats, result_chars
+from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.retry.stored_limits import StoredLimits
+from trimtab.session import SessionKeywords
+from trimtab.settings import Settings, with_keywords
+from trimtab.telemetry import logger
+
+Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
+Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
+AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+
+class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
+    """Put it first in ``middleware=[…]``, before SummarizationMiddleware.
+
+    ``window``: tokens the model takes; None: what the model's profile says.  ``persist``: whether
+    results and calls are shrunk in the agent's state too (same message ids; the journal beside
+    them keeps the originals), or only in what is sent.  ``learned``: the limits that refusals
+    named, to share with others; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords
+    are those of ``trimtab.Session``; ``preset`` is "in-place" where ``persist``, and with
+    ``store`` the journal stands there and not in the state.  ``recall=True`` gives the agent a
+    tool with which the model gets originals back.
+    """
+
+    state_schema = TrimtabState
+
+    def __init__(
+        self,
+        *,
+        persist: bool = True,
+        retry_result_chars: int = RESULT_CHARS,
+        learned: LearnedLimits | None = None,
+        **keywords: Unpack[SessionKeywords],
+    ) -> None:
+        super().__init__()
+        self._persist = persist
+        self._sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
+        self._own_window = self._sessions.settings.window
+        facts = None if self._sessions.shared is None else StoredLimits(self._sessions.shared)
+        self.totals = SendStats()
+        """What became of all model calls so far."""
+        self._flow = {
+            "learned": LearnedLimits(facts) if learned is None else learned,
+            "retry_result_chars": result_chars(retry_result_chars),
+            "on_event": self._sessions.settings.on_event,
+            "totals": self.totals,
+        }
+        self.tools = [recall_tool(self._sessions)] if self._sessions.settings.recall else []
+        self._head: RequestHead | None = None
+        """Of this agent's newest call: ``before_model`` does not get it."""
+
+    @classmethod
+    def just_in_time(
+        cls,
+        *,
+        threshold: float = 0.85,
+        article_ratio: float = 0.30,
+        **keywords: Unpack[SessionKeywords],
+    ) -> Self:
+        """Articles in tool results are shortened, the least relevant first, once the conversation
+        passes ``threshold`` of the window, until it is at ``target`` (0.80); each keeps
+        ``article_ratio`` of its tokens (``summarizer=`` says it in its own words)."""
+        rule = ArticleRule(order="position", shares=(article_ratio,), newest_first=True)
+        ours = Settings(trigger=threshold, target=0.80, articles=rule, preset="balanced")
+        keywords["settings"] = with_keywords(ours, {"settings": keywords.get("settings")})
+        return cls(**keywords)
+
+    def recall(self, state: Mapping[str, Any], handle: str) -> str:
+        """The original behind a handle, from the agent's state.  Raises UnknownHandle."""
+        return self._sessions.of_state(state).session.recall(handle)
+
+    # --- before the model: the agent's state --------------------------------------------------
+
+    def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """The update of the state; None where there is nothing to do."""
+        if not self._persist:
+            return None
+        messages = state["messages"]
+        conversation = self._sessions.of_state(state)
+        self._warn_of_order(messages, conversation)
+        head = self._head or RequestHead.from_history(messages)
+        if self._own_window is None and head.window is None:
+            return None  # the first call tells the model; its guard knows the window
+        try:
+            adapter, fitted = self._fitted(conversation, head, messages)
+            changes = replaced(messages, adapter.back(fitted.request))
+        except CannotFit:
+            return None  # the guard says so, where the whole request is known
+        except InvalidSetting:
+            raise
+        except Exception as error:
+            failed(error)
+            return None
+        if not changes:
+            return None
+        return {"messages": changes, **conversation.update(state)}
+
+    async def abefore_model(
+        self, state: AgentState[Any], runtime: Runtime[Any]
+    ) -> dict[str, Any] | None:
+        """The same in a thread: counting a long conversation takes a while, a summarizer longer."""
+        return await asyncio.to_thread(self.before_model, state, runtime)
+
+    # --- around the model: what is sent -------------------------------------------------------
+
+    def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Answer:
+        """Send what fits, and again where a refusal can be answered; what is new in the journal
+        goes into the state with the answer."""
+        conversation, model_call = self._start_call(request)
+        if model_call is None:
+            return handler(request)
+        while True:
+            try:
+                answer = handler(model_call.ready)
+            except Exception as error:
+                if not model_call.retry(error):
+                    raise
+            else:
+                return self._answered(conversation, model_call, request, answer)
+
+    async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Answer:
+        """The same; what takes a while is done in a thread."""
+        conversation, model_call = await asyncio.to_thread(self._start_call, request)
+        if model_call is None:
+            return await handler(request)
+        while True:
+            try:
+                answer = await handler(model_call.ready)
+            except Exception as error:
+                if not await asyncio.to_thread(model_call.retry, error):
+                    raise
+            else:
+                return self._answered(conversation, model_call, request, answer)
+
+    def _start_call(
+        self, request: ModelRequest[Any]
+    ) -> tuple[ConversationSession, ModelCall | None]:
+        conversation = self._sessions.of_state(request.state)
+        try:
+            self._head = head = RequestHead.of(request)
+            window = head.window if self._own_window is None else self._own_window
+            return conversation, ModelCall(request, head, conversation, window, self._flow)
+        except Exception as error:
+            failed(error)
+            return conversation, None
+
+    def _fitted(
+        self, conversation: ConversationSession, head: RequestHead, messages: Sequence[BaseMessage]
+    ) -> tuple[MessageAdapter, Fitted]:
+        adapter = head.adapter(messages)
+        window = head.window if self._own_window is None else self._own_window
+        return adapter, conversation.fit(adapter.body, format=adapter.format, window=window)
+
+    def _answered(
+        self,
+        conversation: ConversationSession,
+        model_call: ModelCall,
+        request: ModelRequest[Any],
+        answer: Any,
+    ) -> Answer:
+        """The answer, with what is new in our part of the state."""
+        conversation.sent = frozenset(message.id for message in model_call.ready.messages)
+        try:
+            model_call.accept(answer)
+            more = conversation.update(request.state)
+        except Exception as error:
+            failed(error)
+            return answer  # type: ignore[no-any-return]
+        if not more:
+            return answer  # type: ignore[no-any-return]
+        if isinstance(answer, AIMessage):
+            answer = ModelResponse(result=[answer])
+        return ExtendedModelResponse(model_response=answer, command=Command(update=more))
+
+    # --- the order of middleware --------------------------------------------------------------
+
+    def _warn_of_order(
+        self, messages: Sequence[BaseMessage], conversation: ConversationSession
+    ) -> None:
+        """A summary that no call of ours has sent was made between that call and us."""
+        if not messages or messages[0].additional_kwargs.get("lc_source") != "summarization":
+            return
+        was_sent = any(message.id in conversation.sent for message in messages)
+        if was_sent and messages[0].id not in conversation.sent:
+            warnings.warn(
+                "SummarizationMiddleware stands before TrimtabMiddleware: it has summarized what "
+                "trimtab would have made fit; put TrimtabMiddleware first",
+                stacklevel=2,
+            )
+
+
+def failed(error: Exception) -> None:
+    """An error of ours never breaks an agent's turn: it is logged, and the turn goes on."""
+    logger().warning("the conversation is sent as it is: %s: %s", type(error).__name__, error)

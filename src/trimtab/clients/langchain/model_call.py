@@ -1,0 +1,97 @@
+"""One model call of an agent: the request to send next, and the reaction to a refusal.
+
+The middleware makes the call itself, sync or async.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from langchain.agents.middleware.types import ExtendedModelResponse, ModelRequest
+from langchain_core.messages import AIMessage
+from langgraph.errors import GraphBubbleUp
+
+from trimtab.clients.langchain.adapter import MessageAdapter
+from trimtab.clients.langchain.request_head import RequestHead
+from trimtab.clients.langchain.session_cache import ConversationSession
+from trimtab.fitted import Fitted
+from trimtab.retry.flow import Accepted, Fit, Refused, flow
+from trimtab.retry.guesses import undo_new_edits
+from trimtab.retry.learned_limits import key_for
+from trimtab.retry.refusals.exceptions import error_parts
+from trimtab.settings import FitKeywords
+
+
+class ModelCall:
+    """``ready`` is what to send; after a refusal that can be answered, something smaller.
+
+    ``keywords`` are those of ``flow``.
+    """
+
+    def __init__(
+        self,
+        request: ModelRequest[Any],
+        head: RequestHead,
+        conversation: ConversationSession,
+        window: int | None,
+        keywords: Mapping[str, Any],
+    ) -> None:
+        self._request, self._conversation = request, conversation
+        self._adapter = head.adapter(request.messages)
+        fit_keywords: FitKeywords = {"format": self._adapter.format}
+        if window is not None:
+            fit_keywords["window"] = window
+        self._run = flow(
+            self._adapter.body, partial(_fit, conversation.fit, fit_keywords),
+            key=key_for(head.provider, head.model),
+            undo=partial(undo_new_edits, conversation.session), **keywords,
+        )  # fmt: skip
+        self._set_request(next(self._run))
+
+    def retry(self, error: Exception) -> bool:
+        """Whether to send ``ready`` once more; else the error is the provider's last word."""
+        if isinstance(error, GraphBubbleUp):  # LangGraph's own, for an interrupt
+            return False
+        try:
+            self._set_request(self._run.send(Refused(*error_parts(error))))
+        except StopIteration:
+            return False
+        return True
+
+    def accept(self, answer: Any) -> None:
+        """Report the provider's usage."""
+        usage = _usage(answer)
+        if usage is not None and self._fitted is not None:
+            self._conversation.session.observe(usage, self._fitted)
+        with contextlib.suppress(StopIteration):
+            self._run.send(Accepted(None if usage is None else usage.get("input_tokens")))
+
+    def _set_request(self, send: Any) -> None:
+        self._fitted: Fitted | None = send.fitted
+        self.ready = with_fitted(self._request, self._adapter, send.request)
+
+
+def _fit(fit: Fit, fit_keywords: Mapping[str, Any], request: Any, **keywords: Any) -> Fitted:
+    return fit(request, **{**fit_keywords, **keywords})
+
+
+def with_fitted(
+    request: ModelRequest[Any], adapter: MessageAdapter, fitted: Any
+) -> ModelRequest[Any]:
+    """The request with what was fitted; the very same where nothing changed."""
+    if fitted is adapter.body:
+        return request
+    system, messages = adapter.parted(fitted)
+    return request.override(messages=list[Any](messages), system_message=system)
+
+
+def _usage(answer: Any) -> Mapping[str, Any] | None:
+    """The usage of the newest message in an answer of the handler."""
+    if isinstance(answer, ExtendedModelResponse):
+        answer = answer.model_response
+    found = [answer] if isinstance(answer, AIMessage) else getattr(answer, "result", ())
+    usages = (m.usage_metadata for m in reversed(found) if isinstance(m, AIMessage))
+    return next((usage for usage in usages if usage), None)

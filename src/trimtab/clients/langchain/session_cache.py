@@ -1,0 +1,117 @@
+"""The sessions of this process, by conversation; journals are in the agent's state or in a store.
+
+After a restart, or in another replica, a session is made again from its journal.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping
+from threading import Lock
+from typing import Annotated, Any, NotRequired, Unpack
+
+from langchain.agents.middleware.types import AgentState, PrivateStateAttr
+from langgraph.config import get_config
+
+from trimtab.fitted import Fitted
+from trimtab.planning.presets import PresetName
+from trimtab.session import Session, SessionKeywords
+from trimtab.settings import FitKeywords, Settings, with_keywords
+
+RECENT = 64
+"""Conversations whose sessions stay in memory; of any other the journal is read again."""
+
+
+class TrimtabState(AgentState[Any]):
+    """The agent's state with ours: ``{"session": …, "journal": …}``, neither in- nor output."""
+
+    trimtab: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class ConversationSession:
+    """One conversation's session; ``sent`` are the ids of the messages that went to the model."""
+
+    def __init__(self, key: str, session: Session, stored: bool) -> None:
+        self.key, self.session, self._stored = key, session, stored
+        self.sent: frozenset[str | None] = frozenset()
+
+    def fit(self, request: Any, **keywords: Unpack[FitKeywords]) -> Fitted:
+        """``session.fit``, of this conversation where the session has many."""
+        return self.session.fit(
+            request, conversation=self.key if self._stored else None, **keywords
+        )
+
+    def update(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """What of ours the agent's state lacks, as an update of it; empty where nothing is new."""
+        if self._stored:
+            return {}
+        journal = self.session.journal
+        stored = (state.get("trimtab") or {}).get("journal") or {"edits": (), "mended": ()}
+        if all(len(journal[part]) == len(stored[part]) for part in ("edits", "mended")):
+            return {}
+        return {"trimtab": {"session": self.key, "journal": journal}}
+
+    def covers(self, journal: Mapping[str, Any]) -> bool:
+        """Whether the session has every original of this journal."""
+        own: Mapping[str, Any] = self.session.journal["originals"]
+        return set(journal["originals"]) <= set(own)
+
+
+class SessionCache:
+    """The sessions of this process, by the key in the agent's state.
+
+    With a ``store`` there is one session for all, and nothing of ours in the state.
+    """
+
+    def __init__(self, keywords: SessionKeywords) -> None:
+        self._keywords = keywords
+        self._conversation: OrderedDict[str, ConversationSession] = OrderedDict()
+        self._lock = Lock()
+        first = Session(**keywords)  # a wrong setting is an error where it is given
+        self.settings = first.settings
+        self.shared = first if keywords.get("store") is not None else None
+
+    def of_state(self, state: Mapping[str, Any]) -> ConversationSession:
+        """The session of the conversation with this state."""
+        ours = state.get("trimtab") or {}
+        key = ours.get("session") or thread() or uuid.uuid4().hex
+        return self.of_key(key, ours.get("journal"))
+
+    def of_key(self, key: str, journal: Mapping[str, Any] | None = None) -> ConversationSession:
+        """The session of this key, made from the journal where it is not known here."""
+        with self._lock:
+            conversation = self._conversation.pop(key, None)
+            if conversation is None or (journal is not None and not conversation.covers(journal)):
+                conversation = self._new_session(key, journal)
+            self._conversation[key] = conversation
+            while len(self._conversation) > RECENT:
+                self._conversation.popitem(last=False)
+            return conversation
+
+    def _session(self, journal: Mapping[str, Any] | None) -> Session:
+        keywords = self._keywords.copy()
+        keywords["journal"] = journal
+        return Session(**keywords)
+
+    def _new_session(self, key: str, journal: Mapping[str, Any] | None) -> ConversationSession:
+        if self.shared is not None:
+            return ConversationSession(key, self.shared, stored=True)
+        return ConversationSession(key, self._session(journal), stored=False)
+
+
+def with_preset(preset: PresetName, keywords: SessionKeywords) -> SessionKeywords:
+    """The keywords with a preset for where they name none."""
+    settings = with_keywords(Settings(preset=preset), {"settings": keywords.get("settings")})
+    found = keywords.copy()
+    found["settings"] = settings
+    return found
+
+
+def thread() -> str:
+    """The thread of the run this is called in; "" without a checkpointer, or outside of a run."""
+    try:
+        configurable = get_config().get("configurable") or {}
+    except RuntimeError:
+        return ""
+    return str(configurable.get("thread_id") or "")

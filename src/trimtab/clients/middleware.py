@@ -1,0 +1,93 @@
+"""Anthropic's own middleware, for clients that sign what they send (Bedrock, Vertex).
+
+It runs before the request is signed and within the SDK's retries, once an attempt.  An error inside
+a stream that began with 200 is not seen here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Unpack
+
+from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
+from trimtab.clients.request_target import RequestTarget
+from trimtab.clients.retry_loop import Reply, reply_of, run_flow, run_flow_async
+from trimtab.errors import MissingExtra
+from trimtab.retry.flow import Accepted, Done, Flow
+from trimtab.retry.learned_limits import key_for
+
+
+def anthropic_middleware(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+    """For ``Anthropic(middleware=[…])``, sync and async clients; keywords are those of ``Guard``.
+
+    Raises MissingExtra where the SDK has no middleware.
+    """
+    try:
+        from anthropic import Middleware
+    except ImportError:
+        raise MissingExtra("anthropic 2 or newer is needed: pip install 'anthropic>=2'") from None
+    shared = guard_of(guard, keywords)
+
+    class AnthropicMiddleware(Middleware):
+        """Fits each request to ``/v1/messages``, and reacts to refusals."""
+
+        guard = shared
+
+        def handle(self, request: Any, call_next: Any) -> Any:
+            flow = _flow(shared, request)
+            if flow is None:
+                return call_next(request)
+
+            def attempt(body: Any) -> Any:
+                response = call_next(_with_body(request, body))
+                data = response.http_response.read() if _is_read(response, request) else None
+                return _reply(response, data), response
+
+            response, done = run_flow(flow, attempt, lambda answer: answer.http_response.close())
+            return _marked(response, done)
+
+        async def handle_async(self, request: Any, call_next: Any) -> Any:
+            flow = _flow(shared, request)
+            if flow is None:
+                return await call_next(request)
+
+            async def attempt(body: Any) -> Any:
+                response = await call_next(_with_body(request, body))
+                data = await response.http_response.aread() if _is_read(response, request) else None
+                return _reply(response, data), response
+
+            response, done = await run_flow_async(
+                flow, attempt, lambda answer: answer.http_response.aclose()
+            )
+            return _marked(response, done)
+
+    return AnthropicMiddleware()
+
+
+def _flow(guard: Guard, request: Any) -> Flow | None:
+    body = request.json
+    path = str(request.url).partition("?")[0].rstrip("/")
+    if request.method.lower() != "post" or not path.endswith("/messages"):
+        return None
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
+        return None
+    key = key_for("anthropic", str(body.get("model") or ""))
+    return guard.flow(body, RequestTarget("anthropic", key, None, bool(body.get("stream"))))
+
+
+def _with_body(request: Any, body: Any) -> Any:
+    return request if body is request.json else request.copy(body=body)
+
+
+def _is_read(response: Any, request: Any) -> bool:
+    return response.status_code >= 400 or not request.stream
+
+
+def _reply(response: Any, body: bytes | None) -> Reply:
+    if body is None:
+        return Accepted()
+    return reply_of(response.status_code, body, response.http_response.headers)
+
+
+def _marked(response: Any, done: Done) -> Any:
+    response.http_response.headers[HEADER] = done.summary
+    return response

@@ -1,0 +1,184 @@
+"""Transports whose requests go on through a client that its user made, by its public methods.
+
+So that client's connections, proxies, certificates and hooks are used, and it stays as it is.
+Imports neither httpx nor an SDK: modules are arguments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from typing import Any
+
+_OF_CONNECTION = ("host", "content-length", "transfer-encoding", "connection")
+_OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
+_RAW = "x-stainless-raw-response"
+"""By it an SDK gives its caller the raw answer: the caller is us."""
+_STREAMING = ("get", "post")
+"""Methods of an SDK's client that can leave an answer unread."""
+
+
+@cache
+def http_classes(module: Any) -> tuple[Any, Any]:
+    """(transport, async transport) through a client of httpx or httpx2, the module."""
+    sync_stream, async_stream = _streams(module)
+
+    class ClientTransport(module.BaseTransport):  # type: ignore[misc]
+        """Sends through ``client.send``."""
+
+        def __init__(self, client: Any, owner: Any) -> None:
+            self._through, self._owner = client, owner
+
+        def handle_request(self, request: Any) -> Any:
+            answer = self._through.send(request, stream=True, auth=None, follow_redirects=False)
+            return _passed_on(module, answer, sync_stream(answer))
+
+        def close(self) -> None:
+            self._through.close()
+
+    class AsyncClientTransport(module.AsyncBaseTransport):  # type: ignore[misc]
+        """The same for an async client."""
+
+        def __init__(self, client: Any, owner: Any) -> None:
+            self._through, self._owner = client, owner
+
+        async def handle_async_request(self, request: Any) -> Any:
+            sent = self._through.send(request, stream=True, auth=None, follow_redirects=False)
+            answer = await sent
+            return _passed_on(module, answer, async_stream(answer))
+
+        async def aclose(self) -> None:
+            await self._through.aclose()
+
+    return ClientTransport, AsyncClientTransport
+
+
+@cache
+def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
+    """(transport, async transport) through a client of ``openai`` or ``anthropic``, the SDK.
+
+    Its methods ``post``, ``get`` … send the request with the client's own settings, once.
+    """
+    sync_stream, async_stream = _streams(module)
+
+    class SdkTransport(module.BaseTransport):  # type: ignore[misc]
+        """Sends through ``client.post`` and its like."""
+
+        def __init__(self, client: Any) -> None:
+            self._through = client
+
+        def handle_request(self, request: Any) -> Any:
+            request.read()
+            verb = getattr(self._through, request.method.lower())
+            given = _given(module, verb, request, sdk.Stream[object])
+            try:
+                answer = verb(str(request.url), **given)
+            except sdk.APIStatusError as error:
+                return _whole(module, error.response)
+            except sdk.APIConnectionError as error:
+                raise error.__cause__ or error from None
+            if "stream" not in given:
+                return _whole(module, answer)
+            return _passed_on(module, answer.response, sync_stream(answer.response))
+
+        def close(self) -> None:
+            self._through.close()
+
+    class AsyncSdkTransport(module.AsyncBaseTransport):  # type: ignore[misc]
+        """The same for an async client."""
+
+        def __init__(self, client: Any) -> None:
+            self._through = client
+
+        async def handle_async_request(self, request: Any) -> Any:
+            await request.aread()
+            verb = getattr(self._through, request.method.lower())
+            given = _given(module, verb, request, sdk.AsyncStream[object])
+            try:
+                answer = await verb(str(request.url), **given)
+            except sdk.APIStatusError as error:
+                return _whole(module, error.response)
+            except sdk.APIConnectionError as error:
+                raise error.__cause__ or error from None
+            if "stream" not in given:
+                return _whole(module, answer)
+            return _passed_on(module, answer.response, async_stream(answer.response))
+
+        async def aclose(self) -> None:
+            await self._through.close()
+
+    return SdkTransport, AsyncSdkTransport
+
+
+@cache
+def _streams(module: Any) -> tuple[Any, Any]:
+    """(stream, async stream) of the bytes of another client's answer, as they came."""
+
+    class RawStream(module.SyncByteStream):  # type: ignore[misc]
+        def __init__(self, answer: Any) -> None:
+            self._answer = answer
+
+        def __iter__(self) -> Iterator[bytes]:
+            yield from self._answer.iter_raw()
+
+        def close(self) -> None:
+            self._answer.close()
+
+    class AsyncRawStream(module.AsyncByteStream):  # type: ignore[misc]
+        def __init__(self, answer: Any) -> None:
+            self._answer = answer
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in self._answer.aiter_raw():
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._answer.aclose()
+
+    return RawStream, AsyncRawStream
+
+
+def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
+    """An unread answer of another client as one of ours."""
+    return module.Response(
+        answer.status_code, headers=answer.headers.raw, stream=stream,
+        extensions=_extensions(answer),
+    )  # fmt: skip
+
+
+def _whole(module: Any, answer: Any) -> Any:
+    """An answer that was read and unpacked."""
+    headers = [
+        (name, value) for name, value in answer.headers.raw
+        if name.decode("latin-1").lower() not in _OF_ENCODING
+    ]  # fmt: skip
+    return module.Response(
+        answer.status_code, headers=headers, content=answer.content, extensions=_extensions(answer)
+    )
+
+
+def _extensions(answer: Any) -> dict[str, Any]:
+    """What it says of its protocol; its connection is the other client's."""
+    kept = ("http_version", "reason_phrase")
+    return {name: value for name, value in answer.extensions.items() if name in kept}
+
+
+def _given(module: Any, verb: Any, request: Any, stream: Any) -> dict[str, Any]:
+    """The arguments of an SDK's method that sends this very request, once."""
+    headers = {
+        name: value for name, value in request.headers.items()
+        if name.lower() not in (*_OF_CONNECTION, _RAW)
+    }  # fmt: skip
+    options: dict[str, Any] = {"headers": headers, "max_retries": 0}
+    if times := request.extensions.get("timeout"):
+        options["timeout"] = module.Timeout(**times)
+    given: dict[str, Any] = {"cast_to": object, "options": options}
+    if request.content:
+        key = "content" if "content" in inspect.signature(verb).parameters else "body"
+        given[key] = request.content
+    if request.method.lower() in _STREAMING:
+        given |= {"stream": True, "stream_cls": stream}
+    else:
+        given["cast_to"] = module.Response
+    return given

@@ -1,0 +1,118 @@
+"""Where a request goes: whether it is fitted, its format, and the key of its learned limits.
+
+Decided by path and headers; the body is read only for the model's name and ``stream``.  Counting,
+compaction and embeddings pass through untouched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from trimtab.retry.learned_limits import key_for
+from trimtab.wire.detect import FormatName
+from trimtab.wire.dialects import of_host
+
+_CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
+_VERTEX = r"/publishers/anthropic/models/(?P<model>[^/:]+)"
+_PATHS = tuple(
+    (re.compile(pattern + "/?$"), format, streams)
+    for pattern, format, streams in (
+        (r"/chat/completions", "openai-chat", False),
+        (r"/responses", "openai-responses", False),
+        (r"/messages", "anthropic", False),
+        (r"/model/(?P<model>[^/]+)/converse", "bedrock", False),
+        (r"/model/(?P<model>[^/]+)/converse-stream", "bedrock", True),
+        (_CLAUDE + r"/invoke", "anthropic", False),
+        (_CLAUDE + r"/invoke-with-response-stream", "anthropic", True),
+        (r"/(?P<model>[^/:]+):generateContent", "gemini", False),
+        (r"/(?P<model>[^/:]+):streamGenerateContent", "gemini", True),
+        (r"/interactions", "gemini-interactions", False),
+        (_VERTEX + r":rawPredict", "anthropic", False),
+        (_VERTEX + r":streamRawPredict", "anthropic", True),
+    )
+)
+_URL = re.compile(r"[a-zA-Z][\w+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)")
+_MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
+_STREAM = re.compile(rb'"stream"\s*:\s*true')
+_CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_OBJECT = re.compile(rb"\s*\{")
+_SIGNED = "aws4-hmac-sha256"
+_END_BYTES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class RequestTarget:
+    """``format`` as ``fit`` takes it; ``key`` of its learned limits; the model if in the path."""
+
+    format: FormatName
+    key: str
+    model: str | None = None
+    streams: bool = False
+
+    @property
+    def frames(self) -> bool:
+        """Whether a stream comes in AWS frames."""
+        return self.format == "bedrock"
+
+
+def request_target(
+    method: str, url: str, headers: Mapping[str, str], body: bytes
+) -> RequestTarget | None:
+    """The target of a request; None where it is not fitted, or may not be changed.
+
+    A body that is encoded, or over which the request is signed, stays as it is.
+    """
+    if method.upper() != "POST" or headers.get("content-encoding", "identity") != "identity":
+        return None
+    if headers.get("authorization", "").lower().startswith(_SIGNED):
+        return None
+    format_of_path = path_target(url)
+    if format_of_path is None or not _OBJECT.match(body):
+        return None
+    format, model, streams = format_of_path
+    host = _split(url)[0]
+    dialect = of_host(host) if format == "openai-chat" else ""
+    named = model or _model(body)
+    credential = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
+    asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
+    return RequestTarget(
+        cast(FormatName, f"{format}:{dialect}" if dialect else format),
+        key_for(host, named, credential),
+        model,
+        streams or asked,
+    )
+
+
+def path_target(url: str) -> tuple[str, str | None, bool] | None:
+    """(format, model in the path, whether the path asks for a stream) of a URL."""
+    path = _split(url)[1]
+    for pattern, format, streams in _PATHS:
+        if found := pattern.search(path):
+            model = found.groupdict().get("model")
+            return format, _unquoted(model) if model else None, streams
+    return None
+
+
+def _split(url: str) -> tuple[str, str]:
+    """(host with port, path) of a URL."""
+    match = _URL.match(url)
+    return (match["host"].rpartition("@")[2], match["path"]) if match else ("", url)
+
+
+def _unquoted(name: str) -> str:
+    if "%" not in name:
+        return name
+    from urllib.parse import unquote
+
+    return unquote(name)
+
+
+def _model(body: bytes) -> str:
+    """The model's name, from either end of the body first."""
+    for part in (body[:_END_BYTES], body[-_END_BYTES:], body):
+        if found := _MODEL.search(part):
+            return found[1].decode("utf-8", "replace")
+    return ""

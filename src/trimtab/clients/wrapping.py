@@ -1,0 +1,137 @@
+"""``wrap(client)``: the client of any SDK with fitted requests, in one line.
+
+An SDK is imported only to copy its client.  The original client is not changed: the copy sends
+through it, by its public methods.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, Unpack
+
+from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.httpx_clients import guarded, library_of
+from trimtab.clients.httpx_transport import classes
+from trimtab.clients.onward import sdk_classes
+from trimtab.errors import InvalidSetting
+
+Client = TypeVar("Client")
+_SIGN = ("Bedrock", "AWS")
+"""In the names of Anthropic's clients that sign requests: a transport would come too late."""
+
+
+def wrap(
+    client: Client, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
+) -> Client:
+    """The client of an SDK, or ``litellm.completion``, with guarded requests.
+
+    OpenAI and compatible, Anthropic and Mistral clients, sync and async; google-genai's class
+    (``wrap(genai.Client)(api_key=…)``); boto3's ``bedrock-runtime`` clients (the very client comes
+    back); HTTP clients of httpx and httpx2; ``litellm.completion`` and ``litellm.acompletion``.
+    ``keywords`` are those of ``Guard``.
+    Raises InvalidSetting for anything else.
+    """
+    guard = guard_of(guard, keywords)
+    root = _root(client)
+    if root not in _WRAPPERS:
+        raise InvalidSetting(
+            f"{type(client).__name__} of {root or 'nowhere'} cannot be wrapped: give a client of "
+            f"{', '.join(sorted(_WRAPPERS))}"
+        )
+    wrapped: Client = _WRAPPERS[root](client, guard)
+    return wrapped
+
+
+def litellm_callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+    """For ``litellm.callbacks``: fits what a Router, LiteLLM's proxy or ``acompletion`` sends.
+
+    ``keywords`` are those of ``Guard``.  Raises MissingExtra.
+    """
+    from trimtab.clients.litellm import callback
+
+    return callback(guard=guard, **keywords)
+
+
+def _root(client: Any) -> str:
+    kind = client if isinstance(client, type) else type(client)
+    names = [base.__module__ for base in kind.__mro__]
+    names.append(getattr(client, "__module__", "") or "")
+    if any(name.startswith("google.genai") for name in names):
+        return "google.genai"
+    roots = [name.partition(".")[0] for name in names]
+    return next((root for root in roots if root in _WRAPPERS), roots[0])
+
+
+def _with_options(client: Any, guard: Guard) -> Any:
+    """OpenAI's and Anthropic's clients: a copy whose HTTP client sends through the one given."""
+    sdk = importlib.import_module(_root(client))
+    sync = not inspect.iscoroutinefunction(client.post)
+    kind = sdk.DefaultHttpxClient if sync else sdk.DefaultAsyncHttpxClient
+    module = library_of(kind)
+    inner = sdk_classes(module, sdk)[0 if sync else 1](client)
+    transport = classes(module)[0 if sync else 1](guard, inner)
+    return client.with_options(http_client=kind(transport=transport))
+
+
+def _anthropic(client: Any, guard: Guard) -> Any:
+    """Clients that sign what they send get the middleware, which comes before that."""
+    if not any(word in type(client).__name__ for word in _SIGN):
+        return _with_options(client, guard)
+    from trimtab.clients.middleware import anthropic_middleware
+
+    ours = anthropic_middleware(guard=guard)
+    return client.with_options(middleware=[*client.middleware, ours])
+
+
+def _genai(client: Any, guard: Guard) -> Any:
+    from trimtab.clients.google_genai import guarded_class
+
+    if not isinstance(client, type):
+        raise InvalidSetting(
+            "google-genai has no public way to the HTTP client of a client that is made: "
+            "wrap its class, trimtab.wrap(genai.Client)(api_key=…)"
+        )
+    return guarded_class(client, guard)
+
+
+def _mistral(client: Any, guard: Guard) -> Any:
+    config = client.sdk_configuration
+    security = config.security
+    key = (lambda: security().api_key) if callable(security) else getattr(security, "api_key", None)
+    return type(client)(
+        api_key=key, server=config.server, server_url=config.server_url,
+        client=guarded(config.client, guard, client),
+        async_client=guarded(config.async_client, guard, client),
+        retry_config=config.retry_config, timeout_ms=config.timeout_ms,
+        debug_logger=config.debug_logger,
+    )  # fmt: skip
+
+
+def _boto3(client: Any, guard: Guard) -> Any:
+    from trimtab.clients.aws import boto3
+
+    return boto3(client, guard=guard)
+
+
+def _litellm(function: Any, guard: Guard) -> Any:
+    from trimtab.clients.litellm import guarded_call
+
+    return guarded_call(function, guard)
+
+
+def _http(client: Any, guard: Guard) -> Any:
+    return guarded(client, guard)
+
+
+_WRAPPERS: dict[str, Callable[[Any, Guard], Any]] = {
+    "openai": _with_options,
+    "anthropic": _anthropic,
+    "google.genai": _genai,
+    "mistralai": _mistral,
+    "botocore": _boto3,
+    "litellm": _litellm,
+    "httpx": _http,
+    "httpx2": _http,
+}

@@ -1,0 +1,215 @@
+"""Converts a request: read into a neutral request, then write for the target."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from trimtab import rules, wire
+from trimtab.conversion import (
+    anthropic,
+    bedrock,
+    gemini,
+    gemini_interactions,
+    openai_chat,
+    openai_responses,
+)
+from trimtab.conversion.converted import Converted, Loss
+from trimtab.conversion.ids import ConversionTarget, NameRules, given_id
+from trimtab.conversion.neutral_request import (
+    CallPart,
+    ConversionLog,
+    NeutralRequest,
+    Part,
+    ResultPart,
+    Setting,
+)
+from trimtab.errors import (
+    InvalidRequest,
+    InvalidSetting,
+    NotAccepted,
+    TrimtabError,
+    expect_text,
+)
+from trimtab.jsontext import paths
+from trimtab.settings import Settings
+from trimtab.wire.base import Format
+from trimtab.wire.body import RequestBody
+
+
+class _Format(NamedTuple):
+    read: Callable[[Any, ConversionLog], NeutralRequest]
+    write: Callable[[NeutralRequest, ConversionTarget, ConversionLog], Any]
+    alphabet: NameRules
+    messages: str
+    model: str
+
+
+_FORMATS = {
+    "openai-chat": _Format(
+        openai_chat.read, openai_chat.write, openai_chat.alphabet, "messages", "model"
+    ),
+    "openai-responses": _Format(
+        openai_responses.read, openai_responses.write, openai_responses.alphabet, "input", "model"
+    ),
+    "anthropic": _Format(anthropic.read, anthropic.write, anthropic.alphabet, "messages", "model"),
+    "bedrock": _Format(bedrock.read, bedrock.write, bedrock.alphabet, "messages", "modelId"),
+    "gemini": _Format(gemini.read, gemini.write, gemini.alphabet, "contents", ""),
+    "gemini-interactions": _Format(
+        gemini_interactions.read,
+        gemini_interactions.write,
+        gemini_interactions.alphabet,
+        "input",
+        "model",
+    ),
+}
+_SAME_MODELS = (
+    frozenset(("openai-chat", "openai-responses")),
+    frozenset(("gemini", "gemini-interactions")),
+)
+"""Formats of one provider, whose models have the same names in both."""
+
+
+def convert_request(
+    request: Any, to: str, format: str | None, model: str | None, open_tail: bool = False
+) -> Converted:
+    """See ``trimtab.convert.convert``."""
+    expect_text("to", to)
+    Settings(
+        format=cast(Any, format), model=model, open_tail=open_tail
+    )  # checked as those of fit are
+    if to not in _FORMATS:
+        raise InvalidSetting(f"no format {to!r}; choose one of {', '.join(_FORMATS)}")
+    given = RequestBody.of(request).tree
+    spoken = wire.find(given, format)[0]
+    source, log = spoken.name, ConversionLog(to)
+    tree = _legal(given, spoken, model if source == to else None, open_tail, log)
+    mended = tuple(log.losses), tuple(_note_lines(log))
+    reader, writer = _FORMATS[source], _FORMATS[to]
+    with _shapes_taken_for_granted(source):
+        neutral = _for_model(reader.read(tree, log), source, to, model, log)
+        if source == to:
+            return _unchanged(tree, neutral, to, model, *mended)
+        neutral, spelled = _with_given_ids(neutral)
+        target = writer.alphabet.target(model or _setting(neutral, "model"))
+        body = writer.write(neutral, target, log)
+    if neutral.bare and body.keys() == {writer.messages}:
+        body = body[writer.messages]
+    body = _legal(body, wire.find(body, to)[0], model, open_tail, log)
+    changed = target.ids.changed
+    if changed:
+        log.notes["call ids respelled"] += len(changed)
+    if target.names.changed:
+        log.notes["tools renamed"] += len(target.names.changed)
+    before = {**spelled, **{new: spelled.get(old, old) for new, old in log.repeated.items()}}
+    original_ids = {new: before.get(old, old) for new, old in target.ids.back.items()}
+    ids = {spelled.get(old, old): new for old, new in target.ids.forward.items()
+           if old not in log.repeated}  # fmt: skip
+    return Converted(
+        body, source, to, ids, original_ids, target.names.changed,
+        tuple(log.losses), tuple(_note_lines(log)),
+    )  # fmt: skip
+
+
+def _legal(
+    tree: Any, format: Format, model: str | None, open_tail: bool, log: ConversionLog
+) -> Any:
+    """The request with what its provider would refuse mended, each mend a note, what was taken
+    out a loss.  Raises NotAccepted for what cannot be mended."""
+    transcript = wire.read(tree, format, model=model)
+    if not rules.check(transcript, open_tail=open_tail):
+        return tree
+    made = rules.repair(tree, format, transcript, open_tail=open_tail)
+    for rule, mend in made.mends:
+        log.notes[f"{format.name}: {rule}: {mend.message}"] += 1
+    for index, path, _ in made.taken:
+        log.lose(path, made.mends[index][0], made.mends[index][1].message)
+    if left := rules.check(made.transcript, open_tail=open_tail):
+        raise NotAccepted(
+            f"{format.name} would refuse this, and repair does not mend it: "
+            f"{paths.escape(left[0].path)}: {left[0].message}; mend the request",
+            left,
+        )
+    return made.tree
+
+
+def _with_given_ids(neutral: NeutralRequest) -> tuple[NeutralRequest, dict[str, str]]:
+    """The request under the ids that an earlier conversion spelled otherwise; id → as it came.
+
+    One that would then be the same as another's stays.
+    """
+    given = {
+        part.id: given_id(part.id)
+        for turn in neutral.turns
+        for part in turn.parts
+        if isinstance(part, (CallPart, ResultPart))
+    }
+    often = Counter(given.values())
+    new = {old: id for old, id in given.items() if old != id and often[id] == 1}
+
+    def renamed(part: Part) -> Part:
+        if isinstance(part, (CallPart, ResultPart)) and part.id in new:
+            return part._replace(id=new[part.id])
+        return part
+
+    if not new:
+        return neutral, {}
+    turns = [turn._replace(parts=tuple(map(renamed, turn.parts))) for turn in neutral.turns]
+    return replace(neutral, turns=tuple(turns)), {id: old for old, id in new.items()}
+
+
+@contextmanager
+def _shapes_taken_for_granted(source: str) -> Iterator[None]:
+    """Readers and writers take the documented shapes for granted; anything else fails on the
+    first look, as InvalidRequest."""
+    try:
+        yield
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, TrimtabError):
+            raise
+        raise InvalidRequest(
+            f"a value of this {source} request has a shape the format does not have ({error}); "
+            "name the right format, or mend the request"
+        ) from error
+
+
+def _note_lines(log: ConversionLog) -> list[str]:
+    return [f"{note} ({count:,}×)" if count > 1 else note for note, count in log.notes.items()]
+
+
+def _setting(neutral: NeutralRequest, name: str) -> Any:
+    setting = neutral.settings.get(name)
+    return setting.value if setting else None
+
+
+def _for_model(
+    neutral: NeutralRequest, source: str, to: str, model: str | None, log: ConversionLog
+) -> NeutralRequest:
+    """The settings with the model the target knows, if any; another provider's is listed."""
+    settings = dict(neutral.settings)
+    same = source == to or any({source, to} <= formats for formats in _SAME_MODELS)
+    if model is not None and not neutral.bare:
+        settings["model"] = Setting(model, ("model",))
+    elif not same and (own := settings.pop("model", None)):
+        why = "each provider has its own names; give model=… for the target"
+        log.lose(own.path, f"model {own.value}", why)
+    return replace(neutral, settings=settings)
+
+
+def _unchanged(
+    tree: Any,
+    neutral: NeutralRequest,
+    to: str,
+    model: str | None,
+    losses: tuple[Loss, ...],
+    notes: tuple[str, ...],
+) -> Converted:
+    """The request is in this format already: itself, or itself with another model."""
+    key = _FORMATS[to].model
+    if model is not None and key and isinstance(tree, dict) and tree.get(key) != model:
+        tree = {**tree, key: model}
+    ids = {call.id: call.id for call in neutral.calls}
+    return Converted(tree, to, to, ids, ids, {}, losses, notes)

@@ -1,0 +1,169 @@
+"""The limits of one request: what was asked for, what it reserves, what its provider allows.
+
+Knows which of them wins.  Does not know sizes of any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil
+
+from trimtab import rules
+from trimtab.errors import InvalidSetting
+from trimtab.planning.planner import Bounds
+from trimtab.planning.presets import PRESETS
+from trimtab.pricing import models
+from trimtab.pricing.calibration import Calibration, Factors
+from trimtab.settings import NO_WINDOW, Settings
+from trimtab.transcript.client_requests import is_internal
+from trimtab.transcript.model import SURE_TRIGGER, TRIGGER
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import Counter
+from trimtab.transcript.transcript import Transcript
+
+VOCABULARY = "o200k"
+"""The source of counts that is loaded on the first one."""
+
+
+@dataclass(frozen=True)
+class EffectiveLimits:
+    """Limits for one request: what was asked for, what it reserves, what the provider allows."""
+
+    window: int
+    reserve: int
+    bounds: Bounds
+    internal: bool = False
+    """Whether this is a request of the client's own, which is no part of the conversation."""
+    window_of: str = ""
+    """The model whose window it is by our table; "" where the caller gave one."""
+    factors: Factors | None = None
+    """What the provider bills for one token of our count, where answers taught it."""
+    cold: bool = False
+    """Whether the cached prefix has expired, so that all is written again anyway."""
+    trigger: float = TRIGGER
+    """Share of the capacity above which something happens."""
+    given: int = 0
+    """The window in the provider's tokens, where ``factors`` have made it one in ours."""
+
+    def theirs(self, tokens: int) -> int:
+        """So many tokens of our count as the provider bills them at the worst: the smallest
+        capacity of its count in which they fit."""
+        if self.factors is None:
+            return tokens
+        found = ceil(tokens * self.factors.worst)
+        return found if int(found / self.factors.worst) >= tokens else found + 1
+
+    def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
+        """For the report."""
+        bounds = self.bounds
+        return {
+            "window": self.window,
+            "reserve": self.reserve,
+            "capacity": bounds.capacity,
+            "trigger_tokens": bounds.trigger,
+            "target_tokens": target,
+            "request_bytes": bounds.body_bytes,
+            "result_chars": bounds.result_chars,
+            "images": bounds.images,
+        }
+
+
+def effective_limits(
+    settings: Settings, transcript: Transcript, counter: Counter
+) -> EffectiveLimits:
+    """Read the reserve from the request where none was given; take the provider's own limits, and
+    where no limit was given at all the window that our table has for the model.  How sure the
+    ``counter`` is says when a batch begins.
+
+    Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
+    window is known.
+    """
+    window, reserve, window_of = _window(settings, transcript)
+    hard = rules.hard_limits(transcript)
+    capacity = window - reserve
+    internal = is_internal(transcript, settings.client_requests)
+    target = PRESETS[settings.preset].target if settings.target is None else settings.target
+    begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
+    trigger = settings.trigger or PRESETS[settings.preset].trigger or begins
+    bounds = Bounds(
+        capacity=capacity,
+        trigger=capacity if internal else int(capacity * trigger),
+        target=1.0 if internal else target,
+        body_bytes=settings.request_bytes or hard.get("request_bytes"),
+        result_chars=settings.result_chars,
+        images=hard.get("images") if settings.images is None else settings.images,
+    )
+    return EffectiveLimits(window, reserve, bounds, internal, window_of, trigger=trigger)
+
+
+def trigger_for(counter: Counter) -> float:
+    """Share of the capacity above which a batch begins: higher where the model's own tokenizer
+    counts, or a function of the caller's, which is taken at its word.
+
+    The same before the first count and after the last, so that equal requests get equal answers.
+    """
+    if counter.source.name == VOCABULARY:
+        counter("")  # loads it: only then is known whether it is missing
+    return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
+
+
+def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
+    """Window, what of it is kept free, and the model it was looked up for ("": it was given)."""
+    window, reserve, model = settings.window, settings.reserve, None
+    others = settings.request_bytes, settings.result_chars, settings.images
+    if window is None and others != (None, None, None):
+        window = NO_WINDOW
+    if window is None:
+        model = models.require(settings.model or transcript.facts.model)
+        window = model.window
+    if reserve is None:
+        asked = transcript.facts.max_output
+        reserve = asked if type(asked) is int and asked > 0 else 0
+    if model is not None and not model.shared:
+        reserve = max(reserve, window - model.input_tokens)
+    if reserve >= window:
+        raise InvalidSetting(
+            f"the request asks for {reserve:,} output tokens of {window:,}: "
+            "lower its output limit, or give the model's real window (reserve=… overrides)"
+        )
+    return window, reserve, model.name if model else ""
+
+
+def calibration_key(settings: Settings, transcript: Transcript, counter: Counter) -> str:
+    """What a calibration holds for: one model in one format, by one counter; "" without a model."""
+    model = settings.model or transcript.facts.model
+    if not model:
+        return ""
+    name = models.undated(models.plain_name(model))
+    return f"{transcript.format.name} {name} {counter.version}"
+
+
+def calibrated(
+    force: EffectiveLimits,
+    settings: Settings,
+    calibrations: Mapping[str, Calibration],
+    transcript: Transcript,
+    usage: TokenSizes,
+) -> EffectiveLimits:
+    """Limits in our tokens for a window in the provider's: the mean says when, the worst what must
+    fit.  The same where no answer has taught anything about this model.
+
+    ``calibrations``: what answers taught, by ``calibration_key``.
+    """
+    found = calibrations.get(calibration_key(settings, transcript, usage.counter))
+    if found is None or force.window >= NO_WINDOW:
+        return force
+    tokens, signed, bounds = usage.measure(transcript), usage.signed(transcript), force.bounds
+    factors = found.factors(tokens - signed, signed, bounds.capacity)
+    if factors is None:
+        return force
+    capacity = max(1, int(bounds.capacity / factors.worst))
+    share = settings.trigger or PRESETS[settings.preset].trigger or SURE_TRIGGER
+    begins = bounds.capacity if force.internal else bounds.capacity * share
+    trigger = min(capacity, max(1, int(begins / factors.mean)))
+    bounds = replace(bounds, capacity=capacity, trigger=trigger)
+    return replace(
+        force, window=capacity + force.reserve, bounds=bounds, factors=factors, trigger=share,
+        given=force.window,
+    )  # fmt: skip

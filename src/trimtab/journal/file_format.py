@@ -1,0 +1,125 @@
+"""A journal as JSON, in this version and every earlier one.
+
+A *file* holds a whole journal; a *row* is one entry of a stream that several processes append to.
+For each version there is a step to the next.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+from trimtab.errors import InvalidSetting
+from trimtab.journal.journal import Journal
+from trimtab.transcript.model import Edit
+
+VERSION = 3
+
+Tree = dict[str, Any]
+
+
+def _to_2(file: Mapping[str, Any]) -> Tree:
+    """2 brought ``needs`` of an edit, and pins."""
+    edits = [{**row, "needs": []} for row in file["edits"]]
+    return {**file, "version": 2, "edits": edits, "pins": []}
+
+
+def _to_3(file: Mapping[str, Any]) -> Tree:
+    """3 brought the edit ``fold``, with what is left of each speaker by itself."""
+    return {**file, "version": 3}
+
+
+CONVERTERS: Mapping[int, Callable[[Mapping[str, Any]], Tree]] = {1: _to_2, 2: _to_3}
+"""Version → the step to the next one."""
+
+
+def to_dict(journal: Journal) -> Tree:
+    """The whole journal, JSON-able, with the version of this format."""
+    return {
+        "version": VERSION,
+        "edits": [_written(edit) for edit in journal.entries],
+        "mended": sorted(journal.mended),
+        "pins": sorted(journal.pins),
+        "originals": dict(journal.originals),
+    }
+
+
+def from_dict(data: Mapping[str, Any]) -> Journal:
+    """The journal that ``to_dict`` of this or an earlier release wrote.
+
+    Raises InvalidSetting for anything else.
+    """
+    try:
+        while (version := data["version"]) in CONVERTERS:
+            data = CONVERTERS[version](data)
+        _check(version)
+        edits = tuple(map(_read, data["edits"]))
+        pins, mended = frozenset(data["pins"]), frozenset(data["mended"])
+        return Journal(edits, mended, dict(data["originals"]), pins)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InvalidSetting(
+            f"this is not a journal of trimtab ({error!r}): give what session.journal returned"
+        ) from None
+
+
+class JournalRow(NamedTuple):
+    """One entry of a stream.  ``id`` is made of what it says and of how many equal entries stand
+    before it: what two processes decide at the same time is one entry."""
+
+    id: str
+    data: bytes
+
+
+def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
+    """What a journal has more than the one it came from, written at a time (in seconds)."""
+    found: list[tuple[Tree, int]] = []
+    times = Tally(before.entries)
+    for edit in after.entries[len(before.entries) :]:
+        found.append(({"edit": _written(edit)}, times[edit]))
+        times[edit] += 1
+    found += [({"mended": key}, 0) for key in sorted(after.mended - before.mended)]
+    found += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
+    found += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
+    return [_row(said, age, at) for said, age in found]
+
+
+def _row(said: Tree, age: int, at: int) -> JournalRow:
+    text = json.dumps(said, sort_keys=True)
+    id = hashlib.blake2b(f"{age} {text}".encode(), digest_size=12).hexdigest()
+    return JournalRow(id, json.dumps({"v": VERSION, "id": id, "at": at, **said}).encode())
+
+
+def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
+    """A journal with rows of a stream behind it; those of a newer release are passed over."""
+    edits, mended = list[Edit](), list[str]()
+    for one in data:
+        row = json.loads(one)
+        if row["v"] > VERSION:
+            continue
+        if "edit" in row:
+            edits.append(_read(row["edit"]))
+        elif "mended" in row:
+            mended.append(row["mended"])
+        else:
+            journal = journal.pinned([row.get("pin") or row["unpin"]], pin="pin" in row)
+    return journal.add(edits, {}, mended)
+
+
+def _check(version: Any) -> None:
+    if version != VERSION:
+        raise InvalidSetting(
+            f"this journal has version {version}, this release reads up to {VERSION}: "
+            "update trimtab"
+        )
+
+
+def _written(edit: Edit) -> Tree:
+    return {**asdict(edit), "targets": list(edit.targets), "needs": list(edit.needs)}
+
+
+def _read(row: Mapping[str, Any]) -> Edit:
+    return Edit(**{**row, "targets": tuple(row["targets"]), "needs": tuple(row["needs"])})

@@ -1,0 +1,200 @@
+"""What was folded, step by step: a table of contents, and the messages of single steps.
+
+The original of a fold is a JSON list of messages as they were given, in any format.  Knows how each
+spells calls and results; positions are those of the text, so that a step comes back exactly.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from trimtab.errors import InvalidRequest
+from trimtab.jsontext import paths
+
+CONTENTS_CHARS = 4_000
+"""A shorter original is shown as it is."""
+LINE_CHARS, CALL_CHARS = 100, 60
+_CALLS = ("arguments", "input", "args")
+_SPEAKERS = ("assistant", "model")
+_THEIRS = ("user", "tool", "function", "system", "developer")
+
+
+class FoldedStep(NamedTuple):
+    """One step of a fold: its number from 1, its calls (tool and the beginning of its arguments),
+    the first line that came back, and where its messages begin and end in the original."""
+
+    number: int
+    calls: tuple[str, ...]
+    first_line: str
+    start: int
+    end: int
+
+    @property
+    def chars(self) -> int:
+        """Its size in characters of JSON."""
+        return self.end - self.start
+
+    def __str__(self) -> str:
+        calls = "; ".join(self.calls) or "no call"
+        said = f": {self.first_line}" if self.first_line else ""
+        return f"step {self.number}: {calls} ({self.chars:,} chars){said}"
+
+
+def folded_steps(original: str) -> list[FoldedStep]:
+    """The steps of an original that is a list of messages; [] for any other."""
+    if not original.startswith("[{"):
+        return []
+    try:
+        items = paths.parse(original)
+    except InvalidRequest:
+        return []
+    if not all(isinstance(item, dict) and _is_message(item) for item in items):
+        return []
+    spans = paths.spans(original, [(number,) for number in range(len(items))])
+    found: list[FoldedStep] = []
+    for first, last in _runs(items):
+        own = items[first : last + 1]
+        start, end = spans[(first,)][0], spans[(last,)][1]
+        calls = tuple(_call(call) for item in own for call in _calls(item))
+        line = next(filter(None, map(_first_line, filter(_is_result, own))), "")
+        found.append(FoldedStep(len(found) + 1, calls, line, start, end))
+    return found
+
+
+def steps_of(original: str, first: int, last: int) -> str:
+    """The messages of steps ``first`` to ``last``, from 1, as a JSON list, exactly as given; of
+    numbers beyond the ends those there are.  Raises ValueError where there are none."""
+    steps = folded_steps(original)
+    asked = [step for step in steps if first <= step.number <= last]
+    if not asked:
+        there = f"it has steps 1 to {len(steps)}" if steps else "it is not made of steps"
+        raise ValueError(f"no step {first} to {last}: {there}")
+    return f"[{original[asked[0].start : asked[-1].end]}]"
+
+
+def contents(steps: Sequence[FoldedStep], chars: int, most: int) -> str:
+    """The table of contents as text of at most ``most`` characters."""
+    title = (
+        f"{len(steps):,} steps were left out together, {chars:,} chars. Recall the same handle "
+        f'with steps="1" or steps="1-{min(3, len(steps))}" to read some, or with search to find '
+        "lines."
+    )
+    rows, used = [title], len(title)
+    for number, step in enumerate(steps):
+        row = str(step)
+        used += len(row) + 1
+        if used > most - LINE_CHARS:
+            rows.append(f"[{len(steps) - number:,} more steps; search finds lines in them too]")
+            break
+        rows.append(row)
+    return "\n".join(rows)
+
+
+def step_range(value: Any) -> tuple[int, int] | None:
+    """``3``, ``"3"``, ``"3-5"`` or ``[3, 5]`` as first and last; None where nothing is asked.
+
+    Raises ValueError.
+    """
+    if value is None or value == "":
+        return None
+    parts = value if isinstance(value, (list, tuple)) else str(value).replace("–", "-").split("-")
+    try:
+        numbers = [int(part) for part in parts]
+    except (TypeError, ValueError):
+        numbers = []
+    if not 1 <= len(numbers) <= 2 or min(numbers) < 1:
+        raise ValueError('steps is a number from 1 ("3") or a range ("3-5")')
+    return numbers[0], numbers[-1]
+
+
+# --- messages of any format ---
+
+
+def _is_message(item: Mapping[str, Any]) -> bool:
+    kind = item.get("type")
+    return item.get("role") in (*_SPEAKERS, *_THEIRS) or (
+        isinstance(kind, str)
+        and any(word in kind for word in ("call", "result", "output", "reasoning", "thought"))
+    ) or "toolResult" in item or "functionResponse" in item  # fmt: skip
+
+
+def _is_result(item: Mapping[str, Any]) -> bool:
+    """Whether it is not the model's."""
+    if (role := item.get("role")) is not None:
+        return role in _THEIRS
+    kind = str(item.get("type") or "result")
+    return not kind.startswith("model") and any(
+        word in kind for word in ("result", "output", "user")
+    )
+
+
+def _runs(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
+    """First and last item of each step: what the model said and called, and what came back."""
+    first = 0
+    for number in range(1, len(items)):
+        if _is_result(items[number - 1]) and not _is_result(items[number]):
+            yield first, number - 1
+            first = number
+    yield first, len(items) - 1
+
+
+def _calls(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Every call within a message: an object with a name and arguments."""
+    if isinstance(value, Mapping):
+        if isinstance(value.get("name"), str) and any(key in value for key in _CALLS):
+            yield value
+            return
+        for inner in value.values():
+            yield from _calls(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _calls(inner)
+
+
+def _call(call: Mapping[str, Any]) -> str:
+    arguments = next(call[key] for key in _CALLS if key in call)
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return _line(f"{call['name']} {arguments}", CALL_CHARS)
+    said = " ".join(text for text in _strings(arguments) if text.strip())
+    return _line(f"{call['name']} {said}", CALL_CHARS)
+
+
+_PASSED_OVER = ("role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId",
+                "name", "status")  # fmt: skip
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bool) or value is None:
+        return
+    elif isinstance(value, (int, float)):
+        yield str(value)
+    else:
+        inner = value.values() if isinstance(value, Mapping) else value
+        for one in inner:
+            yield from _strings(one)
+
+
+def _first_line(item: Mapping[str, Any]) -> str:
+    """The first line of text in a message, ids and types passed over."""
+    bare = _without(item)
+    texts = (line for text in _strings(bare) for line in text.splitlines())
+    return next((_line(line, LINE_CHARS) for line in texts if line.strip()), "")
+
+
+def _without(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without(one) for key, one in value.items() if key not in _PASSED_OVER}
+    return [_without(one) for one in value] if isinstance(value, list) else value
+
+
+def _line(text: str, chars: int) -> str:
+    """One printable line, not longer than so many characters."""
+    bare = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * chars]).split())
+    return bare if len(bare) <= chars else bare[: chars - 1] + "…"

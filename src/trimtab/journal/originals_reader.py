@@ -1,0 +1,131 @@
+"""Reads one tenant's store: originals, search, status and pins, for a program without a session.
+
+Handles of another tenant raise UnknownHandle, like those that never were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import NamedTuple
+
+from trimtab.errors import UnknownHandle
+from trimtab.journal.excerpts import (
+    HANDLE_CHARS,
+    MOST_HITS,
+    Hit,
+    best_passages,
+    hits,
+    is_handle,
+)
+from trimtab.journal.file_format import replayed, rows
+from trimtab.journal.journal import Journal
+from trimtab.stores.base import ConversationInfo
+from trimtab.stores.tenant import Original, TenantStore
+
+MOST_RANKED_CHARS = 8_000_000
+MOST_SEARCHED = 2_000
+"""Originals that one search reads, the newest conversations first."""
+
+
+class StoredHit(NamedTuple):
+    """A line of an original that holds what was looked for."""
+
+    handle: str
+    hit: Hit
+
+
+class OriginalsReader:
+    """One tenant's originals by handle.  Methods raise StoreError where the store is not there."""
+
+    def __init__(self, store: TenantStore, now: Callable[[], float]) -> None:
+        self._store, self._now = store, now
+
+    def recall(self, handle: str) -> str:
+        """The exact original.  Raises UnknownHandle, which says so where it was purged."""
+        return self._original(handle).text
+
+    def _original(self, handle: str) -> Original:
+        known = is_handle(handle)
+        found = self._store.original(handle) if known else None
+        if found is not None:
+            return found
+        gone = self._store.purged(handle) if known else None
+        if isinstance(gone, dict) and (day := gone.get("purged")):
+            raise UnknownHandle(
+                f"the original {handle!r} was purged on {day}: run the tool again if it is needed"
+            )
+        raise UnknownHandle(
+            f"no original is kept under {handle[:HANDLE_CHARS]!r} here: run the tool again, or "
+            "name the store and tenant of the session that made the edit"
+        )
+
+    def search(self, wanted: str, most: int = MOST_HITS) -> list[StoredHit]:
+        """Lines of all originals, the newest conversations first; where none holds all that is
+        wanted, the passages that match best."""
+        found: list[StoredHit] = []
+        for number, handle in enumerate(self._handles()):
+            if len(found) >= most or number >= MOST_SEARCHED:
+                break
+            original = self._store.original(handle)
+            text = original.text if original else ""
+            found += [StoredHit(handle, hit) for hit in hits(text, wanted, most - len(found))]
+        if not found:
+            best = best_passages(self._newest(), wanted)
+            found = [StoredHit(handle, hit) for handle, hit in best]
+        return found
+
+    def _newest(self) -> Iterator[tuple[str, str]]:
+        """Originals that a ranked search reads: the newest, as many as it can look at."""
+        left = MOST_RANKED_CHARS
+        for handle in islice(self._handles(), MOST_SEARCHED):
+            original = self._store.original(handle)
+            if original is not None:
+                left -= len(original.text)
+                if left < 0:
+                    return
+                yield handle, original.text
+
+    def status(self) -> str:
+        """How much is kept, in a few lines."""
+        kept = self._kept()
+        if not kept:
+            return f"nothing is kept for the tenant {self._store.tenant!r} yet"
+        newest = datetime.fromtimestamp(kept[0].used_at, UTC).isoformat(timespec="seconds")
+        return (
+            f"{sum(row.originals for row in kept):,} originals of {len(kept):,} conversations, "
+            f"{sum(row.stored_bytes for row in kept):,} bytes; last written {newest}"
+        )
+
+    def pin(self, handle: str) -> str:
+        """Take back the edit of a handle and keep its block whole from the next request on.
+
+        Returns what was done.  Raises UnknownHandle.
+        """
+        conversation = self._original(handle).conversation
+        data, _ = self._store.read(conversation)
+        before = replayed(Journal(), data)
+        restore = before.undone(handle)
+        if len(restore.targets) > 1:
+            return (
+                f"{handle} stands for {len(restore.targets)} parts of old steps: they are not "
+                "pinned as a whole; recall what is needed of them"
+            )
+        if before.pins.issuperset(restore.targets):
+            return f"{handle} is pinned already"
+        after = before.add([restore], {}).pinned(restore.targets)
+        new = rows(before, after, int(self._now()))
+        self._store.write(self._store.batch(conversation, new))
+        return f"{handle} is pinned: it stands whole again from the next request on"
+
+    def _kept(self) -> list[ConversationInfo]:
+        """This tenant's conversations, newest first."""
+        mine = [
+            row for row in self._store.store.conversations() if row.tenant == self._store.tenant
+        ]
+        return sorted(mine, key=lambda row: -row.used_at)
+
+    def _handles(self) -> Iterator[str]:
+        for row in self._kept():
+            yield from self._store.store.handles(self._store.tenant, row.conversation)

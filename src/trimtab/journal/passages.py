@@ -1,0 +1,184 @@
+"""Finds passages of originals by words: BM25 over neighbouring lines, what is near lending a part.
+
+BM25 after Robertson and Zaragoza 2009; no library for it comes without numpy.  Positions are those
+of the original, so that what is around a passage can be recalled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from math import log
+from typing import NamedTuple
+
+from trimtab.reducers.articles.relevance import terms
+
+PASSAGE_CHARS, SHOWN_CHARS = 480, 1_400
+"""What is scored as one, and what is shown of it with its neighbours: five of these are at most
+2,000 tokens of common text."""
+SATURATION, LENGTH = 1.2, 0.75
+NEXT = 0.2
+"""Of its score a passage lends so much to each neighbour."""
+MOST_TERMS = 60
+"""Terms of a query that count, the rarest first."""
+COMMON_SHARE = 0.25
+"""A term in more of the passages says next to nothing."""
+
+_BREAK = re.compile(r"\r?\n|(?:\\+r)?\\+n")
+_FILLER = frozenset(
+    terms(
+        "the a an and or of to in is it that this for on with as at by be are was i you we from "
+        "not but have has had will can let me now so if then there here what which do does did my "
+        "your its our all"
+    )
+)
+"""Words that say nothing."""
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Where lines begin and end in an original."""
+
+
+class Passage(NamedTuple):
+    """In which original it stands, its lines and those of the neighbours that are shown, and how
+    well it matches."""
+
+    handle: str
+    lines: Spans
+    score: float
+
+    def text(self, original: str) -> str:
+        """Its lines."""
+        return "\n".join(original[start:end] for start, end in self.lines)
+
+
+class PassageIndex:
+    """Passages of any number of originals, newest last."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[str, Spans]] = []
+        self._lengths: list[int] = []
+        self._postings: dict[str, dict[int, int]] = {}
+        self._total = 0
+        self._known: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, handle: str, text: str) -> None:
+        """Add an original; of what stands in an earlier one too, that one counts."""
+        for lines in _passages(text):
+            said = "\n".join(text[start:end] for start, end in lines)
+            if said in self._known:
+                continue
+            self._known.add(said)
+            number = len(self._places)
+            found = Counter(terms(said))
+            self._places.append((handle, lines))
+            self._lengths.append(found.total())
+            self._total += found.total()
+            for term, times in found.items():
+                self._postings.setdefault(term, {})[number] = times
+
+    def search(self, query: str, most: int = 5) -> list[Passage]:
+        """The passages that match best, each with its neighbours; none twice."""
+        scores = self._scores(query)
+        near = dict(scores)
+        for number, score in scores.items():
+            for other in (number - 1, number + 1):
+                if 0 <= other < len(self) and self._places[other][0] == self._places[number][0]:
+                    near[other] = near.get(other, 0.0) + NEXT * score
+        found, covered = list[Passage](), set[int]()
+        for number in sorted(near, key=lambda n: (-round(near[n], 9), -n)):
+            if len(found) == most:
+                break
+            if number in covered:
+                continue
+            shown = self._with_neighbours(number, covered)
+            covered.update(shown)
+            lines = tuple(line for n in shown for line in self._places[n][1])
+            found.append(Passage(self._places[number][0], lines, near[number]))
+        return found
+
+    def _scores(self, query: str) -> dict[int, float]:
+        size = len(self)
+        wanted = [term for term in dict.fromkeys(terms(query)) if term not in _FILLER]
+        known = [term for term in wanted if term in self._postings]
+        rare = [t for t in known if len(self._postings[t]) <= max(COMMON_SHARE * size, 8)] or known
+        rare = sorted(rare, key=lambda term: len(self._postings[term]))[:MOST_TERMS]
+        average = self._total / max(size, 1) or 1.0
+        scores: dict[int, float] = {}
+        for term in rare:
+            postings = self._postings[term]
+            weight = log(1 + (size - len(postings) + 0.5) / (len(postings) + 0.5))
+            weight *= 0.5 if term.endswith("~") else 1.0
+            for number, times in postings.items():
+                long = 1 - LENGTH + LENGTH * self._lengths[number] / average
+                part = times * (SATURATION + 1) / (times + SATURATION * long)
+                scores[number] = scores.get(number, 0.0) + weight * part
+        return scores
+
+    def _with_neighbours(self, number: int, covered: Collection[int]) -> range:
+        """The passage and those before and behind it that are shown with it, if not yet."""
+        handle, lines = self._places[number]
+        first = last = number
+        size = _size(lines)
+        for other in (number + 1, number - 1):
+            free = 0 <= other < len(self) and other not in covered
+            if free and self._places[other][0] == handle:
+                more = _size(self._places[other][1])
+                if size + more <= SHOWN_CHARS:
+                    size += more
+                    first, last = min(first, other), max(last, other)
+        return range(first, last + 1)
+
+
+def _size(lines: Spans) -> int:
+    return sum(end - start + 1 for start, end in lines)
+
+
+def _passages(text: str) -> Iterator[Spans]:
+    """Neighbouring lines of about so many characters; a longer line in pieces."""
+    lines: list[tuple[int, int]] = []
+    for start, end in _lines(text):
+        if lines and _size(tuple(lines)) + end - start > PASSAGE_CHARS:
+            yield tuple(lines)
+            lines = []
+        while end - start > PASSAGE_CHARS:
+            yield ((start, start + PASSAGE_CHARS),)
+            start += PASSAGE_CHARS
+        lines.append((start, end))
+    if lines:
+        yield tuple(lines)
+
+
+_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"(\s*:)?', re.DOTALL)
+_NAMES = frozenset(
+    ("type", "role", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "signature",
+     "thoughtSignature", "encrypted_content")
+)  # fmt: skip
+"""What stands under these keys of a message says nothing."""
+
+
+def _lines(text: str) -> Iterator[tuple[int, int]]:
+    """Where each line that is not blank begins and ends; of messages, which are JSON, the lines
+    within their strings."""
+    if not text.startswith("[{"):
+        yield from _lines_within(text, 0, len(text))
+        return
+    key = ""
+    for found in _TOKEN.finditer(text):
+        if found[2]:
+            key = found[1]
+        elif key not in _NAMES:
+            yield from _lines_within(text, *found.span(1))
+
+
+def _lines_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for mark in _BREAK.finditer(text, start, end):
+        if text[start : mark.start()].strip():
+            yield start, mark.start()
+        start = mark.end()
+    if text[start:end].strip():
+        yield start, end

@@ -1,0 +1,63 @@
+"""Where the messages of a request stand in its bytes, and edits written at those places only.
+
+The result is what ``paths.splice`` gives, which reads the whole text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path, PathOp
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpans:
+    """The items of the list under ``key``: where each begins and ends, in bytes.  There is one at
+    least, and the key stands once at the top of the text."""
+
+    key: str
+    starts: Sequence[int]
+    ends: Sequence[int]
+
+    def spliced(self, data: bytes, ops: Iterable[PathOp]) -> bytes:
+        """The bytes after ``ops``.  Raises LookupError for a place that does not exist."""
+        within, beside = list[PathOp](), list[PathOp]()
+        for op in ops:
+            (within if len(op.path) > 1 and op.path[0] == self.key else beside).append(op)
+        if any(op.path[:1] in ((), (self.key,)) for op in beside):  # the list as a whole
+            return paths.splice(data.decode(), [*within, *beside]).encode()
+        view, first, last = memoryview(data), self.starts[0], self.ends[-1]
+        head, tail = view[:first], view[last:]
+        if beside:
+            head, tail = self._beside(bytes(head), bytes(tail), beside)
+        pieces: list[bytes | memoryview] = [head]
+        done = first
+        here = within if beside else ops  # which may be planned already
+        for start, end, new in paths.cuts(self.starts, self.ends, data, here, self.key):
+            pieces += (view[done:start], new.encode())
+            done = end
+        return b"".join((*pieces, view[done:last], tail))
+
+    def _beside(
+        self, head: bytes, tail: bytes, ops: Sequence[PathOp]
+    ) -> tuple[memoryview, memoryview]:
+        """What stands before the first message and behind the last one, after ``ops``."""
+        bare, here = (head + tail).decode(), (self.key,)
+        inner = len(head.decode()) - paths.spans(bare, [here])[here][0]
+        text = paths.splice(bare, ops)
+        at = paths.spans(text, [here])[here][0] + inner
+        return memoryview(text[:at].encode()), memoryview(text[at:].encode())
+
+    def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
+        """The text of each value; None where one stands beside the messages.  Raises KeyError
+        for a place that does not exist."""
+        found = []
+        for item in items:
+            number = item[1] if len(item) > 1 and item[0] == self.key else None
+            if not isinstance(number, int) or not 0 <= number < len(self.starts):
+                return None
+            text = data[self.starts[number] : self.ends[number]].decode()
+            found.append(text[slice(*paths.spans(text, [item[2:]])[item[2:]])])
+        return found

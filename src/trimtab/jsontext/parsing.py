@@ -1,0 +1,228 @@
+"""JSON text: decode, parse, dump, and where the values of a source text stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from trimtab.errors import InvalidRequest
+
+MAX_DEPTH = 256
+"""Containers within containers.  serde_json stops at 128, protobuf's JSON at 100, Python's own
+parser wherever the stack of the moment ends; a fixed number is the same on every machine."""
+
+
+BYTES = "surrogateescape"
+"""How bytes that are no UTF-8 are read: as lone halves, which ``encode`` gives back."""
+
+
+def parse_bytes(data: bytes) -> Any:
+    """As ``parse``; bytes within strings that are no UTF-8 become lone halves."""
+    try:
+        return parse(decode_any(data))
+    except InvalidRequest:
+        decode(data)  # which says where it is no UTF-8, as it is no JSON by that
+        raise
+
+
+def decode_any(data: bytes) -> str:
+    """Text of bytes of which some may be no UTF-8; ``encode`` gives the same bytes back."""
+    return data.decode("utf-8", BYTES)
+
+
+def encode(text: str) -> bytes:
+    """The bytes of a text that ``decode_any`` read, or that was changed since."""
+    return text.encode("utf-8", BYTES)
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 to text.  A BOM stays as the first character, so that encoding gives it back."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        raise InvalidRequest(
+            f"not UTF-8: byte 0x{byte:02x} at offset {error.start:,}; send JSON encoded as UTF-8"
+        ) from None
+
+
+def parse(text: str) -> Any:
+    """Read as ``json.loads`` does, NaN, lone surrogates and duplicate keys (last wins) included.
+
+    A leading BOM is skipped.  ``InvalidRequest`` when it is not JSON, is nested more than
+    ``MAX_DEPTH`` deep, or has an integer longer than Python reads (4,300 digits).
+    """
+    try:
+        tree = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(error) from None
+    check_depth(tree)
+    return tree
+
+
+def check_depth(tree: Any) -> None:
+    """Raises InvalidRequest where containers nest too deep."""
+    level = [tree] if isinstance(tree, (dict, list)) else []
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return
+        level = [
+            child
+            for box in level
+            for child in (box.values() if type(box) is dict else box)
+            if type(child) in _BOXES
+        ]
+    if level:
+        raise too_deep()
+
+
+def too_deep() -> InvalidRequest:
+    """The error for a request that nests too deep."""
+    return _unreadable(RecursionError())
+
+
+_BOXES = frozenset((dict, list))
+
+
+def dump(value: Any) -> str:
+    """Compact JSON, only what must be escaped escaped.  Encodes to UTF-8 without fail.
+
+    Lone surrogates are written ``\\udXXX``; two of them that make a pair read back as one
+    character.  NaN and infinities as Python's ``json`` spells them.
+    """
+    try:
+        text = _encode(value)
+    except (RecursionError, ValueError, TypeError) as error:
+        raise _unreadable(error) from None
+    try:
+        text.encode("utf-8")  # much faster than a search for surrogates
+    except UnicodeEncodeError:
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text
+
+
+def _base64(value: Any) -> str:
+    """Bytes as they go over the wire: clients hand over payloads unencoded."""
+    if isinstance(value, (bytes, bytearray)):
+        return b64encode(value).decode("ascii")
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_base64).encode
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def _unreadable(error: Exception) -> InvalidRequest:
+    if isinstance(error, RecursionError):
+        return InvalidRequest(f"nested more than {MAX_DEPTH} levels deep; flatten the request")
+    if isinstance(error, json.JSONDecodeError):
+        return InvalidRequest(f"not JSON: {error}; send one JSON value")
+    if isinstance(error, TypeError):
+        return InvalidRequest(f"no JSON value: {error}; give JSON values alone")
+    if "Circular" in str(error):
+        return InvalidRequest("a value holds itself; give a request without cycles")
+    return InvalidRequest("an integer has more than 4,300 digits; send it as a string")
+
+
+class Wanted(Protocol):
+    """Which places of a text to look into: those ``below``, and one's own elements if it opens."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether the elements of this container are wanted at all."""
+        ...
+
+    @property
+    def below(self) -> Mapping[str | int, Any]:
+        """What is wanted of each element, again a ``Wanted``."""
+        ...
+
+
+@dataclass(slots=True)
+class ValueSpan:
+    """Where a value stands in the text; of a container that was asked for, its elements too.
+
+    All in chars.  ``starts`` and ``ends`` bound each item or member, key included; ``inner`` holds
+    only the places asked for, of equal keys the last.
+    """
+
+    start: int
+    end: int
+    keys: Sequence[str]
+    starts: Sequence[int]
+    ends: Sequence[int]
+    inner: Mapping[str | int, ValueSpan]
+
+
+def layout(text: str, wanted: Wanted) -> ValueSpan:
+    """Where the wanted values stand; ``InvalidRequest`` if the text is not JSON.
+
+    One walk, linear in the text: opens only what is wanted and passes the rest at C speed.
+    """
+    start = _gap(text, 1 if text.startswith("\ufeff") else 0).start(1)
+    try:
+        top = _locate(text, start, wanted)
+        if _gap(text, top.end).start(1) < len(text):
+            raise json.JSONDecodeError("Extra data", text, top.end)
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(error) from None
+    return top
+
+
+_scan = json.JSONDecoder().raw_decode
+_gap: Callable[[str, int], re.Match[str]]
+_gap = re.compile(r"[ \t\n\r]*([,:\]}]?)[ \t\n\r]*").match  # type: ignore[assignment]
+"""What stands between two values: whitespace around at most one mark, which is group 1.  It
+always matches, since each part of it is optional."""
+
+_simple_key = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*').match
+_CLOSING = {"{": "}", "[": "]"}
+
+
+def _locate(text: str, pos: int, wanted: Wanted) -> ValueSpan:
+    closing = _CLOSING.get(text[pos : pos + 1]) if wanted.opens else None
+    if closing is None:
+        return ValueSpan(pos, _scan(text, pos)[1], (), (), (), {})
+    first, below = pos, wanted.below
+    keys: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    inner: dict[str | int, ValueSpan] = {}
+    gap = _gap(text, pos + 1)
+    mark, pos = gap[1], gap.start(1)
+    while mark != closing:
+        key: str | int = len(starts)
+        starts.append(pos)
+        if closing == "}":
+            key, pos = _member_key(text, pos)
+            keys.append(key)
+        if key in below:
+            span = inner[key] = _locate(text, pos, below[key])
+            pos = span.end
+        else:
+            pos = _scan(text, pos)[1]
+        ends.append(pos)
+        gap = _gap(text, pos)
+        mark = gap[1]
+        if mark != "," and mark != closing:
+            raise json.JSONDecodeError("Expecting ',' delimiter", text, pos)
+        pos = gap.end()
+    return ValueSpan(first, gap.end(1), keys, starts, ends, inner)
+
+
+def _member_key(text: str, pos: int) -> tuple[str, int]:
+    """The key that begins at ``pos`` and where its value begins."""
+    simple = _simple_key(text, pos)
+    if simple is not None:
+        return simple[1], simple.end()
+    if text[pos : pos + 1] != '"':
+        raise json.JSONDecodeError("Expecting property name in double quotes", text, pos)
+    key, end = _scan(text, pos)
+    gap = _gap(text, end)
+    if gap[1] != ":":
+        raise json.JSONDecodeError("Expecting ':' delimiter", text, end)
+    return key, gap.end()

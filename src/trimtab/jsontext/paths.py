@@ -1,0 +1,414 @@
+"""Paths in JSON: get, set, delete, insert, on a tree (copy on write) or on source text (splice).
+
+All ops of one call refer to the ORIGINAL tree and happen at once:
+
+* ops below a path that another op sets or deletes are ignored; of several ``Set`` and ``Delete``
+  on one path the last wins;
+* an ``Insert`` stands before the original item of its index, whether or not that item survives;
+* a place that does not exist is a ``LookupError``, except a new key in an object that does.
+
+``parse(splice(text, ops)) == apply(parse(text), ops)``, key order included, and ``splice`` leaves
+every character outside the touched values, their commas and the whitespace between deleted
+neighbours as it was: number spellings, escapes, duplicate keys, layout.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, NoReturn
+
+from trimtab.jsontext.parsing import ValueSpan, decode, dump, layout, parse
+
+__all__ = [
+    "Delete", "Insert", "Ops", "Path", "PathOp", "Set", "apply", "cuts", "decode", "dump",
+    "escape", "get", "parse", "rebase", "spans", "splice",
+]  # fmt: skip
+
+Path = tuple[str | int, ...]
+"""Where a value stands in the request: ``("messages", 3, "content", 0, "text")``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """Replace the value at ``path``; a last key that its object lacks becomes a new last member.
+
+    The path ``()`` is the whole tree.
+    """
+
+    path: Path
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Remove an object member (each one of that key) or an array item."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put ``value`` before the original item ``path[-1]``; the array's length means at the end.
+
+    Several at one index keep the order in which they are given.
+    """
+
+    path: Path
+    value: Any
+
+
+PathOp = Set | Delete | Insert
+
+
+def get(tree: Any, path: Path) -> Any:
+    """The value at ``path`` (``tree`` itself at ``()``); ``LookupError`` if there is none."""
+    for depth, key in enumerate(path, 1):
+        if not _has(tree, key):
+            _lost(path[:depth])
+        tree = tree[key]
+    return tree
+
+
+def escape(path: Path) -> str:
+    """A path for people: ``messages[3].content[0].text``; ``$`` for the whole tree."""
+    out = ""
+    for key in path:
+        if isinstance(key, int):
+            out += f"[{key}]"
+        elif _PLAIN_KEY(key):
+            out += f".{key}" if out else key
+        else:
+            out += f"[{dump(key)}]"
+    return out or "$"
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][\w-]*", re.ASCII).fullmatch
+
+
+def _has(tree: Any, key: str | int) -> bool:
+    if isinstance(key, str):
+        return isinstance(tree, dict) and key in tree
+    return isinstance(tree, list) and 0 <= key < len(tree)
+
+
+def _lost(path: Path) -> NoReturn:
+    raise LookupError(f"the request has no {escape(path)}")
+
+
+# --- ops as a tree of their own ------------------------------------------------------------------
+
+
+@dataclass
+class _Node:
+    """What is asked of one place: at itself (``op``), below it, and, of an array, between items."""
+
+    op: Set | Delete | None = None
+    below: dict[str | int, _Node] = field(default_factory=dict)
+    inserts: dict[int, list[Any]] = field(default_factory=dict)
+
+    @property
+    def opens(self) -> bool:
+        return self.op is None and bool(self.below or self.inserts)
+
+    @cached_property
+    def deleted(self) -> set[str | int]:
+        return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
+
+    @cached_property
+    def reach(self) -> float:
+        """How long an array must be to have all that is deleted; no index: none ever has."""
+        own = (k + 1 if isinstance(k, int) and k >= 0 else float("inf") for k in self.deleted)
+        return max(own, default=0)
+
+    @cached_property
+    def changed(self) -> list[tuple[str | int, _Node]]:
+        return [(key, child) for key, child in self.below.items() if key not in self.deleted]
+
+    @cached_property
+    def pieces(self) -> list[tuple[int, int]]:
+        """Runs of items of an array that stay, each up to where something comes or goes; behind
+        the last one there is no such place."""
+        found, done = list[tuple[int, int]](), 0
+        for mark in sorted({*self.inserts, *(key for key in self.deleted if isinstance(key, int))}):
+            if mark > done or mark in self.inserts:
+                found.append((done, mark))
+            done = mark + (mark in self.deleted)
+        return [*found, (done, -1)]
+
+    @cached_property
+    def segments(self) -> tuple[list[int], list[int | None]]:
+        """Where runs of items begin afterwards, and where they began before (None: new ones)."""
+        starts, olds, new = list[int](), list[int | None](), 0  # items passed
+        for done, mark in self.pieces[:-1]:
+            for first, count in ((done, mark - done), (None, len(self.inserts.get(mark, ())))):
+                if count:
+                    starts.append(new)
+                    olds.append(first)
+                    new += count
+        return [*starts, new], [*olds, self.pieces[-1][0]]
+
+    def at(self, path: Path) -> _Node:
+        """The node of a path, made if it is new."""
+        node = self
+        for key in path:
+            found = node.below.get(key)
+            if found is None or found is _GONE:
+                found = node.below[key] = _Node(found.op if found else None)
+            node = found
+        return node
+
+
+_GONE = _Node(Delete(()))
+"""What is only deleted, as most of what goes is."""
+
+
+class Ops(tuple[PathOp, ...]):
+    """Operations for a tree and for its text: what they come to is worked out once."""
+
+    @cached_property
+    def root(self) -> _Node:
+        """The same as a tree."""
+        return _plan(iter(self))
+
+
+def _plan(ops: Iterable[PathOp]) -> _Node:
+    if isinstance(ops, Ops):
+        return ops.root
+    at = cache((root := _Node()).at)
+    for op in ops:
+        if isinstance(op, Insert):
+            if not op.path or not isinstance(op.path[-1], int):
+                raise ValueError(f"an Insert needs an index as its last step, not {op.path!r}")
+            root.at(op.path[:-1]).inserts.setdefault(op.path[-1], []).append(op.value)
+        elif isinstance(op, Set):
+            root.at(op.path).op = op
+        elif not op.path:
+            raise ValueError("the whole tree cannot be deleted, only set")
+        elif at(op.path[:-1]).below.setdefault(op.path[-1], _GONE) is not _GONE:
+            root.at(op.path).op = op
+    return root
+
+
+# --- on a tree -----------------------------------------------------------------------------------
+
+
+def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
+    """The tree after ``ops``; only containers along touched paths are new, the rest is shared.
+
+    Without ops the very same object.  Values are put in as they are, not copied.
+    """
+    root = _plan(ops)
+    return _applied(tree, root, ()) if root.op or root.opens else tree
+
+
+def _applied(value: Any, node: _Node, path: Path) -> Any:
+    if isinstance(node.op, Set):
+        return node.op.value
+    if isinstance(value, dict):
+        return _applied_to_object(value, node, path)
+    if not isinstance(value, list):
+        _lost((*path, next(iter(node.below or node.inserts))))
+    new = list(value)
+    for key, child in node.changed:
+        if not _has(value, key):
+            _lost((*path, key))
+        new[key] = _applied(value[key], child, (*path, key))  # type: ignore[index]
+    if not (node.deleted or node.inserts):
+        return new
+    if node.reach > len(value):
+        lost = (k for k in node.deleted if not isinstance(k, int) or not 0 <= k < len(value))
+        _lost((*path, next(lost)))
+    _check(node, len(value), path)
+    return _spaced(new, node)
+
+
+def _applied_to_object(value: dict[str, Any], node: _Node, path: Path) -> dict[str, Any]:
+    _check(node, -1, path)
+    new = dict(value)
+    for key, child in node.below.items():
+        added = isinstance(key, str) and isinstance(child.op, Set)
+        if not added and key not in value:
+            _lost((*path, key))
+        if isinstance(child.op, Delete):
+            del new[key]  # type: ignore[arg-type]
+        else:
+            new[key] = _applied(new.get(key), child, (*path, key))  # type: ignore[arg-type,index]
+    return new
+
+
+def _spaced(items: list[Any], node: _Node) -> list[Any]:
+    """The array without its deleted items and with the inserted ones."""
+    out = list[Any]()
+    for done, mark in node.pieces[:-1]:
+        out += [*items[done:mark], *node.inserts.get(mark, ())]
+    return out + items[node.pieces[-1][0] :]
+
+
+def _check(node: _Node, count: int, path: Path) -> None:
+    """``LookupError`` for an insert outside ``0 … count``."""
+    for index in node.inserts:
+        if not 0 <= index <= count:
+            _lost((*path, index))
+
+
+def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
+    """A path in the tree after ``apply(tree, ops)`` → the same thing's path in ``tree``.
+
+    None if it stands at or inside something set or inserted (or, a key, was deleted).
+    """
+    return rebaser(ops)(path)
+
+
+def rebaser(ops: Iterable[PathOp], *, replaced: bool = False) -> Callable[[Path], Path | None]:
+    """``rebase`` for many paths behind the same operations; ``replaced``: what was set stands
+    where the value stood that it replaced."""
+    root = _plan(ops)
+    return lambda path: _before(path, root, replaced)
+
+
+def _before(path: Path, root: _Node, replaced: bool) -> Path | None:
+    node: _Node | None = root
+    before: list[str | int] = []
+    for key in path:
+        if node is not None and node.op is not None:
+            return None
+        old = key if node is None or isinstance(key, str) else _index_before(key, node)
+        if old is None:
+            return None
+        before.append(old)
+        node = None if node is None else node.below.get(old)
+    there = node is None or node.op is None or (replaced and isinstance(node.op, Set))
+    return tuple(before) if there else None
+
+
+def _index_before(index: int, node: _Node) -> int | None:
+    """The index an array item had; None if it is new."""
+    starts, olds = node.segments
+    at = bisect_right(starts, index) - 1
+    old = olds[at]
+    return None if old is None else old + index - starts[at]
+
+
+# --- on source text ------------------------------------------------------------------------------
+
+
+def splice(text: str, ops: Iterable[PathOp]) -> str:
+    """The source text after ``ops``: new values in compact JSON, all else as it was spelled.
+
+    Without ops the very same object.  Linear in the text, about the cost of ``json.loads``.
+    """
+    root = _plan(ops)
+    return _spliced(text, root, ()) if root.op or root.opens else text
+
+
+def _spliced(text: str, node: _Node, path: Path) -> str:
+    pieces: list[str] = []
+    done = 0
+    cuts: list[_Cut] = []
+    _cut(text, layout(text, node), node, path, cuts)
+    for start, end, new in sorted(cuts):
+        pieces += (text[done:start], new)
+        done = end
+    return "".join((*pieces, text[done:]))
+
+
+def cuts(
+    starts: Sequence[int], ends: Sequence[int], data: bytes, ops: Iterable[PathOp], key: str
+) -> list[_Cut]:
+    """What ``ops`` change in the list at ``key``, in order, as (start, end, new text).
+
+    ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
+    """
+    node, count, found = _plan(ops).at((key,)), len(starts), list[_Cut]()
+    for index, child in node.below.items():
+        if not isinstance(index, int) or not 0 <= index < count:
+            _lost((key, index))
+        if not isinstance(child.op, Delete):
+            start, end = starts[index], ends[index]
+            found.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
+    _check(node, count, (key,))
+    new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
+    deleted = {index for index in node.deleted if isinstance(index, int)}
+    return sorted([*found, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
+
+
+def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
+    """(start, end) in chars of the values at ``paths``; those that are not there are missing."""
+    asked = tuple(paths)
+    root = _Node()
+    for path in asked:
+        root.at(path)
+    if not asked:
+        return {}
+    top = layout(text, root)
+    found: dict[Path, tuple[int, int]] = {}
+    for path in asked:
+        span: ValueSpan | None = top
+        for key in path:
+            span = span.inner.get(key) if span else None
+        if span:
+            found[path] = (span.start, span.end)
+    return found
+
+
+_Cut = tuple[int, int, str]
+"""(start, end, new text)."""
+
+
+def _cut(text: str, span: ValueSpan, node: _Node, path: Path, cuts: list[_Cut]) -> None:
+    """Add what changes at and below one place; no two cuts overlap, the order is arbitrary."""
+    if isinstance(node.op, Set):
+        cuts.append((span.start, span.end, dump(node.op.value)))
+        return
+    first = text[span.start]
+    new: dict[int, list[str]] = {}
+    for key, child in node.below.items():
+        inner = span.inner.get(key)
+        if inner is not None:
+            if not isinstance(child.op, Delete):
+                _cut(text, inner, child, (*path, key), cuts)
+        elif first == "{" and isinstance(key, str) and isinstance(child.op, Set):
+            member = f"{dump(key)}:{dump(child.op.value)}"
+            new.setdefault(len(span.starts), []).append(member)
+        else:
+            _lost((*path, key))
+    gone = node.deleted
+    deleted: set[int] = set()
+    if gone:
+        keys = enumerate(span.keys) if first == "{" else ((key, key) for key in gone)
+        deleted = {index for index, key in keys if key in gone and isinstance(index, int)}
+    if node.inserts:
+        _check(node, len(span.starts) if first == "[" else -1, path)
+        new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
+    if deleted or new:
+        cuts += _gap_cuts(span, deleted, new)
+
+
+def _gap_cuts(span: ValueSpan, deleted: set[int], new: dict[int, list[str]]) -> Iterator[_Cut]:
+    """What changes between the surviving elements of a container: one cut for each such gap.
+
+    A gap is named by the survivor before it (−1: none).  Its text goes from that survivor's end
+    to the end of the last deleted element, so the comma and layout after it stay; without a
+    survivor before, from the first element's start to that of the survivor after.
+    """
+    gaps: dict[int, tuple[list[str], int]] = {}
+    before = -1
+    for index in sorted(deleted | new.keys()):
+        if index - 1 not in deleted:
+            before = index - 1
+        texts = gaps[before][0] if before in gaps else []
+        gaps[before] = (texts + new.get(index, []), index + (index in deleted))
+    count = len(span.starts)
+    for before, (texts, after) in gaps.items():
+        if before >= 0:
+            yield span.ends[before], span.ends[after - 1], "".join("," + text for text in texts)
+        elif after < count:
+            yield span.starts[0], span.starts[after], "".join(text + "," for text in texts)
+        elif count:
+            yield span.starts[0], span.ends[-1], ",".join(texts)
+        else:
+            yield span.start + 1, span.start + 1, ",".join(texts)

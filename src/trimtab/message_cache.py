@@ -1,0 +1,112 @@
+"""What is kept of the messages of one conversation between turns: values, never decisions.
+
+Each value belongs to one message or one block, which do not change: what it was read as, its
+size, its lines, its calls.  It changes no result, only time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from trimtab import wire
+from trimtab.planning.lines import Lines, lines_of
+from trimtab.transcript.model import Block, Message
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import Counter, counter_for
+from trimtab.transcript.tool_calls import CallReader
+from trimtab.transcript.transcript import Prefix, Transcript
+from trimtab.wire import Format
+from trimtab.wire.base import ConversationReader, SharedMessageReader
+from trimtab.wire.body import RequestBody
+
+MOST_BYTES = 512_000_000
+"""Above this nothing is kept.  Compared with ``TokenSizes.bytes_bound``, which is about six times
+the size of the text."""
+
+
+class MessageCache:
+    """One conversation's, for one turn at a time."""
+
+    def __init__(self) -> None:
+        self._arrived = ConversationReader()
+        self._lines: dict[Block, Lines] = {}
+        self._calls: CallReader | None = None
+        self._sizes: TokenSizes | None = None
+        self._counted_for: tuple[Any, ...] = ()
+        self._prefix: Prefix | None = None
+        self._edited: tuple[Format | None, dict[bytes, Message]] = (None, {})
+        """The messages of the last request that were sent otherwise than they came."""
+        self.told: set[str] = set()
+        """Warnings that were logged, which says nothing of messages."""
+
+    def read(
+        self, body: RequestBody, wanted: str | None, model: str | None
+    ) -> tuple[Transcript, str]:
+        """A request as it arrived, and why it is of this format.
+
+        Raises what ``wire.find`` and ``wire.read`` raise.
+        """
+        format, reason = wire.find(body.tree, wanted)
+        self._arrived.private = body.private
+        read = wire.read(body.tree, format, model=model, reader=self._arrived)
+        if self._prefix is not None and self._prefix.begins(read):
+            read = replace(read, prefix=self._prefix)
+        return read, reason
+
+    def read_changed(self, body: RequestBody, before: RequestBody, read: Transcript) -> Transcript:
+        """A request after operations on ``before``, of which ``read`` is the transcript: messages
+        that are the same objects, or that were sent before with the same content, are not read
+        again."""
+        format, edited = self._edited
+        known = edited if format is read.format else {}
+        reader = SharedMessageReader(before.tree, read, known)
+        after = wire.read(body.tree, read.format, model=read.facts.model, reader=reader)
+        self._edited = read.format, reader.made
+        return after
+
+    def sizes(
+        self, counter: str | Callable[[str], int] | Counter | None, model: str | None, format: str
+    ) -> TokenSizes:
+        """Sizes by this counter; counted anew where another is asked for."""
+        asked = (counter, model, format)
+        if self._sizes is None or self._counted_for != asked:
+            self._sizes = TokenSizes(counter_for(counter, model=model, format=format))
+            self._counted_for = asked
+        return self._sizes
+
+    @property
+    def calls(self) -> CallReader:
+        """Calls and results of messages."""
+        if self._calls is None:
+            self._calls = CallReader()
+        return self._calls
+
+    def lines(self, block: Block) -> Lines:
+        """The lines of a block."""
+        found = self._lines.get(block)
+        if found is None:
+            found = self._lines[block] = lines_of(block)
+        return found
+
+    def keep_only(self, *transcripts: Transcript) -> None:
+        """Forget the values of messages that are in none of these, once they are the larger part;
+        all values, where these have more than ``MOST_BYTES``.  The first is what arrived."""
+        self._prefix = transcripts[0].as_prefix()
+        sizes = self._sizes
+        if sizes is not None and max(map(sizes.bytes_bound, transcripts)) > MOST_BYTES:
+            self._arrived, self._lines, self._calls, self._sizes, self._prefix = (
+                ConversationReader(), {}, None, None, None,
+            )  # fmt: skip
+            return
+        enough = 64 + 4 * sum(len(one.messages) for one in transcripts)
+        if max(len(self._lines), len(self._calls or ()), len(sizes or ())) <= enough:
+            return
+        messages = {message for one in transcripts for message in one.messages}
+        blocks = {block for message in messages for block in message.blocks}
+        self._lines = {block: lines for block, lines in self._lines.items() if block in blocks}
+        if self._calls is not None:
+            self._calls.keep_only(messages)
+        if sizes is not None:
+            sizes.keep_only(messages)

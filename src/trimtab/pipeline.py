@@ -1,0 +1,388 @@
+"""One request made acceptable, from what arrived to what is sent:
+
+    read ──► repair ──► measure ──► reduce ──► plan ──► journal ──► apply ──► check ──► write
+
+``prepare`` reads, repairs, and says what the limits are.  ``run`` measures, plans on top of the
+journal's edits, applies all edits and checks the outcome; a ladder of fallbacks stands behind it.
+``journal_after`` adds the new edits to the journal.  ``FitResult.sent`` is what is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from trimtab import rules
+from trimtab.effective_limits import EffectiveLimits, calibrated, effective_limits
+from trimtab.errors import CannotFit, InvalidSetting, NotAccepted, TrimtabError
+from trimtab.journal.journal import Journal, resting_edits, tip_edits
+from trimtab.jsontext import paths
+from trimtab.message_cache import MessageCache
+from trimtab.minimum import cannot_fit, lower_bound, smallest_or_refuse
+from trimtab.planning import edits as edit_ops
+from trimtab.planning.edits import Applied
+from trimtab.planning.hard_limits import meet_images, meet_result_chars
+from trimtab.planning.make_room import make_room
+from trimtab.planning.on_arrival import arrive
+from trimtab.planning.planner import Bounds, Planner
+from trimtab.planning.presets import PRESETS
+from trimtab.planning.reasoning_signatures import unbind, with_option
+from trimtab.prepared_request import PreparedRequest, SessionFacts, checked, repair_key
+from trimtab.pricing import economics, models, prices
+from trimtab.pricing.economics import BatchCost
+from trimtab.pricing.forecast import with_calls_left
+from trimtab.rules import Repaired, Violation, embedded_tool_text
+from trimtab.settings import Settings
+from trimtab.summarizers.articles import Answers, answer
+from trimtab.transcript.model import Edit
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.body import RequestBody
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """What leaves: the request, the edits on it, and how its size came about."""
+
+    prepared: PreparedRequest
+    sent: RequestBody
+    tokens_before: int
+    tokens_after: int
+    applied: tuple[Applied, ...] = ()
+    new: tuple[Edit, ...] = ()
+    originals: dict[str, str] = field(default_factory=dict)
+    """What the new edits and repairs took out, by handle."""
+    target: int | None = None
+    step: str = ""
+    """Which step of the ladder gave it; "" where nothing had to be planned."""
+    asked: Answers | None = None
+    """What a summarizer was asked; None where there is none."""
+    money: BatchCost | None = None
+    """What the new edits do to the bill; None where no price table was named."""
+    signed: int = 0
+    """Of ``tokens_after``, those of hidden thinking behind signatures."""
+
+    @property
+    def is_refusal_expected(self) -> bool:
+        """Whether it leaves above a limit, or as it came: each way to mend it failed."""
+        if self.step not in LAST_STEPS:
+            return False
+        bounds = self.prepared.limits.bounds
+        most = bounds.body_bytes
+        over = self.tokens_after > bounds.capacity
+        return over or self.step == "original" or (most is not None and self.sent.body_bytes > most)
+
+
+LAST_STEPS = ("repaired only", "original")
+"""The last of the ladder, which reduce nothing."""
+
+
+# --- read, repair, measure -----------------------------------------------------------------------
+
+
+def prepare(
+    request: Any,
+    settings: Settings,
+    cache: MessageCache,
+    journal: Journal,
+    facts: SessionFacts | None = None,
+) -> PreparedRequest:
+    """Read, repair and measure.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
+    facts = SessionFacts() if facts is None else facts
+    body = RequestBody.of(request)
+    arrived, reason = cache.read(body, settings.format, settings.model)
+    warnings: list[str] = []
+    repaired, transcript, repairs, unrepairable = _repair(body, arrived, settings, cache, warnings)
+    sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
+    return PreparedRequest(
+        body, arrived, reason, repaired, transcript, repairs, sizes,
+        _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
+        unrepairable, facts,
+    )  # fmt: skip
+
+
+def _repair(
+    body: RequestBody,
+    arrived: Transcript,
+    settings: Settings,
+    cache: MessageCache,
+    warnings: list[str],
+) -> tuple[RequestBody, Transcript, Repaired | None, frozenset[str]]:
+    """The request after repair, its transcript, the repairs, and the rules that are still broken.
+
+    Raises NotAccepted with ``strict``.
+    """
+    repaired, transcript, repairs = body, arrived, None
+    left: tuple[Violation, ...] = ()
+    if found := checked(arrived, settings, warnings):
+        if settings.strict:
+            raise NotAccepted(
+                f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
+                f"{found[0].message}; repair() mends them",
+                found,
+            )
+        made = rules.repair(
+            body.tree, arrived.format, arrived, open_tail=settings.open_tail, failures=warnings
+        )
+        left = checked(made.transcript, settings, warnings)
+        repaired, transcript = body.after(made.passes), made.transcript
+        repairs = made if made.passes else None
+    if settings.quote_embedded and (
+        quotes := embedded_tool_text.quote_repairs(transcript, repaired.tree)
+    ):
+        before, read = repaired, transcript
+        repairs = embedded_tool_text.with_quotes(
+            repairs or Repaired(before.tree, read, [], [], [], [], [before.tree]), quotes
+        )  # fmt: skip
+        repaired = body.after(repairs.passes)
+        transcript = cache.read_changed(repaired, before, read)
+    return repaired, transcript, repairs, frozenset(violation.rule for violation in left)
+
+
+def _limits(
+    settings: Settings, facts: SessionFacts, transcript: Transcript, sizes: TokenSizes
+) -> EffectiveLimits:
+    """What this request has to meet."""
+    limits = effective_limits(settings, transcript, sizes.counter)
+    if facts.calibrations:
+        limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
+    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
+    if idle is not None and not limits.internal:
+        table = None if settings.prices is None else prices.named(settings.prices)
+        waits = PRESETS[settings.preset].trigger is not None
+        if not waits and economics.is_cache_cold(idle, table):
+            cold = economics.bounds_for_cold_cache(limits.bounds)
+            limits = replace(limits, bounds=cold, cold=True)
+    if settings.calls_left is not None:
+        bounds = with_calls_left(limits.bounds, transcript, sizes, settings.calls_left)
+        limits = replace(limits, bounds=bounds)
+    return limits
+
+
+# --- plan, apply, check --------------------------------------------------------------------------
+
+
+def run(prepared: PreparedRequest) -> FitResult:
+    """Make it fit.  Raises CannotFit; with ``strict`` also whatever went wrong on the way."""
+    arrived = prepared.sizes.measure(prepared.arrived)
+    tokens = prepared.sizes.measure(prepared.transcript)
+    calm = not prepared.active and not prepared.needs(tokens)
+    if calm and prepared.repairs is None:
+        signed = prepared.sizes.signed(prepared.arrived)
+        return FitResult(prepared, prepared.body, arrived, arrived, signed=signed)
+    for step, attempt in _ladder(prepared, calm):
+        try:
+            return attempt()
+        except (CannotFit, InvalidSetting):
+            raise
+        except Exception as error:  # one step down
+            if prepared.settings.strict:
+                raise
+            prepared.warnings.append(f"{step} failed: {type(error).__name__}: {error}")
+    return FitResult(prepared, prepared.body, arrived, arrived, step=LAST_STEPS[1])
+
+
+def _ladder(prepared: PreparedRequest, calm: bool) -> Iterator[tuple[str, Callable[[], FitResult]]]:
+    """Ways to an answer, the best first; a calm request needs no more than its repair."""
+    if calm:
+        yield "repair", lambda: only_repaired(prepared)
+        return
+    yield "planned", lambda: _planned(prepared)
+    yield "without drops", lambda: _planned(prepared, step="without drops", drops=False)
+    yield (
+        "only what is needed",
+        lambda: _planned(prepared, step="only what is needed", drops=False, to_target=False),
+    )
+    yield "the smallest", lambda: _smallest(prepared)
+    yield "repaired only", lambda: only_repaired(prepared, LAST_STEPS[0])
+
+
+def _planned(
+    prepared: PreparedRequest, *, step: str = "planned", drops: bool = True, to_target: bool = True
+) -> FitResult:
+    """Plan, apply, check; again with tighter limits where the outcome came out too large."""
+    if (kept := _with_journal_edits_alone(prepared, step)) is not None:
+        return kept
+    wanted = bounds = prepared.limits.bounds
+    if (
+        lower_bound(prepared) > wanted.capacity
+    ):  # there is nothing to choose: say what is in the way
+        smallest_or_refuse(prepared, wanted)
+    for attempt in range(4):
+        plan, acted, before = _chosen(prepared, bounds, drops=drops, to_target=to_target)
+        if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
+            plan = smallest_or_refuse(prepared, wanted)
+        asked = (
+            None if (say := prepared.settings.summarizer) is None else _answers(plan, say, before)
+        )
+        prepared.warnings.extend(dict.fromkeys(plan.inputs.failures))  # one line for many blocks
+        new = plan.edits()
+        target = plan.eligibility.target(bounds.target, bounds.trigger) if acted else None
+        result = _applied(prepared, (*plan.kept(), *new), new, target, step)
+        over = max(result.tokens_after - wanted.capacity, 0)
+        excess = 0
+        if wanted.body_bytes is not None and plan.body_bytes:
+            excess = max(result.sent.body_bytes - wanted.body_bytes, 0)
+        if not over and not excess:
+            money = _money(prepared, plan, new, before, result.tokens_after)
+            return replace(result, asked=asked, money=money)
+        size = None if bounds.body_bytes is None else bounds.body_bytes - excess
+        bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
+    raise cannot_fit(prepared, plan, "window" if over else "request_bytes")
+
+
+def _smallest(prepared: PreparedRequest) -> FitResult:
+    """Everything reduced as far as it goes, by nothing that the better ways choose with."""
+    plan = smallest_or_refuse(prepared, prepared.limits.bounds)
+    new = plan.edits()
+    return _applied(prepared, (*plan.kept(), *new), new, None, "the smallest")
+
+
+def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult | None:
+    """The request with the journal's edits alone, where that is all it needs."""
+    if prepared.new_repairs or not prepared.active:
+        return None
+    if prepared.arriving or prepared.dead_weight_due:
+        return None
+    if prepared.too_many_images or prepared.too_long_result:
+        return None
+    bounds = prepared.limits.bounds
+    result = _applied(prepared, prepared.active, (), None, step)
+    if result.tokens_after > min(bounds.trigger, bounds.capacity):
+        return None
+    limit = bounds.body_bytes
+    if limit is not None and prepared.may_exceed(limit) and result.sent.body_bytes > limit:
+        return None
+    return result
+
+
+def _chosen(
+    prepared: PreparedRequest, bounds: Bounds, *, drops: bool, to_target: bool
+) -> tuple[Planner, bool, int]:
+    """The plan, whether it chose any new edit, and the tokens before that."""
+    plan = prepared.planner(bounds, drops=drops, to_target=to_target)
+    before = plan.state.tokens
+    free = to_target and not plan.over() and before > bounds.trigger
+    acted = _reduce(prepared, plan)
+    saved = before - plan.state.tokens
+    if (
+        acted
+        and free
+        and not economics.is_worthwhile(plan.transcript, plan.usage, bounds.capacity, saved)
+    ):
+        plan = prepared.planner(bounds, drops=drops, to_target=False)
+        acted = _reduce(prepared, plan)
+    return plan, acted, before
+
+
+def _reduce(prepared: PreparedRequest, plan: Planner) -> bool:
+    """Choose new edits if the request, with the journal's edits, still needs any."""
+    before = (plan.state.tokens, len(plan.state.shown))
+    if prepared.arriving:
+        arrive(plan, prepared.settings.on_arrival, prepared.quotable)
+    if plan.state.tokens <= plan.bounds.trigger:
+        for dead in prepared.early_dead_weight(plan):
+            plan.show(dead.place, dead.offer)
+    meet_images(plan)
+    meet_result_chars(plan)
+    if plan.state.tokens > plan.bounds.trigger or plan.over():
+        make_room(plan)
+    acted = (plan.state.tokens, len(plan.state.shown)) != before
+    if acted or prepared.new_repairs:
+        unbind(plan, prepared.settings.thinking, prepared.new_repairs)
+    return acted
+
+
+def _answers(plan: Planner, say: Callable[..., Any], before: int) -> Answers:
+    """Answers of a summarizer; where they leave room under the target articles become whole."""
+    bounds, goal = plan.bounds, None
+    if before > min(bounds.trigger, bounds.capacity) and bounds.result_chars is None:
+        goal = min(bounds.capacity, plan.eligibility.target(bounds.target, bounds.trigger))
+    return answer(plan, say, goal, steps=bool(getattr(say, "steps", True)))
+
+
+def _money(
+    prepared: PreparedRequest, plan: Planner, new: tuple[Edit, ...], before: int, after: int
+) -> BatchCost | None:
+    """What the new edits do to the bill, where a price table is named."""
+    if prepared.settings.prices is None or not new:
+        return None
+    batch = economics.edit_batch(plan, new, before, after, prepared.limits.cold)
+    name = prepared.settings.model or prepared.transcript.facts.model
+    model = models.find(name) if name else None
+    left = economics.requests_left(prepared.transcript)
+    dollars = model.input_price if model else None
+    return economics.batch_cost(prices.named(prepared.settings.prices), batch, left, dollars)
+
+
+def only_repaired(prepared: PreparedRequest, step: str = "") -> FitResult:
+    """The repaired request without any reduction; reasoning that a repair unbound goes."""
+    plan = prepared.planner()
+    if prepared.new_repairs:
+        unbind(plan, prepared.settings.thinking, prepared.new_repairs)
+    new = plan.edits()
+    return _applied(prepared, (*plan.kept(), *new), new, None, step)
+
+
+def _applied(
+    prepared: PreparedRequest,
+    edits: Sequence[Edit],
+    new: Sequence[Edit],
+    target: int | None,
+    step: str,
+) -> FitResult:
+    """Apply and check.  Raises TrimtabError where the outcome would break a rule."""
+    transcript, body, sizes = prepared.transcript, prepared.repaired, prepared.sizes
+    applied = with_option(
+        transcript, body.tree, edits, prepared.settings.thinking,
+        changed=bool(edits) or prepared.repairs is not None,
+    )  # fmt: skip
+    ops = edit_ops.in_order(applied)
+    sent = body.after([ops]) if ops else body
+    after = prepared.cache.read_changed(sent, body, transcript)
+    if edits and (found := prepared.check(after)):
+        where = paths.escape(found[0].path)
+        raise TrimtabError(f"edits broke a rule at {where}: {found[0].message}")
+    fresh = {edit.handle for edit in new}
+    originals = {a.edit.handle: prepared.original(a) for a in applied if a.edit.handle in fresh}
+    return FitResult(
+        prepared, sent, sizes.measure(prepared.arrived), sizes.measure(after), tuple(applied),
+        tuple(new), {**originals, **taken_out(prepared)}, target, step, signed=sizes.signed(after),
+    )  # fmt: skip
+
+
+def taken_out(prepared: PreparedRequest) -> dict[str, str]:
+    """What repairs took out, by handle."""
+    key = prepared.facts.handle_key
+    return {taken_handle(value, key): text for _, value, text in prepared.taken_by_repair()}
+
+
+def taken_handle(value: Any, key: bytes) -> str:
+    """The handle of something a repair took out."""
+    data = paths.dump(value).encode("utf-8", "surrogatepass")
+    return edit_ops.handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"), key)
+
+
+# --- journal -------------------------------------------------------------------------------------
+
+
+def journal_after(result: FitResult) -> Journal:
+    """The journal with what this turn added; the same one where that is nothing."""
+    prepared, journal = result.prepared, result.prepared.journal
+    if prepared.limits.internal or (not result.new and prepared.repairs is None):
+        return journal
+    repairs = prepared.repairs.mends if prepared.repairs else []
+    keys = [repair_key(rule, repair.path) for rule, repair in repairs]
+    transcript = prepared.transcript
+    return journal.add(
+        [
+            *resting_edits(
+                transcript, result.new, lambda place: prepared.redundancy.rests_on(place)
+            ),
+            *tip_edits(transcript, repairs),
+        ],
+        {},
+        keys,
+    )

@@ -1,0 +1,315 @@
+"""Old turns folded with the words of the user in them: one message of the user, one call with a
+result of ours where there is one, one message of the model.
+
+It comes last: only where nothing else frees enough.  What the user demands or forbids stays word
+for word; the newest turns stay whole.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+
+from trimtab.planning.dropped_ranges import DroppedRange, Fold
+from trimtab.planning.edits import closing_of
+from trimtab.planning.fold import Candidate, candidate_for, sources_of, standing_identifiers
+from trimtab.planning.line_selection import (
+    ASKED,
+    CandidateLines,
+    LineSelector,
+    written_apart,
+)
+from trimtab.planning.lines import asked_lines, identifier_weights
+from trimtab.planning.planner import Planner
+from trimtab.planning.runs import Run
+from trimtab.transcript.user_constraints import demands
+
+KEPT_SHARE = 0.25
+"""So much of what is folded has to find room, or more turns are folded."""
+PASSES, LEAST_TOKENS = 4, 24
+"""What lines cost is an estimate: what was left is spent, so often and while it is so much."""
+
+
+@dataclass
+class Stretch:
+    """Turns that may be folded together: the user's message they begin with, and the groups with
+    which a turn of them ends."""
+
+    opening: int
+    ends: list[int] = field(default_factory=list)
+
+
+def cross(planner: Planner, goal: int, *, protected: bool = False) -> None:
+    """Fold the oldest turns, as few as bring the request under ``goal`` with a fair share of
+    their lines; where that cannot be, all of them, earlier folds included."""
+    for again in (False, True):
+        reopened = _reopen(planner, crossing=again)
+        chosen = _oldest(planner, goal, protected=protected, whatever=again)
+        _put_back(planner, [run for run in reopened if not _overlaps(chosen, run)])
+        if chosen:
+            _fold(planner, chosen, goal)
+            return
+
+
+def cross_all(planner: Planner, *, constraints: bool) -> None:
+    """Fold every old turn into as little as may stand for it: what the user demands, or not even
+    that.  Turns that would take more so stay as they are."""
+    state = planner.state
+    before, reopened = state.tokens, _reopen(planner, crossing=True)
+    for stretch in _stretches(planner, protected=True):
+        for index in reversed(range(len(stretch.ends))):
+            run = _run(planner, stretch, index)
+            made = _bare(planner, run, constraints=constraints)
+            if made is not None:
+                if state.fold_saving(run, made) > 0:
+                    state.fold(run, made)
+                    planner.used("fold")
+                break
+    _put_back(planner, [run for run in reopened if run.first not in state.dropped])
+    if state.tokens > before:
+        _reopen(planner, crossing=True)
+        _put_back(planner, reopened)
+
+
+# --- which turns ---
+
+
+def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
+    """Neighbouring turns that stand and may be folded, oldest first."""
+    now: Stretch | None = None
+    last = -1
+    for number, group in _units(planner):
+        if not _free(planner, number, group, protected=protected):
+            if now is not None and now.ends:
+                yield now
+            now, last = None, -1
+            continue
+        if group < 0:
+            if now is not None and last >= 0:
+                now.ends.append(last)
+            now, last = now or Stretch(number), -1
+        elif now is not None:
+            last = group
+            if planner.transcript.groups[group].partial:
+                now.ends.append(group)
+                last = -1
+    if now is not None and last >= 0:
+        now.ends.append(last)
+    if now is not None and now.ends:
+        yield now
+
+
+def _units(planner: Planner) -> Iterator[tuple[int, int]]:
+    """Messages before the user's newest words, as (message, −1), and groups as (first message,
+    its number)."""
+    transcript, groups = planner.transcript, planner.transcript.groups
+    newest = _newest_words(planner)
+    number = 0
+    while number < newest:
+        group = transcript.table.of_message[number]
+        if group < 0:
+            yield number, -1
+            number += 1
+            continue
+        end = groups[group]
+        if end.last > newest or (end.last == newest and not end.partial):
+            return
+        yield number, group
+        number = max(end.last, number) + 1
+
+
+def _newest_words(planner: Planner) -> int:
+    """The message with the user's newest words."""
+    texts = planner.eligibility.user_texts
+    return texts[-1].message if texts else 0
+
+
+def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool:
+    """Whether a message or a group may go."""
+    transcript, eligibility = planner.transcript, planner.eligibility
+    if group < 0:
+        message = transcript.messages[number]
+        if message.role != "user" or message.results or planner.state.is_crossed(number):
+            return False
+        places = list(transcript.places_in(number))
+    else:
+        here = transcript.groups[group]
+        if group in planner.state.dropped or not here.closed:
+            return False
+        whole = len(here.numbers) == here.last - here.first + 1
+        own = transcript.messages[here.first : here.last + 1]
+        if not whole or any(message.compaction for message in own):
+            return False
+        places = [p for n in here.numbers for p in transcript.places_in(n)]
+    if any(map(eligibility.pinned, places)):
+        return False
+    return protected or not any(map(eligibility.protected, places))
+
+
+def _run(planner: Planner, stretch: Stretch, end: int) -> Run:
+    """The run up to one of a stretch's ends."""
+    groups = planner.transcript.groups
+    first = bisect_left(groups, stretch.opening, key=lambda group: group.first)
+    return Run(first, stretch.ends[end], stretch.opening)
+
+
+def _oldest(planner: Planner, goal: int, *, protected: bool, whatever: bool) -> list[Run]:
+    """The fewest of the oldest turns that free enough; none where all do not (``whatever``: then
+    all of them)."""
+    transcript, usage, state = planner.transcript, planner.usage, planner.state
+    costs = [
+        usage.overhead(message) + sum(map(state.cost, transcript.places_in(number)))
+        for number, message in enumerate(transcript.messages)
+    ]
+    before = list(accumulate(costs, initial=0))
+    limit = len(transcript.messages) if whatever else planner.eligibility.raw_from
+    chosen: list[Run] = []
+    freed = held = 0
+    said: set[str] = set()
+    for stretch in _stretches(planner, protected=protected):
+        begin = at = stretch.opening
+        run: Run | None = None
+        for index, end in enumerate(stretch.ends):
+            last = transcript.groups[end].last + 1
+            if last > limit:
+                break
+            run = _run(planner, stretch, index)
+            held += _constraint_tokens(planner, range(at, last), said)
+            at = last
+            size = freed + before[last] - before[begin]
+            room = goal - (state.tokens - size) - held - FRAME_TOKENS * (len(chosen) + 1)
+            if room >= KEPT_SHARE * size:
+                return [*chosen, run]
+        if run is not None:
+            chosen.append(run)
+            freed += before[at] - before[begin]
+    return chosen if whatever else []
+
+
+FRAME_TOKENS = 80
+"""What a fold that crosses the user's words takes beside its lines."""
+
+
+def _constraint_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
+    """Tokens of what the user demands in these messages and has not demanded before."""
+    tokens = 0
+    for number in numbers:
+        if planner.transcript.messages[number].role == "user":
+            for place in planner.transcript.places_in(number):
+                new = [s for s in demands(place.block.text) if s not in said]
+                said.update(new)
+                tokens += sum(planner.usage.counter(text) + 1 for text in new)
+    return tokens
+
+
+# --- runs taken back and put back ---
+
+
+def _reopen(planner: Planner, *, crossing: bool) -> list[DroppedRange]:
+    """Take back the runs before the user's newest words; ``crossing``: also those that cross the
+    user's."""
+    newest, groups = _newest_words(planner), planner.transcript.groups
+    found = [
+        run
+        for run in planner.state.runs
+        if groups[run.first].first < newest and (crossing or run.opening is None)
+    ]
+    for run in found:
+        planner.state.reopen(run)
+    return found
+
+
+def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:
+    for run in runs:
+        planner.state.put_back(run)
+
+
+def _overlaps(chosen: Sequence[Run], run: DroppedRange) -> bool:
+    return any(one.first <= run.last and run.first <= one.last for one in chosen)
+
+
+# --- what stays of them ---
+
+
+def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
+    """Fold these runs; keep as many of their lines as fit under the goal."""
+    state = planner.state
+    candidates = [candidate_for(planner, run) for run in chosen]
+    sources = [list(_sources(planner, candidate)) for candidate in candidates]
+    every = [source for own in sources for source in own]
+    size = sum(state.cost_of(run) for run in chosen)
+    frames = sum(candidate.frame for candidate in candidates)
+    selector = LineSelector(
+        every,
+        identifier_weights(planner.transcript, planner.inputs.lines),
+        standing_identifiers(planner, candidates),
+    )
+    selector.force()
+    room = goal - (state.tokens - size) - frames
+    before = -1
+    for _ in range(PASSES):
+        used = sum(planner.usage.counter(text) for own in sources for text in written_apart(own))
+        kept = sum(len(source.kept) for source in every)
+        if kept == before or room - used < LEAST_TOKENS:
+            break
+        before = kept
+        selector.take(room - used)
+    for candidate, own in zip(candidates, sources, strict=True):
+        text = written_apart(own)
+        made = replace(candidate.fold, lines=text.lines, words=text.words, asked=text.asked)
+        if not made.lines:
+            made = _bare(planner, candidate.run, made) or made
+        if state.fold_saving(candidate.run, made) > 0:
+            state.fold(candidate.run, made)
+            planner.folded[candidate.run.first] = own
+            planner.used("fold")
+
+
+def _sources(planner: Planner, candidate: Candidate) -> Iterator[CandidateLines]:
+    """The blocks of a run in order; the user's with what they demand marked to stay."""
+    transcript, run = planner.transcript, candidate.run
+    assert run.opening is not None
+    said: set[str] = set()
+    end = transcript.groups[run.last]
+    for number in range(run.opening, end.last + 1):
+        group = transcript.table.of_message[number]
+        if group >= 0 and transcript.groups[group].first == number:
+            yield from sources_of(planner, candidate, group)
+        message = transcript.messages[number]
+        if message.role != "user" or (number == end.last and end.partial):
+            continue
+        for place in transcript.places_in(number):
+            if place.block.kind == "text" and place.block.call_id is None:
+                yield _asked(planner, place.block.text, said)
+
+
+def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
+    lines, wanted = asked_lines(text)
+    rate = planner.usage.counter(text) / max(len(text), 1)
+    new = {index for index in wanted if lines.lines[index].text not in said}
+    said.update(lines.lines[index].text for index in new)
+    return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
+
+
+def _bare(
+    planner: Planner, run: Run, made: Fold | None = None, *, constraints: bool = True
+) -> Fold | None:
+    """A fold without any lines of tools: no call stays where none has to."""
+    if made is None:
+        asked = ""
+        if constraints:
+            own = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
+            for source in own:
+                source.kept.update(source.forced)
+            asked = written_apart(own).asked
+        made = Fold(None, asked=asked)
+    if planner.state.may_stand(run, anchored=False):
+        closing = closing_of(planner.transcript, run, anchored=False)
+        words = made.words if closing else ""
+        return replace(made, anchor=None, lines="", arguments="", words=words)
+    anchor = candidate_for(planner, run).fold
+    if anchor.anchor is None:
+        return None
+    return replace(made, anchor=anchor.anchor, arguments=anchor.arguments)

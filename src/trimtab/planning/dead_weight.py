@@ -1,0 +1,77 @@
+"""Dead weight: results that came again later, reads and writes that later ones made stale, and the
+inputs of failed calls.
+
+It goes before everything else, wherever it stands, but for what the user protects.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+
+from trimtab.planning.planner import LEAST_GAIN, Planner
+from trimtab.planning.presets import STALE
+from trimtab.reducers import Offer
+from trimtab.transcript.model import Place
+
+
+@dataclass(frozen=True, slots=True)
+class DeadBlock:
+    """One block of dead weight: what is shown instead, and the tokens that saves."""
+
+    place: Place
+    offer: Offer
+    saved: int
+
+
+def dead_places(planner: Planner) -> Iterator[Place]:
+    """The blocks that may be dead weight: at any age, whatever a preset keeps whole."""
+    for place in planner.reducible(
+        0, len(planner.transcript.messages), prose=False, protected=True
+    ):
+        if not planner.eligibility.protected_by_user(place):
+            yield place
+
+
+def remove_dead_weight(
+    planner: Planner, enough: Callable[[], bool], most_loss: float = STALE
+) -> None:
+    """Show dead weight smaller until it is enough, what loses least first."""
+    if not enough():
+        planner.reduce(dead_places(planner), enough, most_loss=most_loss, which="dead")
+
+
+def dead_blocks(planner: Planner) -> list[DeadBlock]:
+    """The dead weight that still stands, oldest first; of each block what loses least."""
+    found = []
+    for place in dead_places(planner):
+        if planner.state.is_dropped(place) or planner.state.cost(place) <= LEAST_GAIN:
+            continue
+        offer = next(planner.offers(place, "dead"), None)
+        if offer is not None and offer.loss <= STALE:
+            saved = planner.state.cost(place) - planner.state.price(place, offer)
+            if saved >= LEAST_GAIN:
+                found.append(DeadBlock(place, offer, saved))
+    return found
+
+
+class SentTokens:
+    """How many tokens stand before each message, as a plan would send them."""
+
+    def __init__(self, planner: Planner) -> None:
+        transcript, usage, state = planner.transcript, planner.usage, planner.state
+        sizes = []
+        for number, message in enumerate(transcript.messages):
+            places = [p for p in transcript.places_in(number) if not state.is_dropped(p)]
+            sizes.append(sum(map(state.cost, places)) + usage.overhead(message) if places else 0)
+        self._before = list(accumulate(sizes, initial=usage.head(transcript)))
+        runs = state.runs
+        self._noted = [transcript.groups[run.first].first for run in runs]
+        self._notes = list(accumulate((run.tokens for run in runs), initial=0))
+
+    def before(self, number: int) -> int:
+        """Tokens that stand before a message, notes included."""
+        number = max(0, number)
+        return self._before[number] + self._notes[bisect_right(self._noted, number - 1)]

@@ -1,0 +1,132 @@
+"""Runs of groups that are gone: what stands in place of each, and the set of their numbers."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import Counter as Tally
+from dataclasses import dataclass
+
+from trimtab.planning.runs import Anchor, Run
+from trimtab.transcript.model import Edit
+from trimtab.transcript.notes import EARLIER_WORDS, LINES, WORDS
+
+
+@dataclass(frozen=True)
+class Fold:
+    """What a fold leaves of a run, each speaker's by itself; "" where nothing of one is left.
+
+    ``lines`` of results stand in the anchor's; ``words`` are the model's, ``asked`` the user's.
+    """
+
+    anchor: Anchor | None
+    lines: str = ""
+    words: str = ""
+    asked: str = ""
+    arguments: str = ""
+    """The anchor's, where they are shown shorter."""
+    lines_left: str = LINES
+    words_left: str = WORDS
+    """How the notes call what is left."""
+
+    @property
+    def quotes(self) -> bool:
+        """Whether all of it is word for word, none of it in the words of a model asked for it."""
+        return (self.lines_left, self.words_left) == (LINES, WORDS)
+
+
+@dataclass
+class DroppedRange:
+    """Neighbouring groups that are gone together, and what stands for them.
+
+    ``note``: a marker for a drop; for a fold the anchor's result, beside it ``said`` and ``asked``.
+    """
+
+    first: int
+    last: int
+    opening: int | None = None
+    fold: Fold | None = None
+    note: str = ""
+    said: str = ""
+    asked: str = ""
+    tokens: int = 0
+    edit: Edit | None = None
+
+    @property
+    def run(self) -> Run:
+        """Where it stands."""
+        return Run(self.first, self.last, self.opening)
+
+
+def shown_name(name: str) -> str:
+    """A tool's name as a note tells it."""
+    return name if name.isascii() and len(name) <= 24 else "other"
+
+
+def marker(steps: int, tools: Tally[str], handle: str = "") -> str:
+    """``[14 earlier steps left out to fit: Read ×9, Bash ×4, others ×1]``; at most 64 tokens.
+
+    ``handle``: of what was left out, where the model can recall it.
+    """
+    named = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{name} ×{count}" for name, count in named[:3]]
+    rest = sum(count for _, count in named[3:])
+    if rest:
+        shown.append(f"others ×{rest}")
+    return f"[{steps_text(steps)} left out to fit: {', '.join(shown)}{_fetch(handle)}]"
+
+
+def left_note(what: str, left: str, text: str, handle: str = "") -> str:
+    """``[14 earlier steps, of which these lines are left; recall("…") has them]`` over the text."""
+    return f"[{what}, of which {left} left{_fetch(handle)}]\n{text}"
+
+
+def words_note(left: str, text: str, handle: str = "") -> str:
+    """``[earlier words, in part]`` over the model's."""
+    return f"[{EARLIER_WORDS}, {left}{_fetch(handle)}]\n{text}"
+
+
+def steps_text(steps: int) -> str:
+    """``14 earlier steps``."""
+    return "1 earlier step" if steps == 1 else f"{steps:,} earlier steps"
+
+
+def messages_text(count: int) -> str:
+    """``9 earlier messages``."""
+    return "1 earlier message" if count == 1 else f"{count:,} earlier messages"
+
+
+def _fetch(handle: str) -> str:
+    return f'; recall("{handle}") has them' if handle else ""
+
+
+class IntervalSet:
+    """A set of numbers that costs as much as it has gaps, not as it has members."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []
+        self._last: list[int] = []
+
+    def __contains__(self, number: int) -> bool:
+        row = bisect_right(self._first, number) - 1
+        return row >= 0 and number <= self._last[row]
+
+    def begin(self, number: int) -> int:
+        """The first of the neighbours that end right before this one; itself where there are
+        none."""
+        row = bisect_left(self._first, number) - 1
+        return self._first[row] if row >= 0 and self._last[row] >= number - 1 else number
+
+    def add(self, first: int, last: int) -> None:
+        """Take first … last in."""
+        begin, end = bisect_left(self._last, first - 1), bisect_right(self._first, last + 1)
+        if begin < end:
+            first, last = min(first, self._first[begin]), max(last, self._last[end - 1])
+        self._first[begin:end], self._last[begin:end] = [first], [last]
+
+    def remove(self, first: int, last: int) -> None:
+        """Take first … last out."""
+        begin, end = bisect_left(self._last, first), bisect_right(self._first, last)
+        firsts, lasts = self._first[begin:end], self._last[begin:end]
+        rows = [(n, first - 1) for n in firsts[:1] if n < first]
+        rows += [(last + 1, n) for n in lasts[-1:] if n > last]
+        self._first[begin:end], self._last[begin:end] = [n for n, _ in rows], [n for _, n in rows]

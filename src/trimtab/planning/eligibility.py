@@ -1,0 +1,292 @@
+"""What may be touched at all: pins, protected tools, the newest part, the open group, groups.
+
+Knows places, groups and shares of the room.  Does not know offers or what anything is shown as.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from trimtab import rules
+from trimtab.planning.lines import Key, Lines, lines_of
+from trimtab.planning.offers import OfferCache, Which
+from trimtab.reducers import Config, Reducer
+from trimtab.reducers.base import BlockFacts
+from trimtab.transcript.model import Block, Place
+from trimtab.transcript.notes import without_notes
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.transcript import Transcript
+
+RAW_SHARE = 0.12
+"""Share of the room, newest first, that a batch leaves as it is."""
+ARRIVAL_SHARE = 0.25
+"""A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
+next turn, a tenth does (measured on real sessions)."""
+ARRIVAL_ROOM = 0.5
+"""The same where the head is large: a share of the room."""
+LARGE_HEAD = 0.4
+"""Where what no batch touches takes that share of the capacity, there is little room, and a batch
+writes little again, since the head stays cached."""
+OLD_WORDS = 0.4
+"""What the user said long ago takes none of the room up to this share of the capacity; above it,
+old turns are what a batch is about."""
+LEAST_ROOM = 4_000
+"""In less, so little left free is less than what the estimate of lines errs by."""
+CROWDED, LEFT_FREE = 0.25, 0.02
+"""Where besides the newest turn takes that share of the room, no more than the last stays free
+before the trigger: it is folded next turn in any case, with the next batch (measured)."""
+
+
+@dataclass(frozen=True)
+class PlanInputs:
+    """What may be chosen from, and what must stay whole."""
+
+    config: Config
+    reducers: Sequence[Reducer]
+    pinned: frozenset[str] = frozenset()
+    protected: frozenset[Key] = frozenset()
+    """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
+    facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
+    """What the rest of the transcript tells about a block."""
+    held_by_user: frozenset[Key] = frozenset()
+    """Of these, what the user protects and no preset: there dead weight stays too."""
+    open_tail: bool = False
+    drops: bool = True
+    to_target: bool = True
+    lines: Callable[[Block], Lines] = lines_of
+    most_loss: float = 1.0
+    """Of an offer that is taken for the target's sake."""
+    folds: bool = True
+    below: Which | None = None
+    """Until the window is full only these reducers are used and no step is folded; None: all."""
+    recent: int = 0
+    """So many of the newest steps with calls stay as they are, where none is larger than a newest
+    turn may be."""
+    handle_key: bytes = b""
+    failures: list[str] = field(default_factory=list)
+    about: Callable[[Place], Config] | None = None
+    """What reducers may know of one block's surroundings."""
+    offered: OfferCache = field(default_factory=OfferCache)
+    """What they offered for this transcript before."""
+
+    def config_for(self, place: Place) -> Config:
+        """The configuration for reducers on this block."""
+        config = self.config if self.about is None else self.about(place)
+        return replace(config, facts=self.facts(place))
+
+
+@dataclass(frozen=True)
+class Eligibility:
+    """One transcript, one capacity (tokens), one inputs."""
+
+    transcript: Transcript
+    usage: TokenSizes
+    inputs: PlanInputs
+    capacity: int
+
+    def pinned(self, place: Place) -> bool:
+        """Whether the user wants this block whole."""
+        return bool(self.inputs.pinned) and self.transcript.ref(place) in self.inputs.pinned
+
+    def protected(self, place: Place) -> bool:
+        """Whether this block is of a protected tool, path or turn."""
+        return (place.message, place.index) in self.inputs.protected
+
+    def protected_by_user(self, place: Place) -> bool:
+        """The same, but for what a preset keeps whole."""
+        return (place.message, place.index) in self.inputs.held_by_user
+
+    @cached_property
+    def user_texts(self) -> tuple[Place, ...]:
+        """The user's own words, oldest first."""
+        messages = self.transcript.messages
+        numbers = [n for n in self.transcript.table.user_and_system if messages[n].role == "user"]
+        return tuple(
+            place
+            for number in (-1, *numbers)  # in the head where one text is all there is
+            for place in self.transcript.places_in(number)
+            if place.block.kind == "text"
+        )
+
+    @cached_property
+    def open_from(self) -> int:
+        """The first message of the open group, which is not ours to touch."""
+        groups = self.transcript.groups
+        if self.inputs.open_tail and groups and not groups[-1].closed:
+            return groups[-1].first
+        return len(self.transcript.messages)
+
+    @property
+    def fixed(self) -> int:
+        """Tokens that no batch touches, or only as the last resort: head, system messages, pins,
+        and the user's words, old ones up to a share of the capacity."""
+        return self._fixed + min(self._old_words, int(OLD_WORDS * self.capacity))
+
+    @cached_property
+    def least_fixed(self) -> int:
+        """The same without the user's old words."""
+        return self._fixed
+
+    @cached_property
+    def _old_words(self) -> int:
+        """Tokens of what the user said before the newest words."""
+        texts = self.user_texts
+        newest = texts[-1].message if texts else -1
+        pinned = self.pinned
+        old = [p for p in texts if 0 <= p.message < newest and not pinned(p)]
+        return sum(map(self._said_cost, old))
+
+    @cached_property
+    def _fixed(self) -> int:
+        refs, transcript = self.transcript.refs if self.inputs.pinned else {}, self.transcript
+        pins = {refs[ref]: 0 for ref in self.inputs.pinned if ref in refs}
+        pins = {p: self.usage.block(transcript, p) for p in pins if p.message >= 0}
+        newest = self.user_texts[-1].message if self.user_texts else -1
+        for number in transcript.table.user_and_system:
+            if number != newest and transcript.messages[number].role == "user":
+                continue
+            for place in transcript.places_in(number):
+                if place.block.kind in ("text", "system"):
+                    pins[place] = self._said_cost(place)
+        return self.usage.head(transcript) + sum(pins.values())
+
+    @property
+    def room(self) -> int:
+        """Tokens for the history: capacity without what no batch touches."""
+        return max(0, self.capacity - self.fixed)
+
+    def _said_cost(self, place: Place) -> int:
+        """Tokens of the user's own words: notes of ours take none of the room, or it would be
+        another one once they stand there."""
+        cost, text = self.usage.block(self.transcript, place), place.block.text
+        said = without_notes(text)
+        return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
+
+    def target(self, share: float, trigger: int) -> int:
+        """Where a batch stops: what is fixed, and a share of the room.
+
+        Of what may be used before the trigger the same part stays free, however large the head:
+        else the next turn would need the next batch.
+        """
+        part = min(1.0, share * self.capacity / trigger) if trigger else share
+        if self._newest_turn_is_large:
+            return trigger - int(LEFT_FREE * max(0, trigger - self.fixed))
+        return min(
+            self.fixed + int(self.room * share),
+            trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
+        )
+
+    @property
+    def has_little_room(self) -> bool:
+        """Whether what no batch touches leaves little room."""
+        return self.fixed > LARGE_HEAD * self.capacity
+
+    @cached_property
+    def _newest_turn_is_large(self) -> bool:
+        """Whether there is little room, and the newest turn takes much of it."""
+        groups = self.transcript.groups
+        if (
+            not self.has_little_room
+            or self.room < LEAST_ROOM
+            or not groups
+            or not groups[-1].has_calls
+        ):
+            return False
+        newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
+        return min(newest, self.arrival) > CROWDED * self.room
+
+    @property
+    def arrival(self) -> int:
+        """What the newest turn may take before it is cut at once."""
+        return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
+
+    @cached_property
+    def raw_from(self) -> int:
+        """The first message of the newest part, which a batch leaves as it is."""
+        allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
+        groups, recent = self.transcript.groups, self.inputs.recent
+        for index in range(len(groups) - 1, -1, -1):
+            messages = self.transcript.messages[groups[index].first : number]
+            cost = sum(self.usage.message(message) for message in messages)
+            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival:
+                cost = min(cost, allowed)
+            if cost > allowed:
+                break
+            allowed, recent = allowed - cost, recent - groups[index].has_calls
+            number = groups[index].first
+        return number
+
+    def reducible(self, numbers: Iterable[int], *, prose: bool, protected: bool) -> Iterator[Place]:
+        """Blocks of these messages that may be shown smaller."""
+        for number in numbers:
+            message = self.transcript.messages[number]
+            for index, block in enumerate(message.blocks):
+                place = Place(number, index, block)
+                ours = block.kind in ("result", "call", "media") and not block.sealed
+                if block.kind == "reasoning":  # of the model: a stray one may be all a user says
+                    ours = message.role == "assistant" and rules.may_drop_reasoning(
+                        self.transcript, number
+                    )
+                if block.kind == "text" and message.role == "assistant":
+                    ours = prose
+                if ours and not self.pinned(place) and (protected or not self.protected(place)):
+                    yield place
+
+    def droppable(self, index: int, *, protected: bool = True) -> bool:
+        """Whether a group may go as a whole: closed, answered, not the newest, nothing pinned."""
+        groups = self.transcript.groups
+        group = groups[index]
+        return (
+            self.inputs.drops
+            and group.closed
+            and group.has_calls
+            and index != len(groups) - 1
+            and not (self.inputs.pinned and any(self.pinned(place) for place in group.places))
+            and (protected or not any(self.protected(place) for place in group.places))
+        )
+
+    def spans(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """Neighbouring droppable groups among groups[first:end], none of them spared: the first
+        and the last of each row.  A row costs the same however long it is."""
+        table, held = self.transcript.table, self._held
+        end = min(end, len(self.transcript.groups) - 1) if self.inputs.drops else first
+        while first < end:
+            kept = bisect_left(held, first)
+            if table.not_droppable[first + 1] > table.not_droppable[first] or held[
+                kept : kept + 1
+            ] == [first]:
+                first += 1
+                continue
+            stop = min([
+                bisect_right(table.not_droppable, table.not_droppable[first]) - 1,
+                bisect_right(table.breaks, table.breaks[first + 1]) - 1,
+                *held[kept : kept + 1],
+                end,
+            ])  # fmt: skip
+            yield first, stop - 1
+            first = stop
+
+    @cached_property
+    def _held(self) -> list[int]:
+        """The groups with a block that is pinned or spared."""
+        transcript = self.transcript
+        pins = (transcript.refs.get(ref) for ref in self.inputs.pinned)
+        keys = {*self.inputs.protected, *((p.message, p.index) for p in pins if p is not None)}
+        numbers = {transcript.group_number(*key) for key in keys}
+        return sorted(number for number in numbers if number is not None)
+
+    def stretches(self, end: int, *, protected: bool) -> Iterator[tuple[int, ...]]:
+        """Neighbouring droppable groups that end before message ``end``."""
+        groups, run = self.transcript.groups, list[int]()
+        for index, group in enumerate(groups):
+            free = group.last < end and self.droppable(index, protected=protected)
+            if run and not (free and self.transcript.adjoin(groups[run[-1]], group)):
+                yield tuple(run)
+                run = []
+            if free:
+                run.append(index)
+        if run:
+            yield tuple(run)

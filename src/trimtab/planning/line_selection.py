@@ -1,0 +1,272 @@
+"""Which lines of old steps to keep: a weighted set cover, greedy by value a token.
+
+Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
+counts once, and not at all where it stands in what is sent anyway.  What a line's place and kind
+are worth was tried on recorded sessions; what that comes to is in docs/benchmark.md.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
+from math import inf
+from typing import NamedTuple
+
+from trimtab.planning.lines import Line, Lines
+
+OWN = {"call": 0.17, "text": 0.06}
+"""Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
+ASKED = "asked"
+"""The kind of lines that the user said."""
+USER_WORTH = 0.3
+"""Their value a token."""
+BARE = 0.5
+"""What an identifier counts on a line without words."""
+AGAIN = 0.6
+"""Value a token of a line that stands more than once, and of which one was the agent's."""
+END = 0.3
+"""Value of a block's first and last line: how it began, how it ended."""
+CONTEXT = 0.05
+"""Share of a kept line's value that its neighbours get, because they say what it is about."""
+
+
+MISSES = 50
+"""So many lines in a row that are too long for what is left end the search."""
+HEADER_RATE = 0.3
+"""Tokens a character of a header."""
+
+
+@dataclass
+class CandidateLines:
+    """The lines of one block, under one header; ``rate`` tokens a character."""
+
+    kind: str
+    lines: Lines
+    rate: float
+    header: str = ""
+    forced: frozenset[int] = frozenset()
+    """Lines that stay whatever they cost."""
+    group: int = -1
+    """The step it belongs to."""
+    far: bool = False
+    """Whether it counts against what is far back."""
+    kept: set[int] = field(default_factory=set)
+
+
+class LineSelector:
+    """One cover in the making; all lines of all sources stand in one row, known by their number."""
+
+    def __init__(
+        self, sources: Sequence[CandidateLines], weights: Mapping[str, float], covered: set[str]
+    ) -> None:
+        self.sources, self.weights, self.covered = sources, weights, covered
+        self.far = inf
+        """Tokens that may go to what is far back."""
+        self.named: set[str] = set()
+        """Identifiers that stand, but with no words by them."""
+        self.kept_texts: set[str] = set()
+        """Lines that are kept."""
+        self.source: list[CandidateLines] = []
+        self.starts: list[int] = []
+        self.lines: list[Line] = []
+        self.costs: list[float] = []
+        """Tokens of each line, without a header."""
+        self.heads: list[float] = []
+        """Tokens of the header above each line."""
+        self.own: list[float] = []
+        """What the agent's own words are worth beside the identifiers on them."""
+        self.bonus: list[float] = []
+        seen: set[str] = set()
+        again: set[str] = set()
+        own: set[str] = set()
+        for source in sources:
+            texts = {line.text for line in source.lines.lines}
+            again |= texts & (seen if source.kind in OWN else own)
+            seen |= texts
+            own |= texts if source.kind in OWN else set()
+        for source in sources:
+            self._add(source, again)
+
+    def _add(self, source: CandidateLines, again: set[str]) -> None:
+        lines = source.lines.lines
+        start, rate = len(self.lines), source.rate
+        costs = [len(line.text) * rate + 1.0 for line in lines]
+        if own := USER_WORTH if source.kind == ASKED else OWN.get(source.kind):
+            worth = [AGAIN if line.text in again else own for line in lines]
+            self.own += [share * cost for share, cost in zip(worth, costs, strict=True)]
+        else:
+            self.own += [0.0] * len(lines)
+        self.source += [source] * len(lines)
+        self.starts += [start] * len(lines)
+        self.lines += lines
+        self.costs += costs
+        self.heads += [HEADER_RATE * len(source.header)] * len(lines)
+        self.bonus += [0.0] * len(lines)
+        if lines:
+            self.bonus[start] = self.bonus[-1] = END
+
+    def force(self) -> None:
+        """Keep what has to stay."""
+        for at, source in enumerate(self.source):
+            if at - self.starts[at] in source.forced:
+                for near in self._keep(at):
+                    assert near >= 0
+
+    def take(self, tokens: float) -> float:
+        """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
+        keeping; returns the tokens that are left."""
+        heap, missed = self._heap, 0
+        passed: list[tuple[float, int]] = []
+        price = self._price
+        while heap and tokens > 0 and missed < MISSES:
+            before, at = heap[0]
+            kept = self.source[at].kept
+            if at - self.starts[at] in kept:
+                heapq.heappop(heap)
+                continue
+            now = -price(at)
+            if now > before:
+                if now < 0:
+                    heapq.heapreplace(heap, (now, at))
+                else:
+                    heapq.heappop(heap)
+                continue
+            heapq.heappop(heap)
+            cost = self._cost(at)
+            if self.source[at].far:
+                if cost > self.far:
+                    continue
+                self.far -= cost if cost <= tokens else 0.0
+            missed += 1
+            if cost <= tokens:
+                missed, tokens = 0, tokens - cost
+                for near in self._keep(at):
+                    heapq.heappush(heap, (-price(near), near))
+            else:
+                passed.append((before, at))
+        for entry in passed:
+            heapq.heappush(heap, entry)
+        return tokens
+
+    @cached_property
+    def _heap(self) -> list[tuple[float, int]]:
+        """Lines by what they were worth a token when last looked at, the best first."""
+        heap = self._priced()
+        heapq.heapify(heap)
+        return heap
+
+    def _priced(self) -> list[tuple[float, int]]:
+        """(−price, number) of every line that is worth anything: ``_price`` of all, written out
+        because it is asked for every line of every old step."""
+        if self.kept_texts or self.named or any(source.kept for source in self.sources):
+            return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
+        found: list[tuple[float, int]] = []
+        covered, weigh = self.covered, self.weights.get
+        rows = zip(self.lines, self.bonus, self.own, self.costs, self.heads, strict=True)
+        for at, (line, value, own, cost, head) in enumerate(rows):
+            if line.names:
+                gain = 0.0
+                for name in line.names:
+                    if name not in covered:
+                        gain += weigh(name, 1.0)
+                value += gain if line.has_words else BARE * gain
+            value += own
+            if value and (price := round(value / (cost + head), 9)) > 0:
+                found.append((-price, at))
+        return found
+
+    def _price(self, at: int) -> float:
+        """Value a token."""
+        line = self.lines[at]
+        value = self.bonus[at]
+        if line.names:
+            value += self._gain(line)
+        if (own := self.own[at]) and line.text not in self.kept_texts:
+            value += own
+        return round(value / self._cost(at), 9) if value else 0.0
+
+    def _gain(self, line: Line) -> float:
+        """What the identifiers on a line are worth that do not stand elsewhere."""
+        value, covered, weigh = 0.0, self.covered, self.weights.get
+        if line.has_words:
+            for name in line.names:
+                if name not in covered:
+                    value += weigh(name, 1.0)
+            return value
+        named = self.named
+        for name in line.names:
+            if name not in covered and name not in named:
+                value += weigh(name, 1.0)
+        return BARE * value
+
+    def _cost(self, at: int) -> float:
+        return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
+
+    def _keep(self, at: int) -> Iterator[int]:
+        """Keep a line; its neighbours that are worth more now."""
+        line, source, start = self.lines[at], self.source[at], self.starts[at]
+        gain = self._gain(line)
+        source.kept.add(at - start)
+        self.kept_texts.add(line.text)
+        (self.covered if line.has_words else self.named).update(line.names)
+        if not gain:
+            return
+        for near in (at - 1, at + 1):
+            beside = start <= near < start + len(source.lines.lines)
+            if beside and near - start not in source.kept:
+                self.bonus[near] += CONTEXT * gain
+                yield near
+
+
+def written(sources: Sequence[CandidateLines]) -> list[str]:
+    """The kept lines in order, those of each call and its result under a header."""
+    rows: list[str] = []
+    for header, own in groupby(sources, key=lambda source: source.header):
+        several = list(own)
+        if header and any(source.kept for source in several):
+            rows.append(f"# {header}")
+        for source in several:
+            _write(source, rows)
+    return rows
+
+
+class Written(NamedTuple):
+    """The kept lines of each speaker."""
+
+    lines: str
+    words: str
+    asked: str
+
+
+def written_apart(sources: Sequence[CandidateLines]) -> Written:
+    """The kept lines of results, of the model, of the user."""
+    named = with_short_headers(sources)
+    kinds = (("result",), tuple(OWN), (ASKED,))
+    rows = (written([source for source in named if source.kind in own]) for own in kinds)
+    return Written(*("\n".join(own) for own in rows))
+
+
+def with_short_headers(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
+    """A result stands under its call, or under the name of its tool where lines of the call stay
+    as well; so do the call's own lines."""
+    quoted = {source.header for source in sources if source.kind == "call" and source.kept}
+    return [
+        replace(source, header=source.header.partition(" ")[0])
+        if source.kind in OWN or source.header in quoted
+        else source
+        for source in sources
+    ]
+
+
+def _write(source: CandidateLines, rows: list[str]) -> None:
+    before = -2
+    for index in sorted(source.kept):
+        line = source.lines.lines[index]
+        if line.joined and before == index - 1:
+            rows[-1] += line.text
+        else:
+            rows.append(line.text)
+        before = index

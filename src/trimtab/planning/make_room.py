@@ -1,0 +1,112 @@
+"""One batch: down to the target where that can be had cheaply, under the limits in any case.
+
+Dead weight goes first, then what loses little; then old steps are folded, the newest is cut where
+it is too large, and last old turns are folded with the words of the user in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from trimtab.planning.crossing import cross, cross_all
+from trimtab.planning.dead_weight import remove_dead_weight
+from trimtab.planning.fold import SMALL, fold
+from trimtab.planning.planner import Planner
+from trimtab.planning.presets import STALE
+
+
+def make_room(planner: Planner) -> None:
+    """Down to the target where that can be had cheaply, under the limits in any case."""
+    bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
+    goal = eligibility.target(bounds.target, bounds.trigger)
+    if planner.inputs.to_target and state.tokens > bounds.trigger:
+        places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
+        most_loss = planner.inputs.most_loss
+        first = min(most_loss, STALE)
+        any_loss = most_loss == 1.0
+        if (below := planner.inputs.below) is not None:
+            if below != "dead":
+                planner.reduce(places, lambda: state.tokens <= goal, SMALL, which=below)
+            remove_dead_weight(planner, lambda: state.tokens <= goal)
+            if not planner.over():
+                planner.fill(goal)
+                planner.revert(goal)
+                return
+        planner.reduce(
+            places, lambda: state.tokens <= goal, SMALL, most_loss=first, priced=any_loss
+        )
+        remove_dead_weight(planner, lambda: state.tokens <= goal, first)
+        if planner.over():
+            most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
+        if state.tokens > goal and most_loss == 1.0:
+            _cut_newest(planner)
+            if state.tokens > goal and planner.inputs.folds:
+                _attempt(planner, "fold", partial(fold, planner, goal))
+        planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
+        enough = _enough(planner, goal)
+        if state.tokens > enough and most_loss == 1.0 and planner.inputs.drops:
+            free = int(LEFT_FREE * max(0, bounds.trigger - eligibility.least_fixed))
+            deeper = min(goal, bounds.trigger - free)
+            _attempt(planner, "fold of turns", partial(cross, planner, deeper))
+        planner.strip_notes(lambda: state.tokens <= bounds.trigger)
+        if not planner.over():
+            planner.fill(goal)
+            planner.revert(goal)
+            return
+    if planner.over():
+        remove_dead_weight(planner, lambda: not planner.over())
+        force_fit(planner, lambda: not planner.over())
+        planner.revert(goal)
+
+
+OVERSHOOT = 0.25
+"""Where tools alone bring a request to within this share of what is free between target and
+trigger, the user's words are not touched."""
+
+
+LEFT_FREE = 0.21
+"""Such a fold begins at the beginning: it leaves that share of the room free, so that it comes
+seldom."""
+
+
+def _enough(planner: Planner, goal: int) -> int:
+    """Tokens above which old turns are folded with the user's words in them."""
+    trigger = planner.bounds.trigger
+    return goal + int(OVERSHOOT * max(0, trigger - goal)) if planner.inputs.folds else trigger
+
+
+def _attempt(planner: Planner, name: str, act: Callable[[], None]) -> None:
+    """An error of ours must never break a request."""
+    try:
+        act()
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        planner.inputs.failures.append(f"strategy skipped: {name}: {said}")
+
+
+def _cut_newest(planner: Planner) -> None:
+    """A newest turn that is too large for the room is cut before older ones lose all for it."""
+    groups, eligibility, state = planner.transcript.groups, planner.eligibility, planner.state
+    if not groups or groups[-1].first >= eligibility.raw_from:
+        return
+    end = len(planner.transcript.messages)
+    newest = planner.reducible(groups[-1].first, end, prose=False, protected=False)
+    planner.reduce(newest, lambda: state.group_cost(groups[-1]) <= eligibility.arrival, SMALL)
+
+
+def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:
+    """Dearer rungs in turn, until it is enough."""
+    end, raw = len(planner.transcript.messages), planner.eligibility.raw_from
+    planner.reduce(planner.reducible(0, raw, prose=False, protected=False), enough)
+    planner.drop_until(enough, raw, protected=False)
+    planner.strip_notes(enough)
+    planner.reduce(planner.reducible(0, end, prose=False, protected=False), enough)
+    planner.reduce(planner.reducible(0, end, prose=True, protected=True), enough)
+    planner.drop_until(enough, end, protected=True)
+    if planner.inputs.drops and not enough():
+        cross_all(planner, constraints=True)
+    planner.cut_users(enough, bare=False)
+    if planner.inputs.drops and not enough():
+        cross_all(planner, constraints=False)
+    planner.cut_users(enough, bare=True)

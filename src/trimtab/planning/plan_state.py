@@ -1,0 +1,534 @@
+"""The state of a choice: what each block is shown as, and what the request costs so.
+
+Knows sizes, offers and dropped runs, and keeps the total exact.  Does not choose (plan.py does)
+and has never seen JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from trimtab.jsontext.paths import Path
+from trimtab.planning import runs
+from trimtab.planning.dropped_ranges import (
+    DroppedRange,
+    Fold,
+    IntervalSet,
+    left_note,
+    marker,
+    messages_text,
+    shown_name,
+    steps_text,
+    words_note,
+)
+from trimtab.planning.edits import (
+    EMPTIED,
+    anchor_of,
+    closing_of,
+    group_index,
+    groups_of,
+    handle,
+    has_place,
+    joins_next,
+    note_host,
+)
+from trimtab.planning.fold_size import fold_tokens, run_tokens
+from trimtab.planning.joined_blocks import JoinedBlocks
+from trimtab.planning.runs import Run
+from trimtab.reducers import Offer
+from trimtab.reducers.base import json_bytes, utf8_bytes
+from trimtab.transcript.model import Edit, Group, Place
+from trimtab.transcript.notes import (  # fmt: skip
+    ASKED,
+    BOTH,
+    IN_BOTH,
+    IN_SUMMARY,
+    LINES,
+    SUMMARY,
+    WORDS,
+)
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import MESSAGE_TOKENS
+from trimtab.transcript.transcript import Transcript
+
+Key = tuple[int, int]
+"""(message, index) of a block."""
+FRAME_BYTES = 256
+"""Above the bytes of a result's keys and ids."""
+
+
+class Replacement(NamedTuple):
+    """What stands in place of a block: an offer, its size, and the journal's edit if it has one."""
+
+    offer: Offer
+    tokens: int
+    edit: Edit | None = None
+
+
+class PlanState:
+    """Mutable: one per plan.  ``tokens`` is always the size of the request as it would be sent."""
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        usage: TokenSizes,
+        *,
+        recall: bool = False,
+        handle_key: bytes = b"",
+        item_bytes: Callable[[Path], int] | None = None,
+    ) -> None:
+        self.transcript, self.usage, self.recall = transcript, usage, recall
+        self.handle_key = handle_key
+        self._item_bytes = item_bytes
+        self.joined = JoinedBlocks(transcript, usage)
+        self.tokens = usage.measure(transcript)
+        self.bytes_saved = 0
+        self.shown: dict[Key, Replacement] = {}
+        self._first: dict[int, DroppedRange] = {}
+        self._last: dict[int, DroppedRange] = {}
+        self.dropped = IntervalSet()
+        self._crossed = IntervalSet()
+        """Messages that are gone because a run crosses the user's words."""
+        self.inserted: list[Edit] = []
+        self._removed: Tally[int] = Tally()
+        self._changed: set[int] = set()
+        """Groups of which a block was shown otherwise."""
+        self._more: dict[int, int] = {}
+        """What each of them takes more so, as far as it is known."""
+
+    # --- what stands now ---
+
+    def cost(self, place: Place) -> int:
+        """Tokens of a block as it is shown now (its label included)."""
+        shown = self.shown.get((place.message, place.index))
+        return self.whole(place) if shown is None else shown.tokens
+
+    def whole(self, place: Place) -> int:
+        """Tokens of a block as it came; the first of texts that are taken as one has those of
+        all."""
+        if not self.joined:
+            return self.usage.block(self.transcript, place)
+        members = self.joined.members(place)
+        return sum(self.usage.block(self.transcript, member) for member in members)
+
+    def text(self, place: Place) -> str:
+        """The text shown now."""
+        shown = self.shown.get(self.joined.first(place))
+        if shown is None:
+            return place.block.text
+        return shown.offer.text if self.joined.members(place) else ""
+
+    def price(self, place: Place, offer: Offer) -> int:
+        """Tokens of a block if this offer were shown."""
+        if offer.op == "remove":
+            return 0
+        count, block = self.usage.counter, place.block
+        fixed = count.scaled(block.fixed_tokens) if block.text else 0
+        return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
+
+    def is_dropped(self, place: Place) -> bool:
+        """Whether the block stands in a run that is gone."""
+        number = self.transcript.group_number(place.message, place.index)
+        return (number is not None and number in self.dropped) or place.message in self._crossed
+
+    def standing(self) -> list[tuple[Place, Replacement]]:
+        """Every block that is shown otherwise than it came, dropped ones apart."""
+        found = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
+        return [(place, shown) for place, shown in found if not self.is_dropped(place)]
+
+    # --- moves ---
+
+    def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
+        """Show this offer instead of what stands there."""
+        key = self._touched(place)
+        before = self.text(place)
+        self.tokens += tokens - self.cost(place)
+        if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
+            self._remove(place.message)
+        if self._item_bytes is not None:
+            self.bytes_saved += self._spared(place, offer.text) - self._spared(place, before)
+        self.shown[key] = Replacement(offer, tokens, edit)
+
+    def _touched(self, place: Place) -> Key:
+        key = (place.message, place.index)
+        number = self.transcript.group_number(*key)
+        if number is not None:
+            self._changed.add(number)
+            self._more.pop(number, None)
+        return key
+
+    def _spared(self, place: Place, text: str) -> int:
+        """Encoded bytes saved by showing this text instead of the block as it came."""
+        if text is place.block.text:
+            return 0
+        size = utf8_bytes if place.block.spelling == "json" else json_bytes
+        whole = place.block.payload_bytes or size(place.block.text)
+        return whole - size(text)
+
+    def restore(self, place: Place, back: Replacement | None) -> None:
+        """Take a move back: show what stood there before it."""
+        key = self._touched(place)
+        now = self.shown[key]
+        if self._item_bytes is not None:
+            then = back.offer.text if back else place.block.text
+            self.bytes_saved += self._spared(place, then) - self._spared(place, now.offer.text)
+        if back is None:
+            if now.offer.op == "remove" and self.transcript.is_part(place):
+                self._restore_removed(place.message)
+            del self.shown[key]
+            self.tokens += self.whole(place) - now.tokens
+        else:
+            self.shown[key] = back
+            self.tokens += back.tokens - now.tokens
+
+    def _remove(self, number: int) -> None:
+        self._removed[number] += 1
+        message = self.transcript.messages[number]
+        if message.listed and self._removed[number] == len(message.parts):
+            self.tokens += self.usage.counter(EMPTIED)
+
+    def _restore_removed(self, number: int) -> None:
+        message = self.transcript.messages[number]
+        if message.listed and self._removed[number] == len(message.parts):
+            self.tokens -= self.usage.counter(EMPTIED)
+        self._removed[number] -= 1
+
+    def insert(self, edit: Edit) -> None:
+        """A user message of the journal (repair at an earlier tip)."""
+        self.inserted.append(edit)
+        self.tokens += self.usage.counter(edit.text)
+        if not joins_next(self.transcript, edit):
+            self.tokens += self.usage.counter.scaled(MESSAGE_TOKENS)
+
+    # --- dropped groups ---
+
+    def group_cost(self, group: Group) -> int:
+        """Tokens that go with this group, as its blocks are shown now."""
+        number = group_index(self.transcript, group)
+        return self.run_cost(number, number)
+
+    def run_cost(self, first: int, last: int) -> int:
+        """Tokens that go with groups[first:last + 1], as their blocks are shown now."""
+        sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
+        changed = [number for number in self._changed if first <= number <= last]
+        for number in changed:
+            if number not in self._more:
+                self._more[number] = self._shown_more(groups[number])
+        return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
+
+    def size(self, first: int, end: int) -> int:
+        """Tokens of groups[first:end] as they came."""
+        sums = self.usage.runs(self.transcript).tokens
+        return sums[end] - sums[first]
+
+    def _shown_more(self, group: Group) -> int:
+        """Tokens that a group takes more as it is shown now than as it came."""
+        usage, transcript = self.usage, self.transcript
+        more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
+        depth = len(transcript.base) + 1
+        for item in group.items:
+            number = item[depth - 1]
+            assert isinstance(number, int)
+            removed, message = self._removed[number], transcript.messages[number]
+            if len(item) == depth and message.listed and removed == len(message.parts) > 0:
+                more += usage.counter(EMPTIED)
+        return more
+
+    @property
+    def runs(self) -> list[DroppedRange]:
+        """The dropped runs, oldest first."""
+        return [self._first[index] for index in sorted(self._first)]
+
+    def standing_groups(self) -> Iterator[int]:
+        """The numbers of the groups that are not dropped."""
+        number = 0
+        for run in self.runs:
+            yield from range(number, run.first)
+            number = run.last + 1
+        yield from range(number, len(self.transcript.groups))
+
+    def messages(self, first: int, end: int) -> Iterator[int]:
+        """The numbers of messages[first:end] that are not gone, or not as a whole."""
+        groups, partial = self.transcript.groups, self.transcript.table.partial_messages
+        for run in self.runs:
+            start, stop = groups[run.first].first, groups[run.last].last + 1
+            start = start if run.opening is None else run.opening
+            yield from range(first, min(start, end))
+            first = max(first, start)
+            if first >= end:
+                return
+            some = partial[bisect_left(partial, first) : bisect_left(partial, min(stop, end))]
+            yield from (number for number in some if number not in self._crossed)
+            first = max(first, stop)
+        yield from range(first, end)
+
+    def groups(self, run: DroppedRange) -> tuple[Group, ...]:
+        """The groups of a run."""
+        return self.transcript.groups[run.first : run.last + 1]
+
+    def handle(self, run: DroppedRange) -> str:
+        """The handle of a run: named by every block, as a client may change one of them."""
+        return handle(("run", *runs.targets(self.transcript, run.run)), self.handle_key)
+
+    def cost_of(self, run: Run) -> int:
+        """Tokens that go with a run, as its blocks are shown now."""
+        if run.opening is None:
+            return self.run_cost(run.first, run.last)
+        tokens = run_tokens(self.transcript, self.usage, run, self.cost)
+        for number in range(run.opening, self.transcript.groups[run.last].last + 1):
+            message = self.transcript.messages[number]
+            if message.listed and self._removed[number] == len(message.parts) > 0:
+                tokens += self.usage.counter(EMPTIED)
+        return tokens
+
+    # --- a drop: a marker stands for the run ---
+
+    def drop_saving(self, first: int, last: int) -> int:
+        """Tokens that dropping groups[first:last + 1] would save, the marker paid."""
+        run, touching = self._joined(first, last)
+        if not has_place(self.transcript, self.groups(run), self.dropped):
+            return 0
+        return self.run_cost(first, last) + sum(old.tokens for old in touching) - run.tokens
+
+    def drop(self, first: int, last: int) -> None:
+        """Drop neighbouring groups; they join the dropped runs that touch them."""
+        run, touching = self._joined(first, last)
+        self.tokens -= self.run_cost(first, last)
+        self._spare_items(Run(first, last), 1)
+        for old in touching:
+            self.tokens -= old.tokens
+            self.bytes_saved += self._shown_bytes(old)
+            del self._first[old.first], self._last[old.last]
+        self._add(run)
+
+    def _joined(self, first: int, last: int) -> tuple[DroppedRange, list[DroppedRange]]:
+        """The run these groups make with the dropped runs right before and after them."""
+        groups, adjoin = self.transcript.groups, self.transcript.adjoin
+        run, touching = DroppedRange(first, last), list[DroppedRange]()
+        before, after = self._last.get(first - 1), self._first.get(last + 1)
+        if before and before.fold is None and adjoin(groups[first - 1], groups[first]):
+            touching.append(before)
+            run.first = before.first
+        if after and after.fold is None and adjoin(groups[last], groups[last + 1]):
+            touching.append(after)
+            run.last = after.last
+        own = self.handle(run) if self.recall else ""
+        run.note = marker(run.last - run.first + 1, self._tools(run), own)
+        run.tokens = self._marker_cost(run)
+        return run, touching
+
+    def _tools(self, run: DroppedRange) -> Tally[str]:
+        """How often each tool was called, as a marker tells it."""
+        called = self.transcript.table.called_tools(run.first, run.last)
+        shown: Tally[str] = Tally()
+        for tool, times in Tally(called).items():
+            shown[shown_name(tool)] += times
+        return shown
+
+    def _marker_cost(self, run: DroppedRange) -> int:
+        count, groups = self.usage.counter, self.transcript.groups
+        host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.dropped)
+        if host is None:
+            return count(run.note) + count.scaled(MESSAGE_TOKENS)
+        message = self.transcript.messages[host]
+        marked = self.transcript.table.marked
+        if message.listed or marked[run.last + 1] > marked[run.first]:
+            return count(run.note)
+        old = self.text(Place(host, 0, message.blocks[0]))
+        return count(f"{old}\n\n{run.note}") - count(old)
+
+    # --- a fold: the best of each speaker stands for the run ---
+
+    def folded(self, run: Run, fold: Fold) -> DroppedRange:
+        """The run as this fold would leave it: its texts and what they cost."""
+        made = DroppedRange(run.first, run.last, run.opening, fold)
+        steps = run.last - run.first + 1
+        own = self.handle(made) if self.recall else ""
+        closing = closing_of(self.transcript, run, fold.anchor is not None)
+        if run.opening is not None:
+            made.asked = self._asked(run, fold, own)
+            own = ""
+        if fold.anchor is not None:
+            made.note = marker(steps, self._tools(made), own)
+            if fold.lines:
+                made.note = left_note(steps_text(steps), fold.lines_left, fold.lines, own)
+            own = ""
+        if fold.words:
+            made.said = words_note(fold.words_left, fold.words, own)
+        elif closing is not None:
+            made.said = EMPTIED
+        made.tokens = fold_tokens(self.transcript, self.usage, made)
+        return made
+
+    def _asked(self, run: Run, fold: Fold, own: str) -> str:
+        """What stands in the user's words: what is left of them under a line that says so."""
+        assert run.opening is not None
+        end = self.transcript.groups[run.last].last + 1
+        what = messages_text(end - run.opening)
+        if fold.asked:
+            return left_note(what, ASKED, fold.asked, own)
+        fetch = f'; recall("{own}") has them' if own else ""
+        return f"[{what} left out to fit{fetch}]"
+
+    def fold_saving(self, run: Run, fold: Fold) -> int:
+        """Tokens that this fold would save."""
+        return self.cost_of(run) - self.folded(run, fold).tokens
+
+    def fold(self, run: Run, fold: Fold) -> None:
+        """Fold a run; none of its groups is gone yet."""
+        made = self.folded(run, fold)
+        self.tokens -= self.cost_of(run)
+        self._spare_items(run, 1)
+        self._add(made)
+
+    # --- both ---
+
+    def is_crossed(self, message: int) -> bool:
+        """Whether a message is gone as a whole in a run that crosses the user's words."""
+        return message in self._crossed
+
+    def may_stand(self, run: Run, *, anchored: bool) -> bool:
+        """Whether what a fold leaves may stand there: two messages of the user may not meet where
+        roles have to alternate."""
+        transcript, end = self.transcript, self.transcript.groups[run.last]
+        if anchored or not transcript.facts.alternates:
+            return True
+        if closing_of(transcript, run, anchored=False) is not None:
+            return True
+        after = transcript.messages[end.last + 1 : end.last + 2]
+        return not end.partial and not any(message.role == "user" for message in after)
+
+    def reopen(self, run: DroppedRange) -> None:
+        """Take a run back: its groups stand again as they are shown."""
+        del self._first[run.first], self._last[run.last]
+        self.tokens -= run.tokens
+        self.bytes_saved += self._shown_bytes(run)
+        self.dropped.remove(run.first, run.last)
+        if run.opening is not None:
+            self._crossed.remove(run.opening, self._crossed_end(run))
+        self.tokens += self.cost_of(run.run)
+        self._spare_items(run.run, -1)
+
+    def put_back(self, run: DroppedRange) -> None:
+        """Take back a run that was just reopened."""
+        self.tokens -= self.cost_of(run.run)
+        self._spare_items(run.run, 1)
+        self._add(run)
+
+    def reword(self, run: DroppedRange, fold: Fold) -> bool:
+        """Put other texts in place of a fold's; False where they would cost more."""
+        new = self.folded(run.run, fold)
+        if new.tokens > run.tokens:
+            return False
+        self.tokens += new.tokens - run.tokens
+        self.bytes_saved += self._shown_bytes(run) - self._shown_bytes(new)
+        self._first[run.first] = self._last[run.last] = new
+        return True
+
+    def _add(self, run: DroppedRange) -> None:
+        self._first[run.first] = self._last[run.last] = run
+        self.tokens += run.tokens
+        self.bytes_saved -= self._shown_bytes(run)
+        self.dropped.add(run.first, run.last)
+        if run.opening is not None:
+            self._crossed.add(run.opening, self._crossed_end(run))
+
+    def _crossed_end(self, run: DroppedRange) -> int:
+        """The last message that is gone as a whole."""
+        end = self.transcript.groups[run.last]
+        return end.last - 1 if end.partial else end.last
+
+    def _spare_items(self, run: Run, sign: int) -> None:
+        """Count the bytes of a run as saved (1) or as sent again (−1)."""
+        if self._item_bytes is None:
+            return
+        saved = sum(self._item_bytes(item) + 1 for item in runs.items(self.transcript, run))
+        shown = runs.places(self.transcript, run)
+        saved -= sum(self._spared(place, self.text(place)) for place in shown)
+        self.bytes_saved += sign * saved
+
+    def _shown_bytes(self, run: DroppedRange) -> int:
+        """Bytes of what stands for a run; of a fold an upper bound."""
+        size = json_bytes(run.note) + json_bytes(run.said) + json_bytes(run.asked)
+        if run.fold is None or run.fold.anchor is None or self._item_bytes is None:
+            return size
+        message: Path = (*self.transcript.base, run.fold.anchor.call.message)
+        return size + self._item_bytes(message) + FRAME_BYTES
+
+    # --- the journal's edits ---
+
+    def load(self, edits: Iterable[Edit]) -> None:
+        """Show what the journal's edits show."""
+        for edit in edits:
+            if edit.op in ("replace", "remove"):
+                place = self._edited(edit)
+                op = "replace" if edit.op == "replace" else "remove"
+                offer = Offer(op, edit.text, edit.loss, edit.kind, edit.why)  # type: ignore[arg-type]
+                self.show(place, offer, self.price(place, offer), edit)
+            elif edit.op == "insert":
+                self.insert(edit)
+        for edit in edits:
+            if edit.op == "fold":
+                self._load_fold(edit)
+        drops = [(edit, *self._span(edit)) for edit in edits if edit.op == "drop"]
+        for _, first, last in drops:
+            self.dropped.add(first, last)
+        for edit, first, last in drops:
+            self._load_drop(edit, first, last)
+
+    def _edited(self, edit: Edit) -> Place:
+        """The place of an edit: texts are taken as one as it took them."""
+        places = tuple(self.transcript.refs[ref] for ref in edit.targets)
+        if self.joined.members(places[0]) != places:
+            for place in places:
+                self.joined.leave_out(place)
+            if len(places) > 1:
+                self.joined.add(places)
+        return next(self.joined.as_one(places[:1]))
+
+    def _span(self, edit: Edit) -> tuple[int, int]:
+        groups = groups_of(self.transcript, edit) or ()
+        first = group_index(self.transcript, groups[0])
+        return first, first + len(groups) - 1
+
+    def _load_drop(self, edit: Edit, first: int, last: int) -> None:
+        run = DroppedRange(first, last, note=edit.text, edit=edit)
+        self.tokens -= self.run_cost(first, last)
+        run.tokens = self._marker_cost(run)
+        self._add(run)
+
+    def _load_fold(self, edit: Edit) -> None:
+        run = runs.run_of(self.transcript, edit.targets)
+        assert run is not None
+        lines, words, asked = map(_body, (edit.text, edit.said, edit.asked))
+        fold = Fold(
+            anchor_of(self.transcript, edit), lines, words, asked, edit.arguments,
+            _left(edit.text, LINES, (BOTH, SUMMARY)),
+            _left(edit.said, WORDS, (IN_BOTH, IN_SUMMARY)),
+        )  # fmt: skip
+        made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked, edit=edit)
+        made.tokens = fold_tokens(self.transcript, self.usage, made)
+        self.tokens -= self.cost_of(run)
+        self._add(made)
+
+
+def _body(text: str) -> str:
+    """What stands under the line of ours."""
+    return text.partition("\n")[2]
+
+
+def _left(text: str, quoted: str, summaries: Sequence[str]) -> str:
+    """How a note calls what is left."""
+    head = text.partition("\n")[0]
+    return next((left for left in summaries if f" {left}" in head), quoted)
+
+
+def normal(place: Place, text: str) -> str:
+    """The text as the model will read it once it is written back."""
+    if place.block.spelling != "json":
+        return text
+    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,54 @@
+"""Named choices: how deep a batch goes, and what it may lose on the way.
+
+Knows numbers.  One dial, the target; the rest follows from it or from the preset's name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+LOSSLESS_AND_DUPLICATES = 0.05
+"""Loss up to which an offer re-spells, or says that the same came again later."""
+
+STALE = 0.15
+"""Loss up to which an offer concerns what is out of date as well: superseded reads and writes,
+inputs of failed calls."""
+
+
+EARLY = 1_000
+"""Tokens of dead weight that are worth a changed beginning at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """``target``: share of the room that a batch goes down to.  ``most_loss``: of an offer that is
+    taken before the window is full; then everything is allowed, down to the target.  ``folds``:
+    whether old steps become notes of their best lines; else each result is shrunk where it stands.
+    ``recent_results``, ``recent_turns``: so many of the newest steps keep their results, and what
+    the model said and called, as long as the window allows it.  ``dead_only``: until the window is
+    full nothing but dead weight goes.  ``trigger``: share of the window at which a batch begins,
+    whatever is cold; None: as sure as the counts are.  ``early``: from so many tokens of dead
+    weight on it goes before the trigger, as soon as that pays for the cache it breaks; None: not
+    before."""
+
+    target: float
+    most_loss: float = 1.0
+    folds: bool = True
+    recent_results: int = 0
+    recent_turns: int = 0
+    dead_only: bool = False
+    trigger: float | None = None
+    early: int | None = None
+
+
+PresetName = Literal["cautious", "balanced", "deep", "in-place", "prune", "manual"]
+
+PRESETS: dict[PresetName, Preset] = {
+    "cautious": Preset(target=0.75, most_loss=LOSSLESS_AND_DUPLICATES),
+    "balanced": Preset(target=0.75),
+    "deep": Preset(target=0.5),
+    "in-place": Preset(target=0.6, folds=False, recent_results=5, recent_turns=10),
+    "manual": Preset(target=0.75, trigger=1.0),
+    "prune": Preset(target=0.75, dead_only=True, early=EARLY),
+}

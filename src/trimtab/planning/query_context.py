@@ -1,0 +1,121 @@
+"""What was asked: the user's last words, what the model searched for, what was found twice.
+
+Knows blocks and groups of one transcript.  Does not know formats, offers or limits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+
+from trimtab.reducers import Config
+from trimtab.reducers.article_selection import long_articles
+from trimtab.transcript.model import Place
+from trimtab.transcript.transcript import Transcript
+
+QUESTION_CHARS = 4_000
+QUERY_CHARS, MOST_QUERIES = 400, 32
+"""Longer arguments are no query; of more calls only the newest count."""
+LOOKED_AT = 4 * MOST_QUERIES
+"""So many messages are looked at for them."""
+
+
+@dataclass(frozen=True)
+class QueryContext:
+    """One transcript, and the refs of blocks that are shown otherwise than they came."""
+
+    transcript: Transcript
+    config: Config
+    edited: Collection[str] = ()
+
+    def about(self, place: Place) -> Config:
+        """The configuration with what concerns this block."""
+        block = place.block
+        if block.kind != "result":
+            return self.config
+        age = 1.0 - place.message / max(len(self.transcript.messages), 1)
+        own = self._call(place)
+        query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
+        return replace(
+            self.config, question=self.question, query=query, age=age,
+            repeated=lambda content: self._newest(content) > (place.message, place.index),
+        )  # fmt: skip
+
+    @cached_property
+    def question(self) -> str:
+        """The text of the last human message, "" where there is none; ends kept if it is long."""
+        for number in reversed(self.transcript.table.user_and_system):
+            message = self.transcript.messages[number]
+            if message.role != "user":
+                continue
+            said = [b.text for b in message.blocks if b.kind == "text" and b.call_id is None]
+            if any(text.strip() for text in said):
+                text = "\n".join(said)
+                half = QUESTION_CHARS // 2
+                return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
+        return ""
+
+    @cached_property
+    def _searched(self) -> list[str]:
+        """Short strings in the arguments of the calls since the user spoke, newest first."""
+        found: list[str] = []
+        for message in self.transcript.messages[: -LOOKED_AT - 1 : -1]:
+            if len(found) >= MOST_QUERIES or (message.role == "user" and not message.results):
+                break
+            for block in message.blocks:
+                if block.kind == "call":
+                    found += _strings(block.text)
+        return found[:MOST_QUERIES]
+
+    def _call(self, place: Place) -> str:
+        """The arguments of the call that a result answers; "" where there is none."""
+        number = self.transcript.group_number(place.message, place.index)
+        if number is None:
+            return ""
+        found = self._calls.get(number)
+        if found is None:
+            blocks = (one.block for one in self.transcript.groups[number].places)
+            found = {block.call_id: block.text for block in blocks if block.kind == "call"}
+            self._calls[number] = found
+        return found.get(place.block.call_id, "")
+
+    @cached_property
+    def _calls(self) -> dict[int, dict[str | None, str]]:
+        """Group → the arguments of its calls by id, of those that were asked for."""
+        return {}
+
+    def _newest(self, content: str) -> tuple[int, int]:
+        """Where this content stands last as it came; before everything where it does not."""
+        return self._contents.get(_digest(content), (-1, -1))
+
+    @cached_property
+    def _contents(self) -> dict[bytes, tuple[int, int]]:
+        found: dict[bytes, tuple[int, int]] = {}
+        for place in self.transcript.places():
+            if place.block.kind != "result" or self.transcript.ref(place) in self.edited:
+                continue
+            for article in long_articles(place.block.text, self.config.articles):
+                found[_digest(article.content)] = (place.message, place.index)
+        return found
+
+
+def _digest(content: str) -> bytes:
+    return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _strings(arguments: str) -> Iterator[str]:
+    """The short strings among a call's arguments."""
+    if not arguments or len(arguments) > 8 * QUERY_CHARS:
+        return
+    try:
+        values = json.loads(arguments)
+    except (ValueError, RecursionError):
+        values = arguments
+    values = list(values.values()) if isinstance(values, dict) else [values]
+    for value in values:
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and text.strip() and len(text) <= QUERY_CHARS:
+                yield text

@@ -1,0 +1,90 @@
+"""Reasoning that is signed over what stands before it: what an edit costs there.
+
+Knows where a batch changes the request.  Which models bind reasoning, and how the API is asked
+to drop it, stands in ``rules``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from trimtab import rules
+from trimtab.jsontext.paths import Path
+from trimtab.planning.edits import Applied, note_host, operations
+from trimtab.planning.planner import Planner
+from trimtab.rules import Repair
+from trimtab.transcript.model import Edit, Facts
+from trimtab.transcript.transcript import Transcript
+
+Thinking = Literal["drop", "drop_block"]
+"""What becomes of reasoning that an edit unbinds: taken out, or the API is asked to."""
+
+DROP_BLOCK = "drop-block"
+"""The kind of edit that asks the API to drop reasoning."""
+
+
+def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None:
+    """Reasoning behind the first change of this call goes too, unless the API is asked to.
+
+    ``thinking``: "drop" or "drop_block"; ``repairs``: those that change the request this time.
+    """
+    facts, format = plan.transcript.facts, plan.transcript.format.name
+    if rules.binds_reasoning(format, facts) and not _asks(facts, thinking):
+        spots = _positions(plan, repairs)
+        if spots:
+            plan.unbind(min(spots))
+
+
+def _asks(facts: Facts, thinking: Thinking) -> bool:
+    """Whether the API is asked to drop what no longer fits: only where thinking is on at all."""
+    return thinking == "drop_block" and not facts.bare and facts.thinking != "disabled"
+
+
+def _positions(plan: Planner, repairs: Sequence[Repair]) -> list[tuple[int, int]]:
+    """Where this call changes the request, as (message, index of block)."""
+    state, transcript = plan.state, plan.transcript
+    spots = [key for key, shown in state.shown.items() if shown.edit is None]
+    for run in state.runs:
+        if run.edit is None:
+            groups = state.groups(run)
+            first = groups[0].first if run.opening is None else run.opening
+            host = None if run.fold else note_host(transcript, groups, state.dropped)
+            spots.append((first, -1) if host is None else (host, 10**9))
+    spots += (spot for repair in repairs for spot in _repaired(repair, transcript.base))
+    return spots
+
+
+def _repaired(repair: Repair, base: Path) -> Iterator[tuple[int, int]]:
+    """Where a repair changes the request: at its operations, or at its beginning where these are
+    not on messages.  What stands behind the message that broke the rule saw something else there
+    than we do; the message itself did not."""
+    depth = len(base)
+    for op in repair.ops:
+        number = op.path[depth] if op.path[:depth] == base and len(op.path) > depth else 0
+        yield (number, -1) if isinstance(number, int) else (0, -1)
+    if repair.path[:depth] == base and len(repair.path) > depth:
+        number = repair.path[depth]
+        yield (number, 10**9) if isinstance(number, int) else (0, -1)
+
+
+def with_option(
+    transcript: Transcript, tree: Any, edits: Sequence[Edit], thinking: Thinking, *, changed: bool
+) -> list[Applied]:
+    """The operations of these edits, with the request's own option to let the API drop reasoning
+    that no longer fits, where that is wanted and there is any.
+
+    ``changed``: whether the request is sent otherwise than it came, by these edits or a repair.
+    """
+    applied = operations(transcript, tree, edits)
+    format, facts = transcript.format.name, transcript.facts
+    if not (changed and _asks(facts, thinking) and rules.binds_reasoning(format, facts)):
+        return applied
+    if not any(block.kind == "reasoning" for m in transcript.messages for block in m.blocks):
+        return applied
+    ops = rules.drop_block_ops(format, tree)
+    if ops:
+        why = "asks the API to drop thinking that an edit unbound"
+        edit = Edit("insert", (), "", DROP_BLOCK, why)
+        applied.append(Applied(edit, tuple(op.path for op in ops), ops))
+    return applied

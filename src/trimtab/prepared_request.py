@@ -1,0 +1,328 @@
+"""One request on its way: as it arrived, as it is after repair, and what it has to meet.
+
+Holds values and answers questions about them; ``pipeline`` makes it and decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from trimtab import reducers, rules
+from trimtab.effective_limits import EffectiveLimits
+from trimtab.journal.journal import Journal
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
+from trimtab.message_cache import MessageCache
+from trimtab.planning import on_arrival
+from trimtab.planning.dead_weight import DeadBlock
+from trimtab.planning.edits import Applied, gone_items
+from trimtab.planning.eligibility import PlanInputs
+from trimtab.planning.offers import OfferCache, Which
+from trimtab.planning.planner import Bounds, Planner
+from trimtab.planning.presets import PRESETS
+from trimtab.planning.query_context import QueryContext
+from trimtab.planning.redundancy import CallHistory, Redundancy
+from trimtab.pricing import early, prices
+from trimtab.pricing.calibration import Calibration
+from trimtab.reducers import DEEP, Config, Offer, Reducer, levels, with_extra
+from trimtab.rules import Repair, Repaired, Violation
+from trimtab.rules.provenance import Provenance
+from trimtab.settings import Settings
+from trimtab.transcript.model import Block, Edit, Place
+from trimtab.transcript.protected import pinned, protected
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.body import RequestBody
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What a session knows of a request beside its settings and its journal."""
+
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    """What answers of the provider taught, by ``calibration_key``."""
+    handle_key: bytes = b""
+    """Makes handles that cannot be guessed; a session with a store has one."""
+    idle_seconds: float | None = None
+    """Since its last request, where the settings do not say."""
+
+
+@dataclass(frozen=True)
+class PreparedRequest:
+    """``body`` and ``arrived`` are the request as it came; ``repaired`` and ``transcript`` the
+    same after repair, of which ``repairs`` tells (None: nothing was wrong)."""
+
+    body: RequestBody
+    arrived: Transcript
+    format_reason: str
+    repaired: RequestBody
+    transcript: Transcript
+    repairs: Repaired | None
+    sizes: TokenSizes
+    limits: EffectiveLimits
+    settings: Settings
+    journal: Journal
+    """Of the turns before."""
+    cache: MessageCache
+    warnings: list[str]
+    unrepairable: frozenset[str] = frozenset()
+    """Rules that repair could not mend; edits are not blamed for them."""
+    facts: SessionFacts = field(default_factory=SessionFacts)
+
+    @cached_property
+    def active(self) -> tuple[Edit, ...]:
+        """The journal's edits that count here."""
+        return self.journal.active(self.transcript) if self.journal.entries else ()
+
+    @property
+    def idle_seconds(self) -> float | None:
+        """Since the last request of the conversation; None where nobody knows."""
+        idle = self.settings.idle_seconds
+        return self.facts.idle_seconds if idle is None else idle
+
+    @property
+    def new_repairs(self) -> list[Repair]:
+        """The repairs that no earlier request of this journal had."""
+        if self.repairs is None:
+            return []
+        seen = self.journal.mended
+        return [r for rule, r in self.repairs.mends if repair_key(rule, r.path) not in seen]
+
+    # --- paths before repair ---
+
+    def before_repair(self, path: Path, passes: int | None = None) -> Path:
+        """A path of the repaired request in the request as it came (itself where it is new).
+
+        ``passes``: after how many passes of repair the path holds; None: after all.
+        """
+        given = self.provenance.given(path, passes) if self.provenance else path
+        return path if given is None else given
+
+    @cached_property
+    def provenance(self) -> Provenance | None:
+        """Where what repair changed stood before; None where nothing was wrong."""
+        if self.repairs is None:
+            return None
+        return Provenance(self.repairs.trees, self.repairs.passes, self.transcript.base)
+
+    # --- what is taken away, as it was given ---
+
+    def original(self, applied: Applied) -> str:
+        """What an edit takes away: the string of a leaf, the JSON of anything else."""
+        edit, found = applied.edit, self.provenance
+        if edit.op in ("drop", "fold"):
+            items = gone_items(self.transcript, edit)
+            given = items if found is None else found.messages(items)
+            return f"[{','.join(self.body.spelled(given))}]"
+        if len(edit.targets) > 1:
+            items = [self.transcript.item(self.transcript.refs[ref]) for ref in edit.targets]
+            given = items if found is None else [found.given(item) or item for item in items]
+            return f"[{','.join(self.body.spelled(given))}]"
+        place = self.transcript.refs[edit.targets[0]]
+        leaf = edit.op == "replace" and place.block.spelling in ("string", "json-string")
+        path = self.transcript.where(place) if leaf else applied.paths[0]
+        return self._given(path, leaf=leaf)
+
+    def original_text(self, place: Place) -> str:
+        """The text of a block as it was given."""
+        if place.block.spelling not in ("string", "json-string"):
+            return place.block.text
+        return self._given(self.transcript.where(place), leaf=True)
+
+    def _given(self, path: Path, *, leaf: bool) -> str:
+        """What was given at a path of the repaired request."""
+        given = self.provenance.given(path) if self.provenance else path
+        if leaf:
+            now = str(paths.get(self.repaired.tree, path))
+            before = now if given is None else paths.get(self.body.tree, given)
+            # Where repair joined texts, what it joined is the original of all of them.
+            return before if isinstance(before, str) and before not in now else now
+        if given is None:
+            return self.repaired.spelled([path])[0]
+        return self.body.spelled([given])[0]
+
+    def taken_by_repair(self) -> Iterator[tuple[int, Any, str]]:
+        """(number of the repair, value at the time, the original) of what repairs took out."""
+        for index, path, value in self.repairs.taken if self.repairs else ():
+            assert self.repairs is not None
+            assert self.provenance is not None
+            given = self.provenance.given(path, self.repairs.at[index])
+            if given is not None:
+                before = paths.get(self.body.tree, given)
+                text = before if isinstance(before, str) else self.body.spelled([given])[0]
+            else:
+                text = value if isinstance(value, str) else paths.dump(value)
+            yield index, value, text
+
+    def places(self, edit: Edit) -> list[Place]:
+        """The blocks an edit stands for."""
+        refs = self.transcript.refs
+        return [refs[ref] for ref in edit.targets if ref in refs]
+
+    # --- what it needs ---
+
+    def may_exceed(self, limit: int) -> bool:
+        """Whether the body can have more bytes than this at all; cheap."""
+        if self.body.written is not None:
+            return 4 * len(self.body.written) > limit
+        return self.sizes.bytes_bound(self.transcript) > limit
+
+    def needs(self, tokens: int) -> bool:
+        """Whether anything is above a trigger or a limit."""
+        bounds = self.limits.bounds
+        if tokens > bounds.trigger or tokens > bounds.capacity:
+            return True
+        if self.arriving or self.dead_weight_due:
+            return True
+        if self.too_many_images or self.too_long_result:
+            return True
+        limit = bounds.body_bytes
+        return limit is not None and self.may_exceed(limit) and self.repaired.body_bytes > limit
+
+    @property
+    def too_many_images(self) -> bool:
+        """Whether it carries more images and documents than it may."""
+        limit = self.limits.bounds.images
+        return limit is not None and self.sizes.media(self.transcript) > limit
+
+    @property
+    def too_long_result(self) -> bool:
+        """Whether one of its tool results is longer than it may be."""
+        limit = self.limits.bounds.result_chars
+        return limit is not None and self.longest_result() > limit
+
+    @cached_property
+    def arriving(self) -> bool:
+        """Whether new results can be shown smaller from the start."""
+        settings = self.settings
+        if settings.on_arrival == "none" or self.limits.internal:
+            return False
+        config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
+        light = tuple(one for one in self.reducers if one not in DEEP)
+
+        def offers(block: Block) -> Iterator[Offer]:
+            return levels(block, config, reducers=light)
+
+        capacity = self.limits.bounds.capacity
+        return on_arrival.due(
+            self.transcript, self.sizes, settings.on_arrival, capacity, offers, self.quotable
+        )
+
+    @cached_property
+    def dead_weight_due(self) -> bool:
+        """Whether there is dead weight that goes before the trigger."""
+        return bool(self.early_dead_weight(self.planner())) if self._early else False
+
+    def early_dead_weight(self, plan: Planner) -> Sequence[DeadBlock]:
+        """The dead weight that goes before the trigger, in a plan with nothing chosen yet."""
+        if not self._early:
+            return ()
+        named = prices.named(self.settings.prices or early.DEFAULT)
+        return early.worth_pruning(plan, named, self._early, cold=self.limits.cold)
+
+    @property
+    def _early(self) -> int | None:
+        """From how many tokens on; None where dead weight waits for the trigger."""
+        early = self.settings.early
+        if self.limits.internal:
+            return None
+        return PRESETS[self.settings.preset].early if early is None else max(1, early)
+
+    @property
+    def reducers(self) -> tuple[Reducer, ...]:
+        """What reductions are chosen from, in order."""
+        given = self.settings.reducers
+        ours = reducers.REDUCERS if given is None else tuple(given)
+        return with_extra(ours, self.settings.extra_reducers)
+
+    @property
+    def _reducers_below(self) -> Which | None:
+        """What alone is used until the window is full; None: everything."""
+        if PRESETS[self.settings.preset].dead_only:
+            return "dead"
+        return None if self.settings.reducers is None else "all"
+
+    def quotable(self, place: Place) -> bool:
+        """Whether a result was read from a file, which the agent may have to quote to change it."""
+        return self.redundancy.action(place) == "read"
+
+    def longest_result(self) -> int:
+        """Chars of the longest tool result."""
+        return self.transcript.longest_result()
+
+    @cached_property
+    def redundancy(self) -> Redundancy:
+        """What came later than each block."""
+        calls = CallHistory(self.transcript, self.cache.calls)
+        return Redundancy(
+            self.transcript, calls, self.settings.duplicates, self.settings.failed_inputs
+        )
+
+    # --- rules ---
+
+    def check(self, transcript: Transcript) -> tuple[Violation, ...]:
+        """Violations that edits brought; a rule that raises is a warning unless ``strict``."""
+        found = checked(transcript, self.settings, self.warnings)
+        return tuple(violation for violation in found if violation.rule not in self.unrepairable)
+
+    # --- planning ---
+
+    @cached_property
+    def _offers(self) -> OfferCache:
+        """What reducers offer for its blocks, worked out once for all its planners."""
+        return OfferCache()
+
+    def planner(
+        self, bounds: Bounds | None = None, *, drops: bool = True, to_target: bool = True
+    ) -> Planner:
+        """A planner for this request, its journal's edits already shown."""
+        settings, transcript = self.settings, self.transcript
+        preset = PRESETS[settings.preset]
+        bounds = bounds or self.limits.bounds
+        config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
+        held = settings.protected_tools, settings.protected_paths, settings.protected_turns
+        edited = {target for edit in self.active for target in edit.targets}
+        inputs = PlanInputs(
+            config=config,
+            about=QueryContext(transcript, config, edited).about,
+            reducers=self.reducers,
+            offered=self._offers,
+            pinned=pinned(transcript, (*settings.pins, *sorted(self.journal.pins))),
+            protected=protected(transcript, *held, preset.recent_turns),
+            held_by_user=protected(transcript, *held),
+            facts=self.redundancy.facts,
+            open_tail=settings.open_tail,
+            drops=drops,
+            to_target=to_target,
+            lines=self.cache.lines,
+            most_loss=preset.most_loss,
+            folds=preset.folds,
+            below=self._reducers_below,
+            recent=preset.recent_results,
+            handle_key=self.facts.handle_key,
+        )
+        if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
+            return Planner(transcript, self.sizes, inputs, bounds, self.active)
+        size, item_bytes = self.repaired.body_bytes, self.repaired.item_bytes
+        return Planner(transcript, self.sizes, inputs, bounds, self.active, size, item_bytes)
+
+    def without_pins(self) -> PreparedRequest:
+        """The same request, nothing pinned."""
+        settings = self.settings | Settings(pins=())
+        return replace(self, settings=settings, journal=replace(self.journal, pins=frozenset()))
+
+
+def repair_key(rule: str, path: Path) -> str:
+    """Names a repair, so that a journal can tell one it has seen."""
+    return f"{rule} {paths.escape(path)}"
+
+
+def checked(
+    transcript: Transcript, settings: Settings, warnings: list[str]
+) -> tuple[Violation, ...]:
+    """Violations; a rule that raises is a warning (raised again with ``strict``)."""
+    failures = None if settings.strict else warnings
+    return rules.check(transcript, open_tail=settings.open_tail, failures=failures)

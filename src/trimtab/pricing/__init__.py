@@ -1,0 +1,1 @@
+"""Prices, cache rules, billed usage, and forecasts of cost and size."""

@@ -1,0 +1,36 @@
+"""Estimates the tokens that the tool calls still to come will take, and adjusts when to cut."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trimtab.planning.planner import Bounds
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.transcript import Transcript
+
+MARGIN = 1.1
+"""Results vary in size: so much more than the average is kept free."""
+
+
+def growth(transcript: Transcript, usage: TokenSizes, calls_left: int) -> int | None:
+    """Tokens that so many more calls will add, if they are as large as those before on average.
+
+    None where there were none to judge by.
+    """
+    sums = usage.runs(transcript)
+    calls, cost = sums.calls[-1], sums.closed[-1]
+    if not calls:
+        return None if calls_left else 0
+    return int(MARGIN * calls_left * cost / calls)
+
+
+def with_calls_left(
+    bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
+) -> Bounds:
+    """Bounds that cut no earlier and no deeper than the calls still to come make necessary."""
+    more = growth(transcript, usage, calls_left)
+    if more is None:
+        return bounds
+    if usage.measure(transcript) + more <= bounds.capacity:
+        return replace(bounds, trigger=bounds.capacity)
+    return replace(bounds, target=max(bounds.target, 1 - more / bounds.capacity))

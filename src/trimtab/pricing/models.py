@@ -1,0 +1,130 @@
+"""A model's window, output limit, prices and smallest cached prefix, from a table in this package.
+
+The table comes from LiteLLM's MIT-licensed data (scripts/model_table.py).  A limit that a provider
+named in a refusal is more reliable than the table: pass it as ``window=``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cache
+
+from trimtab.errors import InvalidSetting
+
+_REGION = re.compile(r"^(?:us|eu|apac|global|jp|au|ca|us-gov|sa|me|af|il|in)\.(?=[a-z0-9]+\.)")
+_VENDOR = re.compile(
+    r"^(?:anthropic|amazon|meta|mistral|deepseek|qwen|openai|cohere|ai21|google|nvidia|minimax"
+    r"|moonshot|moonshotai|writer|zai|twelvelabs|xai)\.(?=[a-z])"
+)
+_ARN = re.compile(r"^arn:[^/]*/(?=.)")
+_BUILD = re.compile(r"-v\d+:\d+(?::\d+k)?$|(?<=\d):0$")
+_TAG = re.compile(r":(?:free|nitro|floor|thinking|extended|online|exacto|beta)$")
+_DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest|default)$")
+_HIGH = re.compile(r"\[1m\]$", re.IGNORECASE)
+"""How a coding agent asks for the window of a million tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model as the table has it.  Sizes in tokens; ``None`` where nobody says.
+
+    ``shared``: whether input and output come out of one window.  ``input_price``: US dollars for
+    a million tokens of input; ``output``, ``read``, ``write``, ``write_1h``: multiples of it.
+    ``min_cached``: shorter prefixes are not cached.  ``tier_tokens``/``tier``: from this size on
+    input costs so many times more.
+    """
+
+    name: str
+    input_tokens: int
+    output_tokens: int | None
+    shared: bool
+    input_price: float | None
+    output: float | None
+    read: float | None
+    write: float | None
+    write_1h: float | None
+    min_cached: int | None
+    tier_tokens: int | None
+    tier: float | None
+
+    @property
+    def window(self) -> int:
+        """Tokens of input and output together."""
+        return self.input_tokens + (0 if self.shared else self.output_tokens or 0)
+
+
+def plain_name(model: str) -> str:
+    """A model's name without provider, region, vendor and build.
+
+    >>> plain_name("bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    'claude-sonnet-4-5-20250929'
+    """
+    name = _ARN.sub("", model.strip().lower()).rpartition("/")[2]
+    name = _HIGH.sub("", _VENDOR.sub("", _REGION.sub("", name)))
+    return _TAG.sub("", _BUILD.sub("", name)).replace("@", "-")
+
+
+def undated(name: str) -> str:
+    """A plain name without the date it was released on: ``gpt-5-2025-08-07`` → ``gpt-5``."""
+    return _DATE.sub("", name)
+
+
+def find(model: str) -> Model | None:
+    """What the table has on a model, however its name is spelled; None where it has nothing.
+
+    A host's own limits count before the maker's (``github_copilot/gpt-5.5``), a dated release
+    before the name without its date.
+    """
+    plain, host = plain_name(model), model.strip().lower().partition("/")[0]
+    for key in (f"{host}/{plain}", f"{host}/{undated(plain)}", plain, undated(plain)):
+        if text := _table().get(key):
+            found = _model(key, text)
+            large = bool(_HIGH.search(model)) and found.input_tokens < 1_000_000
+            return replace(found, input_tokens=1_000_000) if large else found
+    return None
+
+
+def require(model: str | None) -> Model:
+    """The same, for a window that has to be known.  Raises InvalidSetting, saying what to give."""
+    if model and (found := find(model)):
+        return found
+    about = "neither one nor a model is named"
+    if model:
+        near = get_close_matches(undated(plain_name(model)), _table(), n=1, cutoff=0.8)
+        about = f"the model {model!r} is not in our table"
+        about += f" (did you mean {near[0]!r}?)" if near else ""
+    raise InvalidSetting(
+        f"no window: {about}; say how many tokens the model takes, as window=128_000 "
+        "(--window 128k)"
+    )
+
+
+@cache
+def _table() -> Mapping[str, str]:
+    from importlib import resources
+
+    text = (resources.files("trimtab.pricing") / "models.txt").read_text(encoding="utf-8")
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        facts, bar, names = line.partition(" | ")
+        if bar and not facts.startswith("#"):
+            found.update(dict.fromkeys(names.split(), facts))
+    return found
+
+
+def _model(name: str, text: str) -> Model:
+    given, said, kind, price, output, read, write, hour, least, tier = text.split()
+    above, _, times = tier.partition("k×")
+    return Model(
+        name, int(given), int(said) or None, kind == "s", float(price) or None,
+        _number(output), _number(read), _number(write), _number(hour),
+        None if least == "-" else int(least),
+        int(above) * 1000 if times else None, _number(times or "-"),
+    )  # fmt: skip
+
+
+def _number(text: str) -> float | None:
+    return None if text == "-" else float(text)

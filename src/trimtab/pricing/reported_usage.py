@@ -1,0 +1,192 @@
+"""Reads the billed tokens from an answer: input, cache reads, cache writes and output.
+
+It reads the usage of all formats, as JSON and as objects of the providers' SDKs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedUsage:
+    """Tokens of one model call, as they are billed: ``input_tokens`` of the whole prompt, of which
+    ``read`` came from the cache and ``written`` went into it; ``output_tokens`` with the thinking
+    that is billed.  Where the provider took several steps, of all of them.
+
+    ``cleared``: what it took out of the prompt before it counted (context editing);
+    ``first_step``: the prompt of the first of several steps; ``compacted``: it summarized the
+    prompt, and nothing says how large that was; ``managed``: whether the answer tells what became
+    of the prompt before it was counted.
+    """
+
+    input_tokens: int
+    output_tokens: int = 0
+    read: int = 0
+    written: int = 0
+    cleared: int = 0
+    first_step: int | None = None
+    compacted: bool = False
+    managed: bool = False
+
+    @property
+    def sent(self) -> int | None:
+        """The prompt as it was sent, in the provider's tokens; None where that is not told."""
+        if self.compacted:
+            return None
+        return self.cleared + (self.input_tokens if self.first_step is None else self.first_step)
+
+
+_WITHIN = (
+    "usage",
+    "usageMetadata",
+    "usage_metadata",
+    "message",
+    "response",
+    "metadata",
+    "interaction",
+)
+"""Where a usage stands in an answer, or in an event of a stream."""
+_INPUT = (
+    "prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_token_count",
+    "total_input_tokens",
+)  # fmt: skip
+_OUTPUT = (
+    "completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount",
+    "candidates_token_count", "total_output_tokens",
+)  # fmt: skip
+_THOUGHT = (
+    "thoughtsTokenCount",
+    "thoughts_token_count",
+    "total_thought_tokens",
+)  # Gemini counts them beside the output
+_DETAILS = (
+    "prompt_tokens_details", "input_tokens_details", "input_token_details",
+)  # fmt: skip
+_APART = (  # (read, written): these are not part of the input count beside them
+    ("cache_read_input_tokens", "cache_creation_input_tokens"),
+    ("cacheReadInputTokens", "cacheWriteInputTokens"),
+)
+_READ = (
+    "cached_tokens", "cache_read", "cachedContentTokenCount", "cached_content_token_count",
+    "prompt_cache_hit_tokens", "total_cached_tokens",
+)  # fmt: skip
+_WRITTEN = ("cache_creation", "cache_write_tokens")
+
+
+def read_usage(answer: Any) -> ReportedUsage | None:
+    """The usage in an answer, an event of a stream, or a usage by itself; None where there is none.
+
+    >>> billed({"usage": {"input_tokens": 5, "cache_read_input_tokens": 95, "output_tokens": 7}})
+    Billed(input_tokens=100, output_tokens=7, read=95, written=0)
+    """
+    plain = as_mapping(answer)
+    for usage in _usages(plain):
+        if (given := _number(usage, _INPUT)) is not None:
+            found = _all_steps(_read_usage(usage, given), usage.get("iterations"))
+            cleared = read_cleared(plain)
+            if cleared is None:
+                return found
+            return replace(found, cleared=cleared, managed=True)
+    return None
+
+
+def _all_steps(last: ReportedUsage, iterations: Any) -> ReportedUsage:
+    """The sum over all steps, where an answer tells them (Anthropic: the figures beside them are
+    those of the last step, without a compaction)."""
+    steps = [step for step in iterations or () if isinstance(step, Mapping)]
+    if not steps:
+        return last
+    read = [_read_usage(step, _number(step, _INPUT) or 0) for step in steps]
+    compacted = any(step.get("type") == "compaction" for step in steps)
+    return ReportedUsage(
+        sum(step.input_tokens for step in read),
+        sum(step.output_tokens for step in read),
+        sum(step.read for step in read),
+        sum(step.written for step in read),
+        first_step=read[0].input_tokens,
+        compacted=compacted,
+        managed=True,
+    )
+
+
+def read_cleared(answer: Any) -> int | None:
+    """Tokens that the provider cleared from the prompt before it counted, as the answer's
+    ``applied_edits`` say; None where it has none of these."""
+    if not isinstance(answer, Mapping):
+        return None
+    around = (answer, *(as_mapping(answer.get(name)) for name in ("message", "response")))
+    for holder in around:
+        managed = (
+            as_mapping(holder.get("context_management")) if isinstance(holder, Mapping) else None
+        )
+        edits = managed.get("applied_edits") if isinstance(managed, Mapping) else None
+        if isinstance(edits, list):
+            plain = (as_mapping(edit) for edit in edits)
+            return sum(
+                _number(edit, ("cleared_input_tokens",)) or 0
+                for edit in plain
+                if isinstance(edit, Mapping)
+            )
+    return None
+
+
+def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
+    output = (_number(usage, _OUTPUT) or 0) + (_number(usage, _THOUGHT) or 0)
+    details = next((d for k in _DETAILS if isinstance(d := usage.get(k), Mapping)), {})
+    read, written = _number(details, _READ), _number(details, _WRITTEN)
+    if read is not None or written is not None or "prompt_tokens" in usage:
+        read = _number(usage, _READ) if read is None else read
+        return ReportedUsage(_whole(usage, given, read or 0), output, read or 0, written or 0)
+    for names in _APART:
+        if any(name in usage for name in names):
+            read, written = (_number(usage, (name,)) or 0 for name in names)
+            return ReportedUsage(given + read + written, output, read, written)
+    return ReportedUsage(given, output, _number(usage, _READ) or 0)
+
+
+def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:
+    """The whole prompt where a gateway counts only what was not in the cache: a part of it cannot
+    be more than all."""
+    apart = max([read, *(_number(usage, (name,)) or 0 for name, _ in _APART)])
+    return given + apart if apart > given else given
+
+
+def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    """The value itself and what stands in it under the names of a usage, outermost first."""
+    if not isinstance(value, Mapping) or depth > 3:
+        return
+    yield value
+    for name in _WITHIN:
+        yield from _usages(as_mapping(value.get(name)), depth + 1)
+
+
+def as_mapping(value: Any) -> Any:
+    """An object of a client, or JSON as text, as the mapping that it stands for."""
+    if isinstance(value, (str, bytes, bytearray)):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    if value is None or isinstance(value, Mapping):
+        return value
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):
+        return dump(warnings=False) if _takes_warnings(value) else dump()
+    return vars(value) if hasattr(value, "__dict__") else None
+
+
+def _takes_warnings(value: Any) -> bool:
+    """Whether this is a model of pydantic, which warns of values that its schema does not name."""
+    return hasattr(value, "__pydantic_validator__")
+
+
+def _number(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    for name in names:
+        number = values.get(name)
+        if type(number) is int and number >= 0:
+            return number
+    return None

@@ -1,0 +1,49 @@
+"""Claude Code: its variables and settings files.
+
+Settings given on its command line win over files.
+"""
+
+from __future__ import annotations
+
+import json
+
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json
+
+_CLOUDS = {"CLAUDE_CODE_USE_BEDROCK": "Bedrock", "CLAUDE_CODE_USE_VERTEX": "Vertex AI",
+           "CLAUDE_CODE_USE_FOUNDRY": "Foundry"}  # fmt: skip
+
+
+def prepare(place: LaunchContext) -> Setup:
+    """``ANTHROPIC_BASE_URL``; logins by key and by subscription both go through."""
+    files = (
+        place.home / ".claude/settings.json",
+        place.folder / ".claude/settings.json",
+        place.folder / ".claude/settings.local.json",
+    )
+    own: dict[str, str] = {}
+    for file in files:
+        found = inner(read_json(file), "env")
+        own |= found if isinstance(found, dict) else {}
+    variables = {**place.env, **own}
+    setup = Setup()
+    for variable, cloud in _CLOUDS.items():
+        if str(variables.get(variable, "")).lower() not in ("", "0", "false"):
+            setup.problem = (
+                f"claude is set to {cloud} ({variable}), which signs its requests and cannot go "
+                f"through a proxy: unset it and set ANTHROPIC_API_KEY"
+            )
+            return setup
+    variable = "ANTHROPIC_BASE_URL"
+    setup.env[variable] = setup.send(
+        "anthropic", variables.get(variable) or "https://api.anthropic.com"
+    )
+    if variable in own and "--settings" not in place.arguments:
+        said = {"env": {variable: setup.env[variable]}}
+        setup.arguments = ["--settings", json.dumps(said)]
+    return setup
+
+
+AGENT = Agent(
+    "claude", prepare, "npm install -g @anthropic-ai/claude-code", 0.75,
+    "when about 13,000 tokens are left beside its output reserve (83 % of 200k)",
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""Gemini CLI and its descendant Qwen Code: their variables and settings files."""
+
+from __future__ import annotations
+
+from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json
+
+
+def _login(place: LaunchContext, folder: str) -> str:
+    """The kind of login that the settings choose."""
+    found = ""
+    for root in (place.home, place.folder):
+        settings = read_json(root / folder / "settings.json")
+        chosen = inner(settings, "security", "auth", "selectedType")
+        found = str(chosen or settings.get("selectedAuthType") or found)
+    return found
+
+
+def prepare_gemini(place: LaunchContext) -> Setup:
+    """``GOOGLE_GEMINI_BASE_URL``; only with a key."""
+    setup, login = Setup(), _login(place, ".gemini")
+    key = place.env.get("GEMINI_API_KEY")
+    if login and login != "gemini-api-key" and not (login == "gateway" and key):
+        setup.problem = (
+            f"gemini: the login {login!r} cannot go through a proxy: set GEMINI_API_KEY and choose "
+            "the API key in /auth"
+        )
+        return setup
+    default = "https://generativelanguage.googleapis.com"
+    setup.variable(place, "GOOGLE_GEMINI_BASE_URL", "gemini", default)
+    return setup
+
+
+def prepare_qwen(place: LaunchContext) -> Setup:
+    """``OPENAI_BASE_URL``; only with a key."""
+    setup, login = Setup(), _login(place, ".qwen")
+    if login.startswith("qwen") and "--auth-type" not in place.arguments:
+        setup.problem = (
+            "qwen: its own login cannot go through a proxy: set OPENAI_API_KEY and "
+            "OPENAI_BASE_URL, and run it with --auth-type openai"
+        )
+        return setup
+    default = "https://dashscope.aliyuncs.com/compatible-mode/v1"
+    setup.variable(place, "OPENAI_BASE_URL", "openai", default)
+    return setup
+
+
+GEMINI = Agent(
+    "gemini", prepare_gemini, "npm install -g @google/gemini-cli", 0.45,
+    "at half of the window",
+)  # fmt: skip
+QWEN = Agent(
+    "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65,
+    "at 70 % of the window",
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""``trimtab run``: starts a proxy for one agent and stops it with the agent.
+
+Nothing that belongs to the agent is written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from trimtab.proxy import logs
+from trimtab.proxy.agents import Agent, LaunchContext, Setup, agent_for
+from trimtab.proxy.app import Proxy
+from trimtab.proxy.server import Server
+from trimtab.proxy.settings import ProxySettings
+from trimtab.settings import Settings
+
+NOT_FOUND, CANNOT = 127, 2
+
+
+def run(command: Sequence[str], settings: ProxySettings) -> int:
+    """Run an agent behind a proxy of its own; returns the agent's exit code."""
+    agent = agent_for(command[0])
+    program = shutil.which(command[0])
+    if program is None:
+        hint = f": {agent.install}" if agent.install else ""
+        return _complain(NOT_FOUND, f"{command[0]} is not installed{hint}")
+    place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:])
+    setup = agent.prepare(place)
+    if setup.problem:
+        return _complain(CANNOT, setup.problem)
+    if not _listens_to_logs():
+        logs.silence()  # the terminal is the agent's
+    with Server(Proxy(_private(settings, agent, setup))) as server:
+        ready = setup.at(server.base)
+        print(f"trimtab: dashboard {server.dashboard}", file=sys.stderr)
+        code = _wait([program, *ready.arguments, *command[1:]], {**os.environ, **ready.env})
+        activity = server.proxy.records.activity
+    print(f"trimtab: {activity.line()}", file=sys.stderr)
+    return code
+
+
+def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
+    """The settings on a free port of loopback, with the agent's own upstreams and trigger."""
+    fit = Settings(trigger=agent.trigger) | settings.fit
+    return replace(
+        settings, host="127.0.0.1", port=0, fit=fit, upstreams=tuple(setup.upstreams),
+        drain_seconds=1.0,
+    )  # fmt: skip
+
+
+def _listens_to_logs() -> bool:
+    import logging
+
+    return bool(logging.getLogger("trimtab").handlers)
+
+
+def _wait(command: Sequence[str], env: dict[str, str]) -> int:
+    """Run it in this terminal; what the keyboard sends is the agent's to answer."""
+    child = subprocess.Popen(command, env=env)
+    with _signals_go_to(child):
+        code = child.wait()
+    return 128 - code if code < 0 else code
+
+
+@contextlib.contextmanager
+def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    def forward(number: int, frame: object) -> None:
+        if child.poll() is None:
+            child.send_signal(number)
+
+    # Control-C reaches the agent by itself: it is in the same foreground group.
+    kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        kept[number] = signal.signal(number, forward)
+    try:
+        yield
+    finally:
+        for number, before in kept.items():
+            signal.signal(number, before)
+
+
+def _complain(code: int, message: str) -> int:
+    print(f"trimtab: {message}", file=sys.stderr)
+    return code

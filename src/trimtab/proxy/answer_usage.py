@@ -1,0 +1,82 @@
+"""The token usage of an answer, read from its body or from the events of its stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.pricing.reported_usage import read_cleared, read_usage
+from trimtab.proxy.stream_events import (
+    AwsEventReader,
+    EventReader,
+    ServerSentEventReader,
+    parsed,
+)
+from trimtab.sessions.response_chains import chained_answer
+
+
+@dataclass(slots=True)
+class TokenUsage:
+    """Tokens as the provider billed them: of the prompt (cached ones included), output.
+
+    ``sent``: the prompt as it was sent; None where the provider compacted it.
+    """
+
+    prompt: int = 0
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    sent: int | None = 0
+    managed: bool = False
+    chained: Any = field(default=None, repr=False, compare=False)
+    """The answer as a later request may name it, where its format has that."""
+
+    def take(self, answer: Any) -> None:
+        """Add what an answer or an event says; later numbers replace earlier ones."""
+        self.chained = chained_answer(answer) or self.chained
+        found = read_usage(answer)
+        if found is None:
+            if (cleared := read_cleared(answer)) is not None and self.sent:
+                self.sent, self.managed = self.sent + cleared, True
+            return
+        self.prompt = found.input_tokens or self.prompt
+        self.sent = found.sent or (None if found.compacted else self.sent)
+        self.managed = self.managed or found.managed
+        self.cached, self.written = found.read or self.cached, found.written or self.written
+        self.output = found.output_tokens or self.output
+
+    def add(self, other: TokenUsage) -> None:
+        """Another call of the model for the same answer: its prompt is what counts, its output is
+        added."""
+        self.prompt, self.cached = other.prompt or self.prompt, other.cached or self.cached
+        self.sent, self.managed = other.sent, other.managed
+        self.written += other.written
+        self.output += other.output
+
+    @property
+    def counts(self) -> dict[str, Any] | None:
+        """As the library takes a usage; None where nothing was said."""
+        if not self.prompt or not self.sent:
+            return None
+        counts = {"prompt_tokens": self.sent, "completion_tokens": self.output}
+        if not self.managed:
+            return counts
+        return {"usage": counts, "context_management": {"applied_edits": []}}
+
+
+class UsageReader:
+    """Reads the usage out of a stream; what cannot hold one is not parsed."""
+
+    def __init__(self, format: str, usage: TokenUsage) -> None:
+        self._frames, self._usage = frames_for(format), usage
+
+    def feed(self, part: bytes) -> None:
+        """The next piece."""
+        for event in self._frames.feed(part):
+            if b"sage" in event.data:
+                self._usage.take(parsed(event))
+
+
+def frames_for(format: str) -> EventReader:
+    """How streams of this format are cut."""
+    return AwsEventReader() if format == "bedrock" else ServerSentEventReader()

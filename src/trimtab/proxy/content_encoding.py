@@ -1,0 +1,48 @@
+"""Decompresses request and refusal bodies: gzip, deflate, Zstandard."""
+
+from __future__ import annotations
+
+import zlib
+
+from trimtab.proxy.budgets import RATIO, RATIO_FREE_BYTES
+
+_WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+_PIECE = 1_024
+"""Bytes of Zstandard read at once: they become 32 MB at most."""
+
+
+def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes | None:
+    """The body without its encoding; None where we cannot read it, or it would become too long.
+
+    A body that came packed and is not changed is passed on as it came.
+    """
+    if encoding in ("", "identity"):
+        return body
+    most_bytes = min(most_bytes, max(RATIO_FREE_BYTES, RATIO * len(body)))
+    bits = _WINDOWS.get(encoding)
+    if bits is None:
+        return _zstd(body, most_bytes) if encoding == "zstd" else None
+    try:
+        stream = zlib.decompressobj(bits)
+        found = stream.decompress(body, most_bytes)
+        rest = stream.unconsumed_tail or stream.unused_data
+        return found if stream.eof and not rest else None
+    except zlib.error:
+        return None
+
+
+def _zstd(body: bytes, most_bytes: int) -> bytes | None:
+    """Zstandard, where the package ``zstandard`` is there."""
+    try:
+        from zstandard import ZstdDecompressor, ZstdError
+    except ImportError:
+        return None
+    stream, found = ZstdDecompressor().decompressobj(), bytearray()
+    try:
+        for at in range(0, len(body), _PIECE):  # a whole bomb would be made at once
+            found += stream.decompress(body[at : at + _PIECE])
+            if len(found) > most_bytes or stream.unused_data:
+                return None
+    except ZstdError:
+        return None
+    return bytes(found) if stream.eof else None

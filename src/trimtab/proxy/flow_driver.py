@@ -1,0 +1,223 @@
+"""Drives the library's retry flow for one request: what to send, and what after a refusal.
+
+Each step (parse and fit, read an answer, learn from it) is one call in a worker thread.  An error
+of ours never breaks a request: then the body that came is sent.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Unpack
+
+from trimtab.fitted import Fitted
+from trimtab.interruption import Interrupted, stopped_by
+from trimtab.proxy import logs
+from trimtab.proxy.answer_usage import TokenUsage
+from trimtab.proxy.asgi import Header
+from trimtab.proxy.budgets import RequestBudget
+from trimtab.proxy.headers import plain
+from trimtab.proxy.held_answer import HeldAnswer
+from trimtab.proxy.request_recorder import RequestRecorder
+from trimtab.proxy.worker import in_worker
+from trimtab.retry.flow import RESULT_CHARS, Accepted, Done, Flow, Refused, Send, flow
+from trimtab.retry.guesses import undo_new_edits
+from trimtab.retry.learned_limits import LearnedLimits, key_for
+from trimtab.session import Session
+from trimtab.settings import FitKeywords
+from trimtab.wire.body import RequestBody
+from trimtab.wire.detect import FormatName
+
+_MODEL = re.compile(rb'(?<!\\)"model"\s*:\s*"([^"\\]{1,200})"')
+_EDGE = 4_000
+TOO_SLOW = "making it fit took too long"
+
+
+class FlowDriver:
+    """Fits one request through a session of the library, as often as the flow asks.
+
+    ``streams``: whether the answer is to be a stream; None: the body says so.
+    """
+
+    def __init__(
+        self, session: Session, recorder: RequestRecorder, learned: LearnedLimits, *, host: str,
+        credential: str, format: FormatName, model: str | None, budget: RequestBudget,
+        streams: bool | None = None,
+        result_chars: int = RESULT_CHARS,
+    ) -> None:  # fmt: skip
+        self._session, self._recorder, self._learned = session, recorder, learned
+        self._host, self._credential = host, credential
+        self._format, self._model, self._streams = format, model, streams
+        self.streams = bool(streams)
+        self._result_chars, self._budget = result_chars, budget
+        self._recall = False
+        self._body: bytes | None = None
+        self._source: RequestBody | None = None
+        self._key = ""
+        self._run: Flow | None = None
+        self._fitted: Fitted | None = None
+        self._done: Done | None = None
+        self._learned_from_answer = False
+
+    async def first(
+        self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
+    ) -> bytes | None:
+        """The body to send; None: the one that came.
+
+        ``parse`` makes the body in the worker thread; None: nobody can read it.  ``recall``:
+        whether that body offers the recall tool; it then differs from the one that came.
+        """
+        effect, room, milliseconds = await in_worker(lambda: self._begin(parse, recall))
+        if not isinstance(effect, Send):
+            return self._body if self._recall else None
+        self._fitted = effect.fitted
+        if effect.fitted is None:
+            self._recorder.note = "sent as it came"
+            return self._body if self._recall else None
+        self._recorder.fitted(effect.fitted, milliseconds, room)
+        unchanged = effect.request is self._body and not self._recall
+        return None if unchanged else effect.request
+
+    def _begin(
+        self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
+    ) -> tuple[Send | Done | None, int | None, float]:
+        """The flow's first effect, the tokens that learned limits leave for the prompt (None: no
+        limit was learned), and the milliseconds it took."""
+        began = time.perf_counter()
+        self._budget.begin()
+        try:
+            with stopped_by(self._budget.check):
+                body = parse()
+        except Interrupted:
+            self._recorder.note = TOO_SLOW
+            body = None
+        except Exception as error:
+            logs.fault("parse", error)
+            self._recorder.note = "fault"
+            body = None
+        if body is None:
+            return None, None, 0.0
+        self._recall = recall()
+        if isinstance(body, RequestBody):
+            self._source = body
+            body = body.given
+        assert isinstance(body, bytes)
+        self._body = body
+        self.streams = wants_stream(body) if self._streams is None else self._streams
+        model = self._model or model_in(body)
+        self._recorder.model = model
+        self._key = key = key_for(self._host, model, self._credential)
+        self._run = flow(
+            body, self._fit, key=key, learned=self._learned, streaming=self.streams,
+            retry_result_chars=self._result_chars, undo=partial(undo_new_edits, self._session),
+        )  # fmt: skip
+        effect, room = self._next(None), None
+        if isinstance(effect, Send) and effect.fitted is not None:
+            room = self._learned.get(key).prompt_tokens(effect.fitted.output_asked)
+        return effect, room, (time.perf_counter() - began) * 1_000
+
+    def _fit(self, body: bytes, **keywords: Unpack[FitKeywords]) -> Fitted:
+        given: FitKeywords = {"format": self._format, **keywords}
+        if self._recall:
+            given["recall"] = True
+        if self._model:
+            given["model"] = self._model
+        source = self._source if body is self._body else None
+        return self._session.fit(source or body, **given)
+
+    async def answered(self, sent: HeldAnswer) -> bytes | None:
+        """What to send instead of the request that got this answer; None: pass the answer on.
+
+        A whole answer was not passed on yet: a head that was cut off in silence is seen in time.
+        """
+        if sent.streamed and not sent.refused:
+            return None
+        effect = await in_worker(lambda: self._answered(sent))
+        if not isinstance(effect, Send):
+            return None
+        self._fitted = effect.fitted
+        if effect.fitted is not None:
+            self._recorder.refitted(effect.fitted)
+        return bytes(effect.request)
+
+    def _answered(self, sent: HeldAnswer) -> Send | Done | None:
+        sent.read()
+        self._budget.begin()
+        if sent.refused:
+            self._recorder.refused(sent.status, sent.error)
+            return self._next(Refused(sent.status, sent.error, plain(sent.headers)))
+        effect = self._next(Accepted(sent.usage.prompt or None, final=False))
+        if not isinstance(effect, Send) and sent.usage.prompt:
+            self._learn(sent.usage)
+        return effect
+
+    async def finished(self, usage: TokenUsage) -> None:
+        """Learn from what the answer cost."""
+        if not self._learned_from_answer:
+            await in_worker(lambda: self._learn(usage))
+
+    def _learn(self, usage: TokenUsage) -> None:
+        self._learned_from_answer = True
+        try:
+            if self._run is not None:
+                _stepped(self._run, Accepted(usage.prompt or None))
+            if usage.chained is not None and self._fitted is not None:
+                self._session.follow(usage.chained, self._fitted)
+            if usage.counts is not None and self._fitted is not None:
+                self._session.observe(usage.counts, self._fitted)
+        except Exception as error:
+            logs.fault("observe", error)
+
+    def _next(self, reply: Refused | Accepted | None) -> Send | Done | None:
+        """The flow's next effect; None where it has ended before, or failed."""
+        if self._run is None:
+            return None
+        try:
+            with stopped_by(self._budget.check):
+                effect = _stepped(self._run, reply)
+        except Interrupted:
+            self._recorder.note = TOO_SLOW
+            self._run = None
+            return None
+        except Exception as error:
+            logs.fault("fit", error)
+            self._recorder.note = "fault"
+            self._run = None
+            return None
+        if isinstance(effect, Done):
+            self._done, self._run = effect, None
+        return effect
+
+    def headers(self) -> list[Header]:
+        """One header that sums up what was sent."""
+        if self._fitted is None or not self._fitted.changed:
+            return []
+        done = self._done or Done(True, self._recorder.sends, self._fitted)
+        return [(b"x-trimtab", done.summary.encode("ascii", "replace"))]
+
+
+def _stepped(run: Flow, reply: Refused | Accepted | None) -> Send | Done:
+    try:
+        return next(run) if reply is None else run.send(reply)
+    except StopIteration as stop:
+        done: Done = stop.value
+        return done
+
+
+def model_in(body: bytes) -> str:
+    """The model that a body names, looked for at its edges; "" where there is none.
+
+    Limits are learned under it, and the pages show it: nothing else depends on it.
+    """
+    first = _MODEL.search(body[:_EDGE])
+    match = first or next(reversed(list(_MODEL.finditer(body[-_EDGE:]))), None)
+    return match[1].decode("utf-8", "replace") if match else ""
+
+
+def wants_stream(body: bytes) -> bool:
+    """Whether a body asks for a stream, by its edges.  A guess that costs nothing: it decides only
+    whether an answer is held like a stream although its type says nothing."""
+    edges = body[:_EDGE] + body[-_EDGE:]
+    return b'"stream":true' in edges or b'"stream": true' in edges

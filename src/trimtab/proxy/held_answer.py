@@ -1,0 +1,147 @@
+"""Sends a request once and holds its answer until that has begun to say something.
+
+What is an error inside an answer, and what to do about a refusal, stands elsewhere (``refusals``,
+``flow``).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.proxy.answer_usage import TokenUsage
+from trimtab.proxy.content_encoding import unpacked
+from trimtab.proxy.headers import Raw
+from trimtab.proxy.http_client import HttpAnswer, HttpClient
+from trimtab.retry.refusals.response_errors import error_in_body
+from trimtab.retry.refusals.stream_start import StreamStart
+
+HOLD_SECONDS = 15.0
+"""The longest that a stream is held which says only that it goes on, by comments say: clients give
+up one that says nothing, the least patient after half a minute."""
+MOST_ERROR_BYTES = 1_000_000
+MOST_ANSWER_BYTES = 8_000_000
+"""A longer answer is passed on as it comes, unread: parsing it would stop all others."""
+
+
+@dataclass
+class HeldAnswer:
+    """An answer as far as it was received: ``held`` is what came, ``more`` what is still to come.
+
+    ``refused``: whether it is a refusal, and ``error`` its body; ``streamed``: whether it is a
+    stream of events; ``whole``: whether ``held`` is to be read as one JSON answer, and ``answer``
+    what it was read as; ``usage``: what it says it cost, as far as it was read.
+    """
+
+    status: int
+    headers: Raw
+    held: list[bytes]
+    more: AsyncIterator[bytes] | None = None
+    refused: bool = False
+    error: Any = None
+    streamed: bool = False
+    whole: bool = False
+    encoding: str = ""
+    answer: Any = None
+    usage: TokenUsage = field(default_factory=TokenUsage)
+
+    def read(self) -> None:
+        """Parse a whole answer, or the body of a refusal.  It may be long: in a worker thread."""
+        if self.streamed:
+            return
+        raw = b"".join(self.held)
+        if self.refused:
+            text = unpacked(raw, self.encoding, MOST_ERROR_BYTES)
+            self.error = raw if text is None else text
+        elif self.whole:
+            try:
+                self.answer = json.loads(raw) if raw else raw
+            except (ValueError, RecursionError):
+                return
+            self.error = error_in_body(self.answer)
+            self.refused = self.error is not None
+            self.usage.take(self.answer)
+
+    async def parts(self) -> AsyncIterator[bytes]:
+        """What was held, then the rest as it comes.  Raises UpstreamFailed."""
+        for part in self.held:
+            yield part
+        if self.more is not None:
+            async for part in self.more:
+                yield part
+
+
+class Attempt:
+    """Sends once; ``close`` gives the connection back, or breaks it off."""
+
+    def __init__(self, client: HttpClient, format: str, *, stream: bool) -> None:
+        self._client, self._format, self._stream = client, format, stream
+        self._stack = AsyncExitStack()
+
+    async def send(self, method: str, address: str, headers: Raw, body: bytes) -> HeldAnswer:
+        """The answer, or what the provider said instead.  Raises UpstreamFailed."""
+        sending = self._client.send(method, address, headers, body)
+        answer = await self._stack.enter_async_context(sending)
+        if answer.status >= 400:
+            return await self._refusal(answer)
+        if answer.encoding not in ("", "identity"):
+            return HeldAnswer(answer.status, answer.headers, [], answer.parts())
+        if "event-stream" in answer.type or "eventstream" in answer.type:
+            return await self._opened(answer)
+        if not self._stream:
+            return await self._whole(answer)
+        async with aclosing(answer.parts()) as parts:
+            first = await anext(parts, b"")
+        # That a stream is wanted may be a guess: an object that says it is JSON is an answer.
+        whole = answer.type.startswith("application/json") and first.lstrip()[:1] == b"{"
+        return await (self._whole if whole else self._opened)(answer, first)
+
+    async def close(self) -> None:
+        """The connection is no longer needed."""
+        await self._stack.aclose()
+
+    async def _refusal(self, answer: HttpAnswer) -> HeldAnswer:
+        raw = await answer.whole(MOST_ERROR_BYTES)
+        more = answer.parts() if len(raw) > MOST_ERROR_BYTES else None
+        return HeldAnswer(
+            answer.status, answer.headers, [raw], more, refused=True, encoding=answer.encoding
+        )
+
+    async def _whole(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
+        """An answer in one piece.  ``first``: what was read of it."""
+        raw = first + await answer.whole(MOST_ANSWER_BYTES)
+        if len(raw) > MOST_ANSWER_BYTES:
+            return HeldAnswer(answer.status, answer.headers, [raw], answer.parts())
+        return HeldAnswer(answer.status, answer.headers, [raw], whole=True)
+
+    async def _opened(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
+        """Hold a stream until it says something, or is an error, or ends, or has said nothing for
+        too long: who waits with a limit of his own hears that it goes on.  ``first``: what was
+        read of it."""
+        sent = HeldAnswer(answer.status, answer.headers, [], streamed=True)
+        opening, parts = (
+            StreamStart(frames=self._format == "bedrock"),
+            _after(first, answer.parts()),
+        )
+        began = time.monotonic()
+        async for part in parts:
+            sent.held.append(part)
+            if opening.feed(part) or time.monotonic() - began >= HOLD_SECONDS:
+                sent.more = parts
+                break
+        else:
+            opening.end()
+        sent.refused, sent.error = opening.verdict == "refused", opening.error
+        return sent
+
+
+async def _after(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """A piece, where there is one, and then the rest."""
+    if first:
+        yield first
+    async for part in parts:
+        yield part

@@ -1,0 +1,210 @@
+"""The HTTP client for providers (aiohttp), opened and closed with the server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.request import getproxies, proxy_bypass
+
+from trimtab.errors import MissingExtra
+from trimtab.proxy.headers import Raw
+
+STALE_SECONDS = 5.0
+"""A kept connection that breaks within this time, before a byte came, was closed while idle."""
+_STALE_AT_MOST = 3
+"""So many kept connections are tried one after the other: a provider may have closed them all."""
+
+
+class UpstreamFailed(Exception):
+    """No answer came, or it broke off.  ``status`` is what the client is told."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    """Seconds: to connect, and between two pieces of an answer (models think for minutes)."""
+
+    connect: float = 20.0
+    read: float = 600.0
+
+
+class HttpAnswer:
+    """An answer whose body has not been read yet."""
+
+    def __init__(self, response: Any) -> None:
+        self._response = response
+        self.status: int = response.status
+        self.headers: Raw = list(response.raw_headers)
+        self.encoding: str = response.headers.get("content-encoding", "").lower()
+        self.type: str = response.headers.get("content-type", "").lower()
+
+    async def parts(self) -> AsyncGenerator[bytes]:
+        """The body as it comes.  Raises UpstreamFailed where it breaks off."""
+        try:
+            async for data in self._response.content.iter_any():
+                yield data
+        except TimeoutError:
+            raise UpstreamFailed(504, "the provider stopped sending") from None
+        except _errors() as error:
+            raise UpstreamFailed(502, f"the provider broke off ({_said(error)})") from None
+
+    async def whole(self, most_bytes: int) -> bytes:
+        """The whole body, or its beginning where it is longer.  Raises UpstreamFailed."""
+        found = bytearray()
+        async for part in self.parts():
+            found += part
+            if len(found) > most_bytes:
+                break
+        return bytes(found)
+
+
+def _errors() -> tuple[type[BaseException], ...]:
+    import aiohttp
+
+    return (aiohttp.ClientError, ConnectionError, OSError)
+
+
+def _said(error: BaseException) -> str:
+    """The kind of error and never its text, which may hold an address with a key."""
+    return type(error).__name__
+
+
+class HttpClient:
+    """Sends requests to providers over kept connections."""
+
+    def __init__(self, timeouts: Timeouts | None = None, *, system_proxy: bool = False) -> None:
+        self._timeouts = timeouts or Timeouts()
+        self._system_proxy = system_proxy
+        self._kept: Any = None
+        self._new: Any = None
+        """For bodies that cannot be sent again: each on a connection of its own."""
+
+    async def open(self) -> None:
+        """Make the pool.  Raises MissingExtra without aiohttp."""
+        try:
+            import aiohttp
+        except ImportError:
+            raise MissingExtra(
+                "the proxy needs an HTTP client: pip install 'trimtab[proxy]'"
+            ) from None
+        kept = aiohttp.TCPConnector(limit=0, keepalive_timeout=30, ttl_dns_cache=60)
+        self._kept = self._session(kept)
+        self._new = self._session(aiohttp.TCPConnector(limit=0, force_close=True, ttl_dns_cache=60))
+
+    def _session(self, connector: Any) -> Any:
+        import aiohttp
+
+        times = self._timeouts
+        return aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(
+                total=None, sock_connect=times.connect, sock_read=times.read
+            ),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+            trace_configs=[_tracing()],
+            max_line_size=65_536,
+            max_field_size=65_536,
+        )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for session in (self._kept, self._new):
+            if session is not None:
+                await session.close()
+
+    @asynccontextmanager
+    async def send(
+        self, method: str, address: str, headers: Raw, body: Any = None
+    ) -> AsyncIterator[HttpAnswer]:
+        """Send one request.  ``body``: bytes, an async iterator, or None.  Raises UpstreamFailed.
+
+        What met a kept connection that the provider closed in the same moment is sent once more:
+        else a request that would have worked without us would fail.  On a new one it is sent once.
+        """
+        response = await self._sent(method, address, headers, body)
+        try:
+            yield HttpAnswer(response)
+        finally:
+            response.close()  # gives it back to the pool if it was read to its end
+
+    async def _sent(self, method: str, address: str, headers: Raw, body: Any) -> Any:
+        from aiohttp import ClientConnectorError
+        from multidict import CIMultiDict
+        from yarl import URL
+
+        fields: CIMultiDict[str] = CIMultiDict(
+            (name.decode("latin-1"), _text(value)) for name, value in headers
+        )
+        url = URL(address, encoded=True)
+        again = isinstance(body, bytes) or body is None
+        session, left = (self._kept, _STALE_AT_MOST) if again else (self._new, 0)
+        while True:
+            began, kept = time.monotonic(), list[bool]()
+            try:
+                return await session.request(
+                    method, url, headers=fields, data=body, allow_redirects=False,
+                    trace_request_ctx=kept, proxy=_proxy(url) if self._system_proxy else None,
+                )  # fmt: skip
+            except TimeoutError:
+                raise UpstreamFailed(504, "the provider did not answer in time") from None
+            except ClientConnectorError as error:
+                raise UpstreamFailed(502, f"cannot reach {url.host} ({_said(error)})") from None
+            except _errors() as error:
+                stale = any(kept) and time.monotonic() - began < STALE_SECONDS
+                if not (left and stale and _broke(error)):
+                    what = "hung up" if _broke(error) else "failed"
+                    raise UpstreamFailed(502, f"the provider {what} ({_said(error)})") from None
+                left -= 1
+
+
+def _text(value: bytes) -> str:
+    """A header's value as aiohttp takes it: it sends UTF-8, and leaves out what it cannot write."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _proxy(url: Any) -> str | None:
+    """The environment's proxy for an address; None: there is none.
+
+    aiohttp's own ``trust_env`` would also send what ``~/.netrc`` has for the provider, or fail on
+    it where the client has a key.
+    """
+    if not url.host or proxy_bypass(url.host):
+        return None
+    found = getproxies().get(url.scheme, "")
+    return found if found.startswith("http://") else None
+
+
+def _tracing() -> Any:
+    """Tells a request, in the list that it brings along, that it got a kept connection."""
+    import aiohttp
+
+    async def kept(session: Any, context: Any, _: Any) -> None:
+        context.trace_request_ctx.append(True)
+
+    found = aiohttp.TraceConfig()
+    found.on_connection_reuseconn.append(kept)
+    return found
+
+
+def _broke(error: BaseException) -> bool:
+    """Whether the connection broke, rather than that something odd was said on it."""
+    import aiohttp
+
+    return isinstance(error, (aiohttp.ServerDisconnectedError, OSError))
+
+
+def length_of(headers: Mapping[str, str]) -> int | None:
+    """What a request says about its length; None where it does not."""
+    text = headers.get("content-length", "")
+    return int(text) if text.isdigit() else None

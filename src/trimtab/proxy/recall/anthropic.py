@@ -1,0 +1,142 @@
+"""Rewrites Anthropic Messages answers of several rounds into one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.stream_events import StreamEvent
+
+
+class AnthropicRewriter(RewriterBase):
+    """Blocks get new indices: those of recall calls are left out, later rounds go on counting."""
+
+    def __init__(self) -> None:
+        super().__init__("anthropic")
+        self.recalls: list[Any] = []
+        self.others = False
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._new_index: dict[int, int] = {}
+        self._next = 0
+        self._before: list[Any] = []
+        self._usage: Any = None
+        self._rounds = 0
+        self._head: dict[str, Any] = {}
+        self._end: list[dict[str, Any]] = []
+
+    def begin(self) -> None:
+        """Another round."""
+        if self._rounds:
+            self._before += self._for_client()
+        self._rounds += 1
+        self.recalls, self.others, self._end = [], False, []
+        self._blocks, self._new_index = {}, {}
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        tree = loads(event)
+        kind = tree.get("type") if tree else None
+        if tree is None or kind == "ping":
+            return event.raw
+        if kind == "message_start":
+            return event.raw if self._rounds == 1 else b""
+        if kind in ("message_delta", "message_stop"):
+            self._end.append(tree)
+            return b""
+        index = tree.get("index")
+        if not isinstance(index, int):
+            return event.raw
+        if kind == "content_block_start":
+            self._start(index, tree.get("content_block") or {})
+        elif kind == "content_block_delta":
+            _grow(self._blocks.setdefault(index, {}), tree.get("delta") or {})
+        if index not in self._new_index:
+            return b""
+        return sse({**tree, "index": self._new_index[index]}, event.name)
+
+    def _start(self, index: int, block: Any) -> None:
+        self._blocks[index] = dict(block)
+        if block.get("type") == "tool_use" and self.is_call(block):
+            return
+        self.others = self.others or block.get("type") == "tool_use"
+        self._new_index[index] = self._next
+        self._next += 1
+
+    def _real_blocks(self) -> list[Any]:
+        found = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
+        self.recalls = [b for b in found if b.get("type") == "tool_use" and self.is_call(b)]
+        return [b for b in found if not (b.get("type") == "text" and not b.get("text"))]
+
+    def _for_client(self) -> list[Any]:
+        return [_finished(self._blocks[index]) for index in sorted(self._new_index)]
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        self._head = tree
+        self._usage = added(self._usage, tree.get("usage"))
+        for index, block in enumerate(tree.get("content") or ()):
+            self._start(index, block)
+        self._real_blocks()
+
+    def real(self) -> list[Any]:
+        """One message."""
+        return [{"role": "assistant", "content": self._real_blocks()}]
+
+    def visible(self) -> list[Any]:
+        """One message."""
+        return [{"role": "assistant", "content": [*self._before, *self._for_client()]}]
+
+    def end(self) -> bytes:
+        """``message_delta`` with what all rounds cost, and ``message_stop``."""
+        parts = []
+        for tree in self._end:
+            if tree["type"] == "message_delta":
+                self._usage = added(self._usage, tree.get("usage"))
+                tree = {**tree, "usage": self._usage}
+                delta = tree.get("delta") or {}
+                if delta.get("stop_reason") == "tool_use" and not self.others:
+                    tree["delta"] = {**delta, "stop_reason": "end_turn"}
+            parts.append(sse(tree, tree["type"]))
+        return b"".join(parts)
+
+    def follow(self) -> None:
+        """Another round comes: its end is not this one's."""
+        for tree in self._end:
+            self._usage = added(self._usage, tree.get("usage"))
+
+    def answer(self) -> Any:
+        """The last round's message with what all rounds said."""
+        found = {
+            **self._head,
+            "content": [*self._before, *self._for_client()],
+            "usage": self._usage,
+        }
+        if found.get("stop_reason") == "tool_use" and not self.others:
+            found["stop_reason"] = "end_turn"
+        return found
+
+
+def _grow(block: dict[str, Any], delta: dict[str, Any]) -> None:
+    match delta.get("type"):
+        case "text_delta":
+            block["text"] = block.get("text", "") + delta.get("text", "")
+        case "thinking_delta":
+            block["thinking"] = block.get("thinking", "") + delta.get("thinking", "")
+        case "signature_delta":
+            block["signature"] = block.get("signature", "") + delta.get("signature", "")
+        case "input_json_delta":
+            block["_json"] = block.get("_json", "") + delta.get("partial_json", "")
+        case "citations_delta":
+            block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+
+
+def _finished(block: dict[str, Any]) -> dict[str, Any]:
+    """A block with its input parsed."""
+    found = {key: value for key, value in block.items() if key != "_json"}
+    if "_json" in block:
+        try:
+            found["input"] = json.loads(block["_json"] or "{}")
+        except ValueError:
+            found["input"] = {}
+    return found

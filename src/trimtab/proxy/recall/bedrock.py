@@ -1,0 +1,144 @@
+"""Rewrites Bedrock Converse answers of several rounds into one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, dumped, loads
+from trimtab.proxy.stream_events import StreamEvent
+from trimtab.wire.aws_event_stream import event_frame
+
+
+class BedrockRewriter(RewriterBase):
+    """Blocks get new indices: those of recall calls are left out, later rounds go on counting."""
+
+    def __init__(self) -> None:
+        super().__init__("bedrock")
+        self.recalls: list[Any] = []
+        self.others = False
+        self._rounds = self._next = 0
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._new_index: dict[int, int] = {}
+        self._hidden: set[int] = set()
+        self._before: list[Any] = []
+        self._end: list[tuple[str, Any]] = []
+        self._last: dict[str, Any] = {}
+        self._usage: Any = None
+
+    def begin(self) -> None:
+        """Another round."""
+        if self._rounds:
+            self._before += self._for_client()
+        self._rounds += 1
+        self.recalls, self.others, self._end = [], False, []
+        self._blocks, self._new_index, self._hidden = {}, {}, set()
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        tree = loads(event)
+        if tree is None or event.failed:
+            return event.raw
+        if event.name == "messageStart":
+            return event.raw if self._rounds == 1 else b""
+        if event.name in ("messageStop", "metadata"):
+            self._end.append((event.name, tree))
+            return b""
+        index = tree.get("contentBlockIndex")
+        if not isinstance(index, int):
+            return event.raw
+        self._grow(index, tree)
+        if index in self._hidden:
+            return b""
+        if index not in self._new_index:
+            self._new_index[index] = self._next
+            self._next += 1
+        return event_frame(
+            event.name, dumped({**tree, "contentBlockIndex": self._new_index[index]})
+        )
+
+    def _grow(self, index: int, tree: Any) -> None:
+        block = self._blocks.setdefault(index, {})
+        use = (tree.get("start") or {}).get("toolUse")
+        if isinstance(use, dict):
+            block["toolUse"] = {**use, "input": ""}
+            if self.is_call(block):
+                self._hidden.add(index)
+            else:
+                self.others = True
+        delta = tree.get("delta") or {}
+        if "text" in delta:
+            block["text"] = block.get("text", "") + delta["text"]
+        if isinstance(delta.get("toolUse"), dict):
+            block["toolUse"]["input"] += delta["toolUse"].get("input", "")
+        if isinstance(said := delta.get("reasoningContent"), dict):
+            if "redactedContent" in said:
+                block["reasoningContent"] = said
+                return
+            inside = block.setdefault("reasoningContent", {}).setdefault("reasoningText", {})
+            for key, text in said.items():
+                inside[key] = inside.get(key, "") + text
+
+    def _all(self) -> list[Any]:
+        found = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
+        self.recalls = [block for block in found if "toolUse" in block and self.is_call(block)]
+        return [block for block in found if block and block.get("text") != ""]
+
+    def _for_client(self) -> list[Any]:
+        return [_finished(self._blocks[n]) for n in sorted(self._blocks) if n not in self._hidden]
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        self._last, self._usage = tree, added(self._usage, tree.get("usage"))
+        message = (tree.get("output") or {}).get("message") or {}
+        for index, block in enumerate(message.get("content") or ()):
+            self._blocks[index] = dict(block)
+            if "toolUse" in block:
+                if self.is_call(block):
+                    self._hidden.add(index)
+                else:
+                    self.others = True
+        self._all()
+
+    def real(self) -> list[Any]:
+        """One message."""
+        return [{"role": "assistant", "content": self._all()}]
+
+    def visible(self) -> list[Any]:
+        """One message."""
+        return [{"role": "assistant", "content": [*self._before, *self._for_client()]}]
+
+    def end(self) -> bytes:
+        """``messageStop``, and ``metadata`` with what all rounds cost."""
+        parts = []
+        for name, tree in self._end:
+            if name == "metadata":
+                tree = {**tree, "usage": added(self._usage, tree.get("usage"))}
+            elif tree.get("stopReason") == "tool_use" and not self.others:
+                tree = {**tree, "stopReason": "end_turn"}
+            parts.append(event_frame(name, dumped(tree)))
+        return b"".join(parts)
+
+    def follow(self) -> None:
+        """Another round comes."""
+        for _, tree in self._end:
+            self._usage = added(self._usage, tree.get("usage"))
+
+    def answer(self) -> Any:
+        """The last answer with what all rounds said."""
+        found = {**self._last, "output": {"message": self.visible()[0]}, "usage": self._usage}
+        if found.get("stopReason") == "tool_use" and not self.others:
+            found["stopReason"] = "end_turn"
+        return found
+
+
+def _finished(block: dict[str, Any]) -> dict[str, Any]:
+    """A block with its input parsed."""
+    use = block.get("toolUse")
+    if not isinstance(use, dict) or not isinstance(use.get("input"), str):
+        return block
+    try:
+        given = json.loads(use["input"] or "{}")
+    except ValueError:
+        given = {}
+    return {**block, "toolUse": {**use, "input": given}}

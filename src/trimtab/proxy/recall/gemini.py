@@ -1,0 +1,103 @@
+"""Rewrites Gemini answers of several rounds into one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.stream_events import StreamEvent
+
+
+class GeminiRewriter(RewriterBase):
+    """Parts of all rounds are parts of one content."""
+
+    def __init__(self) -> None:
+        super().__init__("gemini")
+        self.recalls: list[Any] = []
+        self.others = False
+        self._rounds = 0
+        self._parts: list[Any] = []
+        self._before: list[Any] = []
+        self._end: tuple[Any, bytes] | None = None
+        self._last: dict[str, Any] = {}
+        self._usage: Any = None
+
+    def begin(self) -> None:
+        """Another round."""
+        if self._rounds:
+            self._before += self._for_client()
+        self._rounds += 1
+        self.recalls, self.others, self._parts, self._end = [], False, [], None
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        tree = loads(event)
+        candidates = tree.get("candidates") if tree else None
+        if not tree or not candidates:
+            return event.raw
+        parts = self._take(candidates[0])
+        line = b"\r\n" if event.raw.endswith(b"\r\n") else b"\n"
+        if candidates[0].get("finishReason"):
+            self._end = (tree, line)
+            return b""
+        return sse(_with_parts(tree, parts), end=line) if parts else b""
+
+    def _take(self, candidate: Any) -> list[Any]:
+        """The parts for the client; all are taken in."""
+        content = candidate.get("content") or {}
+        parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
+        self._parts += parts
+        calls = [part for part in parts if "functionCall" in part]
+        self.recalls += [part for part in calls if self.is_call(part)]
+        self.others = self.others or any(not self.is_call(part) for part in calls)
+        return [p for p in parts if not ("functionCall" in p and self.is_call(p))]
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        self._last = tree
+        self._usage = added(self._usage, tree.get("usageMetadata"))
+        for candidate in (tree.get("candidates") or ())[:1]:
+            self._take(candidate)
+
+    def real(self) -> list[Any]:
+        """One content, without parts that say nothing."""
+        return [{"role": "model", "parts": [part for part in self._parts if part != {"text": ""}]}]
+
+    def _for_client(self) -> list[Any]:
+        return [p for p in self._parts if not ("functionCall" in p and self.is_call(p))]
+
+    def visible(self) -> list[Any]:
+        """One content."""
+        return [{"role": "model", "parts": [*self._before, *self._for_client()]}]
+
+    def end(self) -> bytes:
+        """The chunk with the reason to stop, and what all rounds cost."""
+        if self._end is None:
+            return b""
+        tree, line = self._end
+        candidate = tree["candidates"][0]
+        content = candidate.get("content") or {}
+        shown = [
+            p for p in content.get("parts") or ()
+            if not (isinstance(p, dict) and "functionCall" in p and self.is_call(p))
+        ]  # fmt: skip
+        tree = _with_parts(tree, shown or [{"text": ""}])
+        if tree.get("usageMetadata"):
+            tree["usageMetadata"] = added(self._usage, tree["usageMetadata"])
+        return sse(tree, end=line)
+
+    def follow(self) -> None:
+        """Another round comes."""
+        if self._end is not None:
+            self._usage = added(self._usage, self._end[0].get("usageMetadata"))
+
+    def answer(self) -> Any:
+        """The last answer with what all rounds said."""
+        parts = self.visible()[0]["parts"] or [{"text": ""}]
+        return {**_with_parts(self._last, parts), "usageMetadata": self._usage}
+
+
+def _with_parts(tree: Any, parts: list[Any]) -> dict[str, Any]:
+    first, *rest = tree["candidates"]
+    content = {**(first.get("content") or {"role": "model"}), "parts": parts}
+    return {**tree, "candidates": [{**first, "content": content}, *rest]}

@@ -1,0 +1,146 @@
+"""Rewrites OpenAI Chat Completions answers of several rounds into one; answers with one choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.stream_events import StreamEvent
+
+
+class OpenAIChatRewriter(RewriterBase):
+    """Texts of all rounds are one text; calls keep their order without the recalls."""
+
+    def __init__(self) -> None:
+        super().__init__("openai-chat")
+        self.recalls: list[Any] = []
+        self.others = False
+        self._rounds = 0
+        self._first: dict[str, Any] = {}
+        self._message: dict[str, Any] = {}
+        self._before: list[dict[str, Any]] = []
+        self._new_index: dict[int, int] = {}
+        self._hidden: set[int] = set()
+        self._end: list[Any] = []
+        self._usage: Any = None
+        self._done = b""
+
+    def begin(self) -> None:
+        """Another round."""
+        if self._rounds:
+            self._before.append(self._for_client())
+        self._rounds += 1
+        self.recalls, self.others, self._end = [], False, []
+        self._message, self._new_index, self._hidden = {"role": "assistant"}, {}, set()
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        tree = loads(event)
+        if tree is None:
+            if event.data.strip() == b"[DONE]":
+                self._done = event.raw
+                return b""
+            return event.raw
+        if not self._first:
+            self._first = {key: tree[key] for key in ("id", "created", "model") if key in tree}
+        choices = tree.get("choices") or []
+        if not choices or choices[0].get("finish_reason"):
+            self._end.append(tree)
+            if not choices:
+                return b""
+        delta = self._filtered(choices[0].get("delta") or {})
+        if choices[0].get("finish_reason") or not delta:
+            return self._chunk(tree, choices[0], delta, None) if delta else b""
+        return self._chunk(tree, choices[0], delta, choices[0].get("finish_reason"))
+
+    def _chunk(self, tree: Any, choice: Any, delta: Any, reason: Any) -> bytes:
+        shown = {**choice, "delta": delta, "finish_reason": reason}
+        rest = {key: value for key, value in tree.items() if key != "usage" or value is None}
+        return sse({**rest, **self._first, "choices": [shown]})
+
+    def _filtered(self, delta: dict[str, Any]) -> dict[str, Any]:
+        """The delta without recall calls; what it says is taken in."""
+        for key, value in delta.items():
+            if isinstance(value, str) and key != "role":
+                self._message[key] = self._message.get(key, "") + value
+            elif isinstance(value, list) and key != "tool_calls":
+                self._message[key] = [*self._message.get(key, []), *value]
+        kept = {key: value for key, value in delta.items() if key != "tool_calls"}
+        if self._rounds > 1:
+            kept.pop("role", None)
+        calls = [row for row in map(self._call, delta.get("tool_calls") or ()) if row]
+        if calls:
+            kept["tool_calls"] = calls
+        empty = not any(value not in (None, "") for value in kept.values())
+        return {} if empty and self._rounds > 1 else kept
+
+    def _call(self, piece: dict[str, Any]) -> dict[str, Any] | None:
+        index = piece.get("index", 0)
+        calls = self._message.setdefault("tool_calls", [])
+        while len(calls) <= index:
+            calls.append({"id": "", "type": "function", "function": {"name": "", "arguments": ""}})
+        call, said = calls[index], piece.get("function") or {}
+        call["id"] = piece.get("id") or call["id"]
+        for key in ("name", "arguments"):
+            call["function"][key] += said.get(key) or ""
+        for key in piece.keys() - {"index", "id", "type", "function"}:
+            call[key] = piece[key]
+        if index not in self._new_index and index not in self._hidden:
+            if self.is_call(call):
+                self._hidden.add(index)
+            else:
+                self._new_index[index], self.others = len(self._new_index), True
+        return {**piece, "index": self._new_index[index]} if index in self._new_index else None
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        self._first, self._usage = tree, added(self._usage, tree.get("usage"))
+        choice = (tree.get("choices") or [{}])[0]
+        self._message = dict(choice.get("message") or {})
+        self.recalls = [c for c in self._message.get("tool_calls") or () if self.is_call(c)]
+        self.others = len(self._message.get("tool_calls") or ()) > len(self.recalls)
+
+    def real(self) -> list[Any]:
+        """One message."""
+        calls = self._message.get("tool_calls") or []
+        self.recalls = [call for call in calls if self.is_call(call)]
+        return [{**self._message, "content": self._message.get("content") or None}]
+
+    def _for_client(self) -> dict[str, Any]:
+        calls = [c for c in self._message.get("tool_calls") or () if not self.is_call(c)]
+        rest = {key: value for key, value in self._message.items() if key != "tool_calls"}
+        return {**rest, "tool_calls": calls} if calls else rest
+
+    def visible(self) -> list[Any]:
+        """One message: the texts of all rounds, the calls of the last."""
+        last = self._for_client()
+        said = "".join(str(one.get("content") or "") for one in (*self._before, last))
+        return [{**last, "content": said or None}]
+
+    def end(self) -> bytes:
+        """The reason to stop, what all rounds cost, and ``[DONE]``."""
+        parts = []
+        for tree in self._end:
+            found = {**tree, **self._first}
+            if found.get("choices"):
+                choice = {**found["choices"][0], "delta": {}}
+                if choice.get("finish_reason") == "tool_calls" and not self.others:
+                    choice["finish_reason"] = "stop"
+                found["choices"] = [choice]
+            if found.get("usage"):
+                self._usage = added(self._usage, found["usage"])
+                found["usage"] = self._usage
+            parts.append(sse(found))
+        return b"".join((*parts, self._done))
+
+    def follow(self) -> None:
+        """Another round comes."""
+        for tree in self._end:
+            self._usage = added(self._usage, tree.get("usage"))
+
+    def answer(self) -> Any:
+        """The last round's answer with what all rounds said."""
+        choice = {**(self._first.get("choices") or [{}])[0], "message": self.visible()[0]}
+        if choice.get("finish_reason") == "tool_calls" and not self.others:
+            choice["finish_reason"] = "stop"
+        return {**self._first, "choices": [choice], "usage": self._usage}

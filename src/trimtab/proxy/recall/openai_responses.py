@@ -1,0 +1,112 @@
+"""Rewrites OpenAI Responses answers of several rounds into one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.stream_events import StreamEvent
+
+_BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+class OpenAIResponsesRewriter(RewriterBase):
+    """Items get new places, events new numbers."""
+
+    def __init__(self) -> None:
+        super().__init__("openai-responses")
+        self.recalls: list[Any] = []
+        self.others = False
+        self._rounds = self._number = 0
+        self._items: list[Any] = []
+        self._before: list[Any] = []
+        self._new_index: dict[int, int] = {}
+        self._next = 0
+        self._last: dict[str, Any] = {}
+        self._end: tuple[str, dict[str, Any]] | None = None
+        self._usage: Any = None
+        self.first_id = self.last_id = ""
+        """Of the first round's response, which the client knows, and of the last one's."""
+
+    def begin(self) -> None:
+        """Another round."""
+        if self._rounds:
+            self._before += self._for_client()
+        self._rounds += 1
+        self.recalls, self.others, self._end = [], False, None
+        self._items, self._new_index = [], {}
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        tree = loads(event)
+        if tree is None:
+            return event.raw
+        kind = str(tree.get("type"))
+        if isinstance(tree.get("response"), dict):
+            self.first_id = self.first_id or str(tree["response"].get("id") or "")
+        if kind in _BEGINNINGS and self._rounds > 1:
+            return b""
+        if kind in _ENDS:
+            self._take(tree.get("response") or {})
+            self._end = (event.name, tree)
+            return b""
+        index = tree.get("output_index")
+        if isinstance(index, int):
+            if kind == "response.output_item.added" and not self._is_recall(tree.get("item")):
+                self._new_index[index] = self._next
+                self._next += 1
+            if index not in self._new_index:
+                return b""
+            tree["output_index"] = self._new_index[index]
+        return self._numbered(tree, event.name)
+
+    def _numbered(self, tree: dict[str, Any], name: str) -> bytes:
+        if "sequence_number" in tree:
+            tree["sequence_number"] = self._number
+            self._number += 1
+        return sse(tree, name)
+
+    def _is_recall(self, item: Any) -> bool:
+        kind = item.get("type") if isinstance(item, dict) else ""
+        return kind == "function_call" and self.is_call(item)
+
+    def _take(self, response: dict[str, Any]) -> None:
+        self._last = response
+        self.last_id = str(response.get("id") or "")
+        self.first_id = self.first_id or self.last_id
+        self._usage = added(self._usage, response.get("usage"))
+        self._items = [item for item in response.get("output") or () if isinstance(item, dict)]
+        self.recalls = [item for item in self._items if self._is_recall(item)]
+        calls = [item for item in self._items if str(item.get("type")).endswith("_call")]
+        self.others = len(calls) > len(self.recalls)
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        self._take(tree)
+
+    def real(self) -> list[Any]:
+        """Items."""
+        return list(self._items)
+
+    def _for_client(self) -> list[Any]:
+        return [item for item in self._items if not self._is_recall(item)]
+
+    def visible(self) -> list[Any]:
+        """Items."""
+        return [*self._before, *self._for_client()]
+
+    def end(self) -> bytes:
+        """The last event, with the items of all rounds and what they cost."""
+        if self._end is None:
+            return b""
+        name, tree = self._end
+        return self._numbered({**tree, "response": self.answer()}, name)
+
+    def follow(self) -> None:
+        """Another round comes; what this one cost was taken."""
+
+    def answer(self) -> Any:
+        """The last response with what all rounds said."""
+        same = {"id": self.first_id} if self.first_id else {}
+        return {**self._last, **same, "output": self.visible(), "usage": self._usage}

@@ -1,0 +1,102 @@
+"""Turns the model's answers over several rounds into one answer for the client.
+
+A rewriter takes the answers of one format, whole or event by event.  It leaves out calls of the
+recall tool, and holds the end of an answer until it is known whether another round follows.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from trimtab.proxy.stream_events import StreamEvent, parsed, server_sent
+from trimtab.sessions.recall_tool import NAME, recall_tool
+
+
+class StreamRewriter(Protocol):
+    """One format's way to speak.
+
+    ``recalls``: calls of the recall tool in this round; ``others``: whether there are calls for
+    the client beside them; ``real``: this round as the history takes it; ``visible``: what the
+    client has been told over all rounds, as it will send it back.
+    """
+
+    recalls: list[Any]
+    others: bool
+    ours: frozenset[str]
+
+    def begin(self) -> None:
+        """Another round."""
+        ...
+
+    def event(self, event: StreamEvent) -> bytes:
+        """What to pass on of one event."""
+        ...
+
+    def whole(self, tree: Any) -> None:
+        """A round that came in one piece."""
+        ...
+
+    def real(self) -> list[Any]:
+        """This round as messages of the history."""
+        ...
+
+    def visible(self) -> list[Any]:
+        """What the client knows of all rounds, as messages of the history."""
+        ...
+
+    def follow(self) -> None:
+        """Another round follows; the end of this one is forgotten, not what it cost."""
+        ...
+
+    def end(self) -> bytes:
+        """The end of a streamed answer."""
+        ...
+
+    def answer(self) -> Any:
+        """The whole answer, where it was not streamed."""
+        ...
+
+
+class RewriterBase:
+    """Tells calls of our tools."""
+
+    def __init__(self, format: str) -> None:
+        self._read = recall_tool(format).read
+        self.ours = frozenset((NAME,))
+        """Names of the tools that are run within the proxy."""
+
+    def is_call(self, call: Any) -> bool:
+        """Whether this is a call of one of them."""
+        return self._read(call)[1] in self.ours
+
+
+def loads(event: StreamEvent) -> Any:
+    """The object in an event; None where there is none."""
+    tree = parsed(event)
+    return tree if isinstance(tree, dict) else None
+
+
+def sse(value: Any, name: str = "", end: bytes = b"\n") -> bytes:
+    """One event."""
+    return server_sent(dumped(value), name, end)
+
+
+def dumped(value: Any) -> bytes:
+    """Compact JSON."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def added(first: Any, second: Any) -> Any:
+    """Two usages as one: the later prompt, both outputs."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return second if isinstance(second, dict) else first
+    found = {**first, **second}
+    for key in _SUMMED:
+        if type(first.get(key)) is int and type(second.get(key)) is int:
+            found[key] = first[key] + second[key]
+    return found
+
+
+_SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",
+           "thoughtsTokenCount")  # fmt: skip

@@ -1,0 +1,133 @@
+"""Records what becomes of one request in the activity log, the metrics and the log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from trimtab.fitted import Fitted
+from trimtab.proxy import logs
+from trimtab.proxy.activity_log import ActivityLog, RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.answer_usage import TokenUsage
+from trimtab.proxy.metrics import TOKEN_KINDS, Metrics
+from trimtab.retry.refusals import classify
+
+HUNG_UP = "the client hung up"
+
+
+@dataclass
+class ProxyRecords:
+    """What the proxy keeps about its requests; ``clock``: seconds since the epoch."""
+
+    activity: ActivityLog = field(default_factory=ActivityLog)
+    metrics: Metrics = field(default_factory=Metrics)
+    clock: Callable[[], float] = time.time
+
+
+class RequestRecorder:
+    """Records one request."""
+
+    def __init__(self, records: ProxyRecords, upstream: str, operation: str) -> None:
+        self._records, self.upstream, self.operation = records, upstream, operation
+        self._began = time.perf_counter()
+        self.open_session: Callable[[], SessionRecord] | None = None
+        self.session: SessionRecord | None = None
+        self.turn: TurnRecord | None = None
+        self.note = ""
+        self.model = ""
+        self.tree: Any = None
+        """The parsed request: its first words name its conversation."""
+        self.sends = 1
+        self.usage = TokenUsage()
+        self._refusals: list[RefusalRecord] = []
+        self._kinds: list[str] = []
+        records.metrics.in_flight += 1
+
+    def fitted(self, fitted: Fitted, milliseconds: float, room: int | None) -> None:
+        """The request was made to fit: it is a turn of its session."""
+        if self.open_session is None:
+            return
+        if self.turn is not None and self.session is not None:  # another round of the same answer
+            self._close_turn(self.session, self.turn, 200)
+        self.session = session = self.open_session()
+        session.model = self.model or session.model
+        self.turn = session.turn(fitted, self._records.clock(), room)
+        self.turn.fit_ms = milliseconds
+        self._count_new(fitted)
+        self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
+
+    def refitted(self, fitted: Fitted) -> None:
+        """It was made smaller, or mended, after a refusal."""
+        self.sends += 1
+        if self.turn is None or self.session is None:
+            return
+        self.turn.sends = self.sends
+        self.session.sent(self.turn, fitted)
+        self._count_new(fitted)
+
+    def _count_new(self, fitted: Fitted) -> None:
+        if fitted.changed:
+            edits = fitted.report.edits
+            self._kinds += [edit.kind for edit in edits if edit.new]
+
+    def refused(self, status: int, error: object) -> None:
+        """The provider refused; what was done is known at the end."""
+        number = self.turn.number if self.turn else 0
+        kind = classify(status, error).kind
+        self._refusals.append(RefusalRecord(self._records.clock(), number, status, kind, ""))
+
+    def closed(self, status: int, *, error: str = "", first_byte: float = 0.0) -> None:
+        """The end.  ``error``: what went wrong between us and the provider or the client."""
+        records, seconds = self._records, time.perf_counter() - self._began
+        records.metrics.in_flight -= 1
+        labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
+        records.metrics.count("trimtab_requests_total", **labels)
+        records.metrics.took("trimtab_request_seconds", seconds)
+        if first_byte:
+            records.metrics.took("trimtab_first_byte_seconds", first_byte - self._began)
+        if error or self.note == "fault":
+            kind = "fault" if "fault" in (error, self.note) else "upstream"
+            kind = "client" if error == HUNG_UP else kind
+            records.metrics.count("trimtab_errors_total", kind=kind)
+        facts: dict[str, object] = {"status": status, "seconds": round(seconds, 3)}
+        if self.turn is not None and self.session is not None:
+            turn = self.turn
+            turn.seconds, turn.note = seconds, self.note or error
+            self._close_turn(self.session, turn, status)
+            self._record_refusals(recovered=0 < status < 400)
+            facts |= {
+                "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
+                "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,
+                "sends": turn.sends, "fit_ms": round(turn.fit_ms, 1), "cached": turn.cached,
+            }  # fmt: skip
+        if error:
+            facts["error"] = error
+        level = logging.WARNING if error or status >= 500 else logging.INFO
+        logs.say(f"{self.upstream} {self.operation}", level=level, **facts)
+
+    def _close_turn(self, session: SessionRecord, turn: TurnRecord, status: int) -> None:
+        """A turn has ended."""
+        usage = self.usage
+        turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
+        turn.output = usage.output
+        self._records.activity.sent(session, turn, self._kinds)
+        metrics = self._records.metrics
+        for kind in self._kinds:
+            metrics.count("trimtab_edits_total", kind=kind)
+        self._kinds = []
+        saved = max(turn.arrived - turn.sent, 0)
+        tokens = (turn.arrived, turn.sent, saved, turn.prompt, turn.cached, turn.output)
+        for kind, number in zip(TOKEN_KINDS, tokens, strict=True):
+            metrics.count_tokens(kind, number)
+
+    def _record_refusals(self, *, recovered: bool) -> None:
+        assert self.session is not None
+        for refusal in self._refusals:
+            refusal.action = "recovered" if recovered else "passed on"
+            self._records.activity.refused(self.session, refusal)
+            self._records.metrics.count(
+                "trimtab_refusals_total", kind=refusal.kind, action=refusal.action
+            )

@@ -1,0 +1,153 @@
+"""The reducers, in the order of what they lose, and how they are chained.
+
+To add one: write a ``Reducer`` in a file of its own and put it into ``REDUCERS``, or pass your own
+tuple to ``levels``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from trimtab.reducers.arguments import arguments
+from trimtab.reducers.article_selection import articles
+from trimtab.reducers.base import (
+    HANDLE,
+    Ask,
+    Config,
+    Offer,
+    Reducer,
+    json_bytes,
+    marker,
+    markers,
+    smaller,
+    utf8_bytes,
+    with_handle,
+)
+from trimtab.reducers.blobs import blobs
+from trimtab.reducers.cutting import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels
+from trimtab.reducers.digest import digest, digest_to
+from trimtab.reducers.html_text import html_text
+from trimtab.reducers.json_digest import records, records_to
+from trimtab.reducers.redundant import duplicates, failed_inputs
+from trimtab.reducers.respell import line_numbers, respell, unescape
+from trimtab.reducers.user_cut import demands_tokens, user_cut
+from trimtab.reducers.whole_blocks import media, reasoning
+from trimtab.transcript.model import Block
+
+__all__ = [
+    "DEAD",
+    "DEEP",
+    "HANDLE",
+    "REDUCERS",
+    "Ask",
+    "Config",
+    "Offer",
+    "Reducer",
+    "cut_to",
+    "cut_to_chars",
+    "cut_to_tokens",
+    "demands_tokens",
+    "digest_to",
+    "levels",
+    "marker",
+    "records_to",
+    "text_levels",
+    "user_cut",
+    "with_extra",
+    "with_handle",
+]
+
+REDUCERS: tuple[Reducer, ...] = (
+    line_numbers,
+    unescape,
+    respell,
+    duplicates,
+    failed_inputs,
+    articles,  # before tables: long texts are worth more than their keys
+    records,
+    blobs,
+    reasoning,
+    html_text,
+    digest,
+    cut,
+    arguments,
+    media,
+    markers,
+)
+
+
+DEEP = frozenset((reasoning, digest, cut, arguments, media, markers))
+"""Those that always lose something a reader may need; costly to ask where that is not wanted."""
+DEAD = frozenset((duplicates, failed_inputs))
+"""Those of what nobody needs again: dead weight."""
+_LOSING = frozenset((articles, reasoning, digest, cut, arguments, media, markers))
+
+
+def with_extra(ours: Sequence[Reducer], extra: Sequence[Reducer]) -> tuple[Reducer, ...]:
+    """The reducers with others put before the first of ours that loses what it knows nothing of.
+
+    So they come after what costs nothing and after duplicates; among themselves as given.
+    """
+    at = next((index for index, one in enumerate(ours) if one in _LOSING), len(ours))
+    return (*ours[:at], *extra, *ours[at:])
+
+
+def levels(
+    block: Block,
+    config: Config,
+    *,
+    reducers: Sequence[Reducer] = REDUCERS,
+    failures: list[str] | None = None,
+) -> Iterator[Offer]:
+    """All offers for one block, lazily: each strictly smaller than the block and the one before.
+
+    After a lossless offer the rest works on its text.  A reducer that raises is left out from
+    there on; that, and what a reducer warns of, is appended to ``failures``.  Sealed text is only
+    ever removed.
+    """
+    if failures is not None:
+        config = replace(config, warn=failures.append)
+    last = whole = block.text
+    loss = 0.0
+    for reducer in reducers:
+        try:
+            for offer in reducer(block, config):
+                if reducer not in REDUCERS:
+                    _check(offer, block)
+                if block.sealed and offer.op != "remove":
+                    continue
+                text = offer.op == "replace" and not block.media  # what else costs is not text
+                if text and block.spelling == "part" and not _fewer_as_string(offer.text, whole):
+                    continue
+                if text and not smaller(offer.text, last, config.count):
+                    continue
+                last, loss = offer.text, max(loss, offer.loss)
+                if offer.loss == 0 and offer.op == "replace":
+                    block = replace(block, text=offer.text)
+                yield offer if offer.loss == loss else replace(offer, loss=loss)
+        except Exception as error:  # an error of ours must never break a request
+            if failures is not None:
+                name = getattr(reducer, "__name__", repr(reducer))
+                failures.append(f"strategy skipped: {name}: {type(error).__name__}: {error}")
+
+
+def _check(offer: Offer, block: Block) -> None:
+    """``ValueError`` where an offer, of a reducer that is not ours, would break a request."""
+    if not isinstance(offer, Offer):
+        raise ValueError(f"{type(offer).__name__} is no Offer")
+    if offer.op not in ("replace", "remove") or not 0 <= offer.loss <= 1:
+        raise ValueError(f"op {offer.op!r}, loss {offer.loss!r}")
+    if not isinstance(offer.text, str) or (offer.op == "replace" and not offer.text.strip()):
+        raise ValueError("no text to show")
+    if offer.op == "remove" and block.kind != "reasoning":
+        raise ValueError(f"a {block.kind} cannot be removed")
+    objects = block.spelling in ("json", "json-string")
+    if objects and not isinstance(json.loads(offer.text), dict):
+        raise ValueError("not a JSON object")
+
+
+def _fewer_as_string(new: str, json_text: str) -> bool:
+    """Whether ``new``, spelled as a JSON string, is smaller than the JSON it stands for."""
+    return 6 * len(new) + 2 < len(json_text) or json_bytes(new) < utf8_bytes(json_text)

@@ -1,0 +1,362 @@
+"""Shortens the articles of a search result, the least relevant first; title and URL are kept."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
+
+from trimtab.reducers.articles.article import Article, ArticleRule, write_articles
+from trimtab.reducers.articles.json_lists import json_articles
+from trimtab.reducers.articles.relevance import Question, TitledSegments, ranked, score_segments
+from trimtab.reducers.articles.text_lists import text_articles
+from trimtab.reducers.base import (
+    Answer,
+    Ask,
+    Config,
+    Offer,
+    Shortened,
+    recall_call,
+    utf8_bytes,
+)
+from trimtab.reducers.text_boundaries import at_or_before
+from trimtab.transcript.model import Block
+
+STEP = 1 / 20
+"""Share of the block that a level takes away at the least, so that levels are few."""
+MOST_LOSS = 0.8
+"""With titles and URLs alone: less than an excerpt of that size, which has not even them."""
+
+
+def articles(block: Block, config: Config) -> Iterator[Offer]:
+    """Each level takes more from the articles that matter least.
+
+    First what stands in another result too; then, article by article, ``rule.shares`` of its
+    tokens: the pieces that match the question best, in their order, ``[...]`` between them; last
+    title and URL alone.  An article that says it is compressed is left as it is.
+    """
+    if block.kind != "result" or len(block.text) < LEAST_BYTES:
+        return
+    rule = config.articles
+    found = long_articles(block.text, rule)
+    if not found:
+        return
+    able = [
+        item for item in rank_articles(found, config)
+        if not item.article.compressed and item.tokens >= rule.least_tokens
+    ]  # fmt: skip
+    if able:
+        yield from _levels(block.text, able, config)
+
+
+def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[Offer]:
+    whole = sum(item.tokens for item in items)
+    every = sum(value_of(item, item.kept) for item in items)
+    gone, lost, unsaid, price = 0, 0.0, 0, 0.0
+    began, order = dict[int, int](), dict[int, tuple[float, int]]()
+    steps = list(ordered_steps(items, config.articles))
+    for number, step in enumerate(steps):
+        items[step.item] = replace(items[step.item], kept=step.kept)
+        began.setdefault(items[step.item].article.start, number)
+        gone, unsaid = gone + step.tokens, unsaid + step.tokens
+        lost, price = lost + step.lost, price + step.lost
+        if unsaid < whole * STEP and number + 1 < len(steps):
+            continue
+        share = round(MOST_LOSS * lost / every, 3) if every else MOST_LOSS
+        reduced = tuple(item for item in items if len(item.kept) < len(item.segments))
+        reduced = tuple(sorted(reduced, key=lambda item: item.article.start))
+        paid = _price(step, price / max(unsaid, 1), config)
+        for item in sorted(reduced, key=lambda item: began[item.article.start]):
+            order.setdefault(item.article.start, (paid, len(order)))
+        why = f"{len(reduced)} of {len(items)} articles shortened, least relevant first"
+        with_answers = partial(_shown, text, reduced, config)
+        yield Offer(
+            "replace", with_answers(()), share, "articles", why, paid,
+            tuple(_shortened(item, order, config) for item in reduced), with_answers,
+        )  # fmt: skip
+        unsaid, price = 0, 0.0
+
+
+def _price(step: ShorteningStep, lost: float, config: Config) -> float:
+    """By relevance; where results go by age, before everything else and in that order."""
+    newest_first = config.articles.newest_first
+    if newest_first is None:
+        return round(lost, 9)
+    age = config.age if newest_first else 1 - config.age
+    return round(1e-5 * (1 + age) * (1 if step.kept else 10), 9)
+
+
+def _shortened(
+    item: RankedArticle, order: Mapping[int, tuple[float, int]], config: Config
+) -> Shortened:
+    """Of an article of which something stays a model is asked to say as much in as many tokens."""
+    article, ask = item.article, None
+    if item.kept and not item.repeated:
+        tokens = sum(item.sizes[n] for n in sorted(item.kept))
+        ask = Ask(article.title, article.url, article.content, config.question, tokens)
+    return Shortened(ask, order[article.start])
+
+
+def _shown(
+    text: str, reduced: Sequence[RankedArticle], config: Config, answers: Sequence[Answer]
+) -> str:
+    """The block with these articles shortened; the first of them says how to get the rest.
+
+    ``answers``: one an article, or () where each is shown in its own words.
+    """
+    fetch = recall_call(text, config)
+    advice = f"; {fetch} has all" if fetch else "; run the tool again to see them"
+    contents = []
+    for item, answer in zip(reduced, answers or [""] * len(reduced), strict=True):
+        if answer is None:
+            continue
+        content, chars = item.article.content, len(item.article.content)
+        kept = item.kept if isinstance(answer, str) else best_segments(item, answer)
+        if item.repeated:
+            new = f"[{chars:,} chars, given more than once, left out here{advice}]"
+        elif not kept:
+            new = f"[{chars:,} chars left out to fit{advice}]"
+        elif answer and isinstance(answer, str):
+            new = f"[a model's summary of {chars:,} chars{advice}] {answer}"
+        else:
+            new = join_segments(content, item.segments, kept)
+            new = f"{new.rstrip()} [of {chars:,} chars{advice}]"
+        contents.append((item.article, new))
+        advice = ""
+    return write_articles(text, contents)
+
+
+# --- the order in which they are shortened ---
+
+GAP_TOKENS = 3
+"""What ``[...]`` between two pieces takes at the most."""
+BASE, SLOPE = 0.002, 0.01
+"""Value lost per token of a piece: what cannot matter, and what each unit of relevance adds.
+A text that is cut in half loses 0.002 to 0.02 a token, by its age and size."""
+
+
+@dataclass
+class RankedArticle:
+    """One article with its pieces, what each is worth and costs, and which still stand."""
+
+    article: Article
+    segments: Sequence[Segment]
+    scores: Sequence[float]
+    sizes: Sequence[int]
+    kept: frozenset[int]
+    repeated: bool
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.sizes)
+
+    @property
+    def best(self) -> float:
+        return max(self.scores, default=0.0)
+
+
+def rank_articles(found: Sequence[Article], config: Config) -> list[RankedArticle]:
+    """The articles of one text in pieces, each piece with its worth for the question."""
+    cut = [split_segments(article.content) for article in found]
+    texts = [
+        (a.title, [(a.content[p.start : p.end], p.heading) for p in of])
+        for a, of in zip(found, cut, strict=True)
+    ]
+    question = Question.of(config.question, config.query)
+    scores = score_segments(texts, question, _ranks(texts, config), config.articles.ranker_share)
+    seen: set[str] = set()
+    items = []
+    for article, of, score, (_, spoken) in zip(found, cut, scores, texts, strict=True):
+        sizes = [config.count(text) for text, _ in spoken]
+        repeated = article.content in seen or config.repeated(article.content)
+        seen.add(article.content)
+        items.append(RankedArticle(article, of, score, sizes, frozenset(range(len(of))), repeated))
+    return items
+
+
+def _ranks(texts: Sequence[TitledSegments], config: Config) -> Sequence[float] | None:
+    """What the rule's ranker says of all pieces in order; None without one, or where it fails."""
+    rank = config.articles.ranker
+    if rank is None:
+        return None
+    try:
+        spoken = tuple(text for _, of in texts for text, _ in of)
+        return ranked(rank, config.question or config.query, spoken)
+    except Exception as error:  # a model's fault must never break a request
+        said = f"{type(error).__name__}: {error}"
+        config.warn(f"articles by shared words, their ranker failed: {said}")
+        return None
+
+
+@dataclass(frozen=True)
+class ShorteningStep:
+    """What of one article stays, and what is lost for each token that goes."""
+
+    item: int
+    kept: frozenset[int]
+    tokens: int
+    lost: float
+
+
+def value_of(item: RankedArticle, which: Iterable[int]) -> float:
+    """What these pieces of an article are worth; nothing where it stands elsewhere too."""
+    if item.repeated:
+        return 0.0
+    return sum(item.sizes[n] * (BASE + SLOPE * item.scores[n]) for n in sorted(which))
+
+
+def ordered_steps(items: Sequence[RankedArticle], rule: ArticleRule) -> Iterator[ShorteningStep]:
+    """Every step of every article, those that lose least first; the best ``keep`` have none."""
+    ranked = sorted(range(len(items)), key=lambda n: (-items[n].best, n))
+    if rule.order == "position":
+        known = all(item.article.score is not None for item in items)
+        ranked.sort(key=lambda n: (-(items[n].article.score or 0.0) * known, n))
+    ways = [list(_steps(n, items[n], rule)) for n in reversed(ranked[rule.keep :])]
+    if rule.order == "position":
+        for depth in range(max(map(len, ways), default=0)):
+            yield from (way[depth] for way in ways if depth < len(way))
+    else:
+        prices = (accumulate((s.lost / max(s.tokens, 1) for s in way), max) for way in ways)
+        rows = (
+            [(price, n, step) for price, step in zip(of, way, strict=True)]
+            for n, (of, way) in enumerate(zip(prices, ways, strict=True))
+        )
+        yield from (step for _, _, step in heapq.merge(*rows, key=lambda row: row[:2]))
+
+
+def _steps(number: int, item: RankedArticle, rule: ArticleRule) -> Iterator[ShorteningStep]:
+    kept = item.kept
+    for share in () if item.repeated else rule.shares:
+        chosen = best_segments(item, int(item.tokens * share), kept)
+        if chosen and len(chosen) < len(kept):
+            yield _step(number, item, kept, chosen)
+            kept = chosen
+    yield _step(number, item, kept, frozenset())
+
+
+def best_segments(
+    item: RankedArticle, tokens: int, among: frozenset[int] | None = None
+) -> frozenset[int]:
+    """The pieces that match the question best, of all or some, as many as so many tokens hold."""
+    room, chosen = tokens - GAP_TOKENS, set[int]()
+    every = range(len(item.segments)) if among is None else among
+    for piece in sorted(every, key=lambda n: (-item.scores[n], n)):
+        gaps = 1 - (piece - 1 in chosen) - (piece + 1 in chosen)
+        if (cost := item.sizes[piece] + GAP_TOKENS * gaps) <= room:
+            chosen.add(piece)
+            room -= cost
+    return frozenset(chosen)
+
+
+def _step(
+    number: int, item: RankedArticle, before: frozenset[int], kept: frozenset[int]
+) -> ShorteningStep:
+    gone = before - kept
+    return ShorteningStep(number, kept, sum(item.sizes[n] for n in gone), value_of(item, gone))
+
+
+# --- the segments of an article ---
+
+LEAST_CHARS, MOST_CHARS = 20, 600
+GAP = "[...]"
+_END = re.compile(
+    r"\n+"
+    r"|(?<=[.!?؟…])[\"'”’»)\]]{0,4}[ \t]{1,8}(?=\S)"
+    r"|(?<=[。！？।॥])[」』”’）\"]{0,4}[ \t]{0,8}"
+)
+_FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~).*$", re.MULTILINE)
+_HEADING = re.compile(r"[ \t]{0,3}(?:#{1,6} |={2,6} ?\w|<h[1-6]\b|\*\*[^*\n]{1,120}\*\*[ \t]*\n)")
+_BLANK = re.compile(r"\n[ \t]*\n+")
+
+
+class Segment(NamedTuple):
+    """``text[start:end]``; a heading speaks for the pieces up to the next one."""
+
+    start: int
+    end: int
+    heading: bool
+
+
+def split_segments(text: str) -> list[Segment]:
+    """The text without remainder, in order: 20 to 600 characters a piece where it allows.
+
+    Between code fences only blank lines divide.
+    """
+    found: list[Segment] = []
+    for start, end, code in _stretches(text):
+        found += _divided(text, start, end, _BLANK if code else _END)
+    return found
+
+
+def _stretches(text: str) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, whether it is code) of what stands outside and inside fences."""
+    at, opened = 0, False
+    for fence in _FENCE.finditer(text):
+        end = min(len(text), fence.end() + 1) if opened else fence.start()
+        if end > at:
+            yield at, end, opened
+            at = end
+        opened = not opened
+    if at < len(text):
+        yield at, len(text), False
+
+
+def _divided(text: str, start: int, stop: int, ends: re.Pattern[str]) -> Iterator[Segment]:
+    heading = bool(_HEADING.match(text, start))
+    for match in ends.finditer(text, start, stop):
+        line_ends = "\n" in match[0]
+        if match.end() - start >= LEAST_CHARS or (heading and line_ends):
+            yield from _bounded(text, start, match.end(), heading)
+            start = match.end()
+            heading = bool(_HEADING.match(text, start))
+    if start < stop:
+        yield from _bounded(text, start, stop, heading)
+
+
+def _bounded(text: str, start: int, end: int, heading: bool) -> Iterator[Segment]:
+    while end - start > MOST_CHARS:
+        middle = text.rfind(" ", start + MOST_CHARS // 2, start + MOST_CHARS) + 1
+        middle = max(middle or at_or_before(text, start + MOST_CHARS), start + 1)
+        yield Segment(start, middle, heading)
+        start, heading = middle, False
+    yield Segment(start, end, heading)
+
+
+def join_segments(text: str, whole: Sequence[Segment], kept: frozenset[int] | set[int]) -> str:
+    """The kept pieces in their order, ``[...]`` where something stood between them."""
+    parts: list[str] = []
+    for number in sorted(kept):
+        piece = whole[number]
+        if number and number - 1 not in kept:
+            before = whole[number - 1]
+            parts.append(GAP + ("\n" if text[before.end - 1 : before.end] == "\n" else " "))
+        parts.append(text[piece.start : piece.end])
+    if whole and len(whole) - 1 not in kept:
+        return "".join(parts).rstrip() + " " + GAP
+    return "".join(parts)
+
+
+# --- the articles of a text, in whatever way the list is written ---
+
+LEAST_BYTES = 400
+"""A list whose articles are all shorter is a table, not a list of articles."""
+
+
+def long_articles(text: str, rule: ArticleRule) -> list[Article]:
+    """The articles of a text that are long enough to shorten; none where it is no list of them."""
+    found = all_articles(text, rule)
+    return [article for article in found if utf8_bytes(article.content) >= LEAST_BYTES]
+
+
+def all_articles(text: str, rule: ArticleRule) -> list[Article]:
+    """The articles of a text, short ones too."""
+    found = json_articles(text, rule.list_keys)
+    if not found and text[:64].lstrip()[:1] not in ("{", "["):
+        found = text_articles(text)
+    if not found and text[:1] == "[" and text[1:2].isdigit():  # "[1] …" is not JSON
+        found = text_articles(text)
+    return found

@@ -1,0 +1,119 @@
+"""One article within a text: its title and URL, where its content stands, how it is rewritten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+from trimtab.setting_kinds import (
+    COUNT,
+    FLAG_OR_NONE,
+    SHARE_FROM_0,
+    SHARES,
+    TEXTS,
+    program_only,
+    setting,
+)
+
+Ranker = Callable[[str, Sequence[str]], Sequence[float]]
+"""How well each of some texts answers a question: about 0, not at all, to 1."""
+
+LIST_KEYS = (
+    "articles", "results", "documents", "items", "hits", "passages", "chunks", "sources", "docs",
+    "pages", "records", "entries", "matches", "snippets", "contexts", "value", "data", "content",
+    "organic", "organic_results", "search_results", "nodes", "points", "result",
+)  # fmt: skip
+"""Under these keys a list of objects can be a list of articles."""
+
+
+Order = Literal["match", "position"]
+
+
+@dataclass(frozen=True)
+class ArticleRule:
+    """How lists of articles are shortened.
+
+    ``ranker``: an ``EmbeddingRanker``, or a function of yours from a question and sentences to how
+    well each answers it.  Where it fails the words they share decide alone.
+    """
+
+    order: Order = setting(
+        "match", program_only(lambda value: value in get_args(Order), "'match' or 'position'"),
+        "who goes first: what matches the question least, or the lowest score, and without scores "
+        "the last in the list",
+    )  # fmt: skip
+    shares: Sequence[float] = setting(
+        (0.60, 0.30, 0.10), SHARES,
+        "of an article's tokens, step by step; after the last only title and URL are left",
+    )  # fmt: skip
+    keep: int = setting(0, COUNT, "best articles of each list that stay whole")
+    least_tokens: int = setting(64, COUNT, "a shorter article is left alone")
+    newest_first: bool | None = setting(
+        None, FLAG_OR_NONE, "newer results before older ones; unset: by relevance"
+    )
+    list_keys: Sequence[str] = setting(LIST_KEYS, TEXTS, "JSON keys that hold lists of articles")
+    ranker: Ranker | None = setting(
+        None, program_only(callable, "a function"), "says how well sentences answer the question"
+    )
+    ranker_share: float = setting(
+        0.5, SHARE_FROM_0, "of the match that is the ranker's word; the rest is shared words"
+    )
+
+    @classmethod
+    def just_in_time(cls) -> ArticleRule:
+        """Each article to 30 % of its tokens, the newest result first, in it the last first."""
+        return cls(order="position", shares=(0.30,), newest_first=True)
+
+
+class Splice(NamedTuple):
+    """``text`` in place of ``[start:end]``."""
+
+    start: int
+    end: int
+    text: str
+
+
+DEFAULT_RULE = ArticleRule()
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """``content`` as the model reads it stands at ``[start:end]``, spelled by ``spelled``.
+
+    ``mark``: what says that it was shortened.  ``score``: higher is better; None without one.
+    ``compressed``: it says already that it was shortened.
+    """
+
+    title: str
+    url: str
+    content: str
+    start: int
+    end: int
+    mark: Splice | None
+    spelled: Callable[[str], str]
+    score: float | None = None
+    compressed: bool = False
+
+
+def write_articles(text: str, articles: Iterable[tuple[Article, str]]) -> str:
+    """The text with these contents instead, each marked as shortened; all else as it was."""
+    splices = []
+    for article, content in articles:
+        splices.append(Splice(article.start, article.end, article.spelled(content)))
+        if article.mark is not None:
+            splices.append(article.mark)
+    parts, at = [], 0
+    for splice in sorted(splices):
+        parts += [text[at : splice.start], splice.text]
+        at = splice.end
+    return "".join([*parts, text[at:]])
+
+
+def number_in(text: str) -> float | None:
+    """A score as it is written: ``0.93``, ``93 %``; None where it is no number."""
+    try:
+        number = float(text.strip().rstrip("% "))
+    except ValueError:
+        return None
+    return number if abs(number) < 1e15 else None

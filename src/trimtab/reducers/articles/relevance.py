@@ -1,0 +1,186 @@
+"""Scores how relevant each segment of some articles is to a question.
+
+A score is made of shared words, their rarity among the segments, and neighbours; or of the scores
+of a ranker.  The weights were chosen on 54 recorded retrieval conversations in seven languages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isfinite, log
+
+from trimtab.reducers.articles.article import Ranker
+
+QUERY = 0.5
+"""A word of the tool call's query weighs half a word of the user's question."""
+NEXT, NEXT_BUT_ONE = 0.5, 0.25
+"""Shares of a piece's own match that its neighbours gain: the answer often stands beside it."""
+SECTION, ARTICLE = 1.0, 0.5
+"""Shares that the heading above, and the best piece of the article, lend to each of its pieces."""
+FIRST, LEADING = 0.02, 0.01
+"""Where nothing matches: earlier articles, and earlier pieces in them."""
+ASKED_FOR = 0.2
+"""What a matching piece gains that has a number or a name, where the question asks for one.  On
+the recorded conversations it changed nothing; it decides between pieces that match alike."""
+
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|long|old|far|often|big|large)|when|what (?:year|date|percent)"
+    r"|which year|percent(?:age)?"
+    r"|wie ?viele?|wann|welche[ms] jahr|prozent|cu[áa]nt[oa]s?|cu[áa]ndo|qu[ée] año"
+    r"|combien|quand|quanti|quando|quantos?|сколько|когда|каком году|процент|πόσ\w+|πότε|kaç"
+    r"|ne zaman|bao nhiêu|khi nào|câ[țţt]i|când|كم|متى|कितन\w+|कब)\b"
+    r"|多少|几[个年月日]|幾|哪(?:一)?年|何年|何人|いつ|いくつ|몇|언제|เท่าไร|กี่|เมื่อไร|เมื่อใด"
+)
+_ASKS_NAME = re.compile(
+    r"\b(?:who|whom|whose|where|wer|wen|wem|wo|qui|où|quién(?:es)?|dónde|chi|dove|quem|onde|кто"
+    r"|кого|где|ποιος|πού|kim|nerede|ai là|cine|unde)\b"
+)
+_NUMBER = re.compile(r"\d|[一二三四五六七八九十百千万億]{2}")
+_NAME = re.compile(r"(?<=[^.!?\s] )[^\W\d_a-zа-яα-ωß-ÿ]\w+")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Terms that are looked for, by weight, and what kind of answer is asked for."""
+
+    weights: dict[str, float]
+    number: bool = False
+    name: bool = False
+
+    @classmethod
+    def of(cls, question: str, query: str = "") -> Question:
+        """The user's words and those of the search that was made for them."""
+        weights = dict.fromkeys(terms(query), QUERY)
+        weights.update(dict.fromkeys(terms(question), 1.0))
+        lower = question.casefold()
+        return cls(weights, bool(_ASKS_NUMBER.search(lower)), bool(_ASKS_NAME.search(lower)))
+
+
+TitledSegments = tuple[str, Sequence[tuple[str, bool]]]
+"""An article: its title, and its pieces with whether each is a heading."""
+
+
+@lru_cache(maxsize=64)
+def ranked(rank: Ranker, question: str, texts: tuple[str, ...]) -> tuple[float, ...]:
+    """What a ranker says of these texts; asked once, however often a block is looked at.
+
+    Raises ValueError where that is not one finite number for each.
+    """
+    found = tuple(round(float(number), 6) for number in rank(question, texts))
+    if len(found) != len(texts) or not all(map(isfinite, found)):
+        raise ValueError(
+            f"the ranker gave {len(found)} numbers for {len(texts)} texts, or not all finite"
+        )
+    return found
+
+
+def score_segments(
+    articles: Sequence[TitledSegments],
+    question: Question,
+    ranks: Sequence[float] | None = None,
+    ranker_share: float = 1.0,
+) -> list[list[float]]:
+    """A number for each piece of each article, about 0 to 4; comparable within one question.
+
+    The share of the question's words in the piece, rare words weighing more (inverse document
+    frequency, Robertson and Spärck Jones 1976, over all pieces), with what neighbours, headings
+    and the article lend.  ``ranks``: of all pieces in order; they are ``ranker_share`` of
+    a piece's own match.
+    """
+    wanted = question.weights
+    found = [
+        [{term for term in terms(text) if term in wanted} for text, _ in pieces]
+        for _, pieces in articles
+    ]
+    sets = [terms_in for pieces in found for terms_in in pieces]
+    seen = Counter(term for terms_in in sets for term in terms_in)
+    rare = {
+        term: wanted[term] * log(1 + (len(sets) - number + 0.5) / (number + 0.5))
+        for term, number in sorted(seen.items())
+    }
+    total = sum(rare.values()) or 1.0
+    if ranks is not None:  # beside a ranker words weigh less, the more of them stand nowhere
+        unseen = sum(weight for term, weight in sorted(wanted.items()) if term not in seen)
+        total += unseen * log(1 + (len(sets) + 0.5) / 0.5)
+    scores, given = [], iter(ranks or ())
+    for place, (article, terms_of) in enumerate(zip(articles, found, strict=True)):
+        own = [sum(sorted(rare[term] for term in hits)) / total for hits in terms_of]
+        if ranks is not None:
+            own = [ranker_share * next(given) + (1 - ranker_share) * words for words in own]
+        titled = {term for term in terms(article[0]) if term in rare}
+        title = sum(sorted(rare[term] for term in titled)) / total
+        first = FIRST * (1 - place / len(articles))
+        scores.append(_lent(article[1], own, first, title, question))
+    return scores
+
+
+def _lent(
+    pieces: Sequence[tuple[str, bool]],
+    own: list[float],
+    first: float,
+    title: float,
+    question: Question,
+) -> list[float]:
+    best = max([*own, title], default=0.0)
+    section, scores = 0.0, []
+    for number, (text, heading) in enumerate(pieces):
+        around = own[max(0, number - 1) : number] + own[number + 1 : number + 2]
+        further = own[max(0, number - 2) : max(0, number - 1)] + own[number + 2 : number + 3]
+        near = own[number] + NEXT * sum(around) + NEXT_BUT_ONE * sum(further)
+        if near:
+            asked = (question.number and _NUMBER.search(text)) or (
+                question.name and _NAME.search(text)
+            )
+            near *= 1 + ASKED_FOR * bool(asked)
+        section = own[number] if heading else section
+        leading = LEADING * (1 - number / len(pieces))
+        scores.append(round(near + SECTION * section + ARTICLE * best + first + leading, 6))
+    return scores
+
+
+# --- terms by which two texts are compared, in any script: words, stems, pairs of characters ---
+
+STEM = 5
+"""A longer word also counts by its first letters: ``invade`` and ``invaders`` share ``invad``."""
+
+_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
+_INDIC = "\u0900-\u0963\u0966-\u0dff"  # letters and vowel signs, which \w has only in part
+_WORD = re.compile(rf"(?:[^\W_]|[{_INDIC}])(?:[^\W_]|[{_MARKS}{_INDIC}])*")
+_UNSPACED = (  # Thai, Lao, Myanmar, Khmer, kana, Han; Hangul joins its particles to the word
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\u1100-\u11ff\uac00-\ud7af\U00020000-\U0003ffff"
+)
+_RUNS = re.compile(rf"[{_UNSPACED}]+|[^{_UNSPACED}]+")
+_HAS_UNSPACED = re.compile(rf"[{_UNSPACED}]").search
+_JOINED = re.compile("[\u0590-\u08ff\u0900-\u0dff]")  # Arabic, Hebrew, Indic: affixes on both sides
+
+
+def terms(text: str) -> Iterator[str]:
+    """The terms of a text, repeats included.
+
+    >>> list(terms("Which tribes?"))
+    ['which', 'tribes', 'tribe~']
+    >>> list(terms("顶级联赛"))
+    ['顶级', '级联', '联赛']
+    """
+    for word in _WORD.findall(text.casefold()):
+        if not word.isascii() and _HAS_UNSPACED(word):
+            for run in _RUNS.findall(word):
+                if _HAS_UNSPACED(run):
+                    yield from (run[i : i + 2] for i in range(max(1, len(run) - 1)))
+                else:
+                    yield from _spaced(run)
+        else:
+            yield from _spaced(word)
+
+
+def _spaced(word: str) -> Iterator[str]:
+    yield word
+    if len(word) > STEM:
+        yield word[:STEM] + "~"
+    if len(word) > 4 and not word.isascii() and _JOINED.match(word):
+        yield from ("~" + word[i : i + 4] for i in range(1, len(word) - 3))

@@ -1,0 +1,170 @@
+"""Cuts the middle out of a text, to a budget in tokens or characters, with a note in its place; and
+the levels of tool results and of the model's prose that are made so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from trimtab.reducers.base import (
+    Config,
+    Offer,
+    fewer_bytes,
+    loss_of,
+    marker_offer,
+    recall_call,
+    smaller,
+)
+from trimtab.reducers.json_tree import cut_json
+from trimtab.reducers.text_boundaries import (
+    at_or_before,
+    chars_within,
+    fits_tokens,
+    head_end,
+    tail_start,
+)
+from trimtab.transcript.model import Block
+
+
+def cut_note(lines: int, chars: int, note: str = "") -> str:
+    """``[... 1,204 lines, 48,110 chars cut; run the tool again to see them]``; note without ";"."""
+    of_lines = f"{lines:,} line{'s' * (lines > 1)}, " if lines else ""
+    more = f"; {note}" if note else ""
+    return f"[... {of_lines}{chars:,} chars cut{more}]"
+
+
+def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -> str:
+    """``text`` without the characters from ``head`` to ``tail``, a note in their place.
+
+    The note gets its own line where the cut spans lines; ``said`` stands on lines below it.
+    """
+    lines = text.count("\n", head, tail)
+    middle = cut_note(lines, tail - head, note)
+    if said:
+        middle, lines = f"{middle}\n{said}", lines + 1
+    if not lines:
+        return text[:head] + middle + text[tail:]
+    before = "" if head == 0 or text[head - 1] == "\n" else "\n"
+    after = "" if tail == len(text) or text[tail] == "\n" else "\n"
+    return text[:head] + before + middle + after + text[tail:]
+
+
+def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str) -> str | None:
+    """Head and tail of at most ``tokens``; None if there is no room.  Counts only what it keeps."""
+    room = tokens - count(cut_note(text.count("\n"), len(text), note)) - 4
+    for _ in range(4):
+        if room < 4:
+            return None
+        head = head_end(text, chars_within(text, room * 6 // 10, count))
+        rest = room - room * 6 // 10
+        tail = tail_start(text, chars_within(text, rest, count, last=True))
+        if head < tail:
+            new = replace_middle(text, head, tail, note)
+            used = count(new)
+            if used <= tokens:
+                return new
+            room -= used - tokens  # what joining the pieces cost
+        room -= 2 + room // 16
+    return None
+
+
+def cut_to_tokens(
+    text: str, tokens: int, count: Callable[[str], int], note: str = ""
+) -> str | None:
+    """First 60 % and last 40 % of ``tokens``, the note between included; lines kept whole if near.
+
+    ``note`` is put into it after the sizes (``"run it again"``).  None if the text fits as it
+    is, if the budget does not hold the note, or if nothing strictly smaller comes of it.
+    """
+    if fits_tokens(text, tokens, count):
+        return None
+    new = head_and_tail(text, tokens, count, note)
+    return new if new is not None and fewer_bytes(new, text) else None
+
+
+def cut_text(text: str, chars: int, note: str = "") -> str:
+    """At most ``chars`` characters: head, note, tail; where the note has no room, the head."""
+    if len(text) <= chars:
+        return text
+    room = chars - len(cut_note(text.count("\n"), len(text), note)) - 2
+    if room < 8:
+        return text[: at_or_before(text, max(0, chars))]
+    tail = tail_start(text, room - room * 6 // 10)
+    return replace_middle(text, head_end(text, room * 6 // 10), tail, note)
+
+
+def cut_to_chars(text: str, chars: int, note: str = "") -> str:
+    """At most ``chars`` characters; the text itself if it is no longer.
+
+    A JSON object, array or string stays valid JSON from 2 characters up; anything else becomes
+    head, note and tail, or just its head.
+    """
+    chars = max(0, chars)
+    if len(text) <= chars:
+        return text
+    found = cut_json(text, chars, note) if chars >= 2 else None
+    return cut_text(text, chars, note) if found is None else found
+
+
+# --- levels ---
+
+SMALLEST_TOKENS = 60
+
+
+def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
+    """Excerpts of 60 × 2ⁿ tokens, the largest at most three quarters of the text.
+
+    Sizes from a fixed scale, not shares of the text: so an excerpt is never offered its own level.
+    """
+    total = config.count(text)
+    budget, last = SMALLEST_TOKENS, text
+    while budget * 8 <= total * 3:
+        budget *= 2
+    while SMALLEST_TOKENS <= budget <= total * 3 // 4:
+        new = head_and_tail(text, budget, config.count, note)
+        if new is not None and smaller(new, last, config.count):
+            used = config.count(new)
+            why = f"first and last {used:,} of {total:,} tokens"
+            yield Offer("replace", new, loss_of(used, total), "head-and-tail", why)
+            last = new
+        budget //= 2
+
+
+def cut(block: Block, config: Config) -> Iterator[Offer]:
+    """Excerpts of a tool result, about a half, a quarter, … down to 60 tokens."""
+    if block.kind == "result" and block.text:
+        yield from cut_levels(block.text, config, _note(block.text, config))
+
+
+def _note(text: str, config: Config) -> str:
+    fetch = recall_call(text, config)
+    return f"{fetch} has all" if fetch else "run the tool again to see them"
+
+
+def cut_to(block: Block, config: Config, tokens: int) -> Offer | None:
+    """An excerpt of a tool result of just so many tokens, between two levels; None if none is."""
+    total = config.count(block.text)
+    if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
+        return None
+    new = head_and_tail(block.text, tokens, config.count, _note(block.text, config))
+    if new is None or not smaller(new, block.text, config.count):
+        return None
+    used = config.count(new)
+    why = f"first and last {used:,} of {total:,} tokens"
+    return Offer("replace", new, loss_of(used, total), "head-and-tail", why)
+
+
+def text_levels(block: Block, config: Config) -> Iterator[Offer]:
+    """The same for prose of the assistant, then its marker; not part of ``levels``.
+
+    A block does not know its speaker: the caller asks for this where the words are the model's.
+    """
+    if block.kind == "text" and block.text and not block.sealed:
+        fetch = recall_call(block.text, config)
+        smallest = block.text
+        for offer in cut_levels(block.text, config, f"{fetch} has all" if fetch else ""):
+            smallest = offer.text
+            yield offer
+        for offer in marker_offer(block, config):
+            if smaller(offer.text, smallest, config.count):
+                yield offer

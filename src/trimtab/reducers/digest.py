@@ -1,0 +1,318 @@
+"""Reduces a result to its most important lines, in order, with notes on how many were left out.
+
+A line gains by names it is the first to hold, and loses where it repeats an earlier one.  What is
+special to a kind of tool output is in ``content``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import count as counting
+from itertools import pairwise
+from typing import NamedTuple
+
+from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
+from trimtab.reducers.content import kind_of
+from trimtab.reducers.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
+from trimtab.reducers.cutting import cut_text
+from trimtab.reducers.respell import strip_escapes
+from trimtab.transcript.identifiers import TOKEN, names_in
+from trimtab.transcript.model import Block
+
+SMALLEST_TOKENS = 60
+LEAST_LINES = 12
+"""Below, a text is rather a few long lines, which head and tail show as well."""
+_BY_WEIGHT = 0.7
+
+
+def digest(block: Block, config: Config) -> Iterator[Offer]:
+    """Levels of a tool result of many lines: 60 × √2ⁿ tokens, the largest at most 3/4 of it.
+
+    Whole lines, exactly as they came; where lines are missing stands ``[214 lines left out]``,
+    and a line of more than 400 characters may be cut in its middle.  Sizes from a fixed scale, so
+    a digest is never offered its own level.  Mandatory lines come first, then the most weight
+    per character.
+    """
+    text = block.text
+    if block.kind != "result" or text.count("\n") < LEAST_LINES - 1:
+        return
+    total = config.count(text)
+    budgets = list(_budgets(total))
+    if not budgets:
+        return
+    weighted = weigh_lines(text, block.tool or "")
+    excerpt = LineExcerpt(weighted, _advice(text, config))
+    last = text
+    for budget in reversed(budgets):
+        new = excerpt.within(budget, total, config)
+        if new is not None and smaller(new, last, config.count):
+            yield _offer(new, weighted, excerpt, total, config)
+            last = new
+
+
+def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
+    """A digest of at most so many tokens, between two levels; None if none is."""
+    text, total = block.text, config.count(block.text)
+    if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
+        return None
+    if text.count("\n") < LEAST_LINES - 1:
+        return None
+    weighted = weigh_lines(text, block.tool or "")
+    excerpt = LineExcerpt(weighted, _advice(text, config))
+    new = excerpt.within(tokens, total, config)
+    if new is None or not smaller(new, text, config.count):
+        return None
+    return _offer(new, weighted, excerpt, total, config)
+
+
+def _offer(
+    text: str, weighted: WeightedLines, excerpt: LineExcerpt, total: int, config: Config
+) -> Offer:
+    used = config.count(text)
+    loss = _BY_WEIGHT * excerpt.loss + (1 - _BY_WEIGHT) * loss_of(used, total)
+    why = f"{len(excerpt.picked):,} of {len(weighted.lines):,} lines, {used:,} tokens"
+    return Offer("replace", text, round(loss, 3), f"{weighted.kind}-digest", why)
+
+
+def _budgets(total: int) -> Iterator[int]:
+    for half_octaves in counting():
+        budget = int(SMALLEST_TOKENS * 2 ** (half_octaves / 2))
+        if budget * 4 > total * 3:
+            return
+        yield budget
+
+
+def _advice(text: str, config: Config) -> str:
+    fetch = recall_call(text, config)
+    return f"{fetch} has all" if fetch else "run the tool again to see them"
+
+
+# --- what each line weighs ---
+
+_MOST_NAMES = 4
+_NEW_NAME, _PLAIN, _REPEATED = 1.0, 0.5, 0.15
+_NEIGHBOUR = 0.4
+"""What a line beside a mandatory one gains: what stands around an error explains it."""
+FIRST_LINES, LAST_LINES = 2, 3
+_NEAR_END = 30.0
+_ENVELOPE, _IN_ENVELOPE = 10, 0.3
+_EXIT = re.compile(r"\b[Ee]xit(?:ed)?\b.{0,40}?\b(?:code|status)\b\D{0,12}(-?\d+)")
+MOST_MANDATORY, MANDATORY_SHARE = 400, 0.5
+"""No more lines, and no larger share of the characters, are mandatory, best tier first."""
+
+
+class WeightedLines(NamedTuple):
+    """A text as lines (``text.split("\\n")``), their weights, and the name of its kind.
+
+    ``shapes``: each line without numbers, equal for lines that repeat each other.
+    """
+
+    kind: str
+    lines: list[str]
+    weights: list[float]
+    shapes: list[str]
+
+
+def line_weights(text: str, tool: str = "") -> Sequence[float]:
+    """One weight for each of ``text.split("\\n")``: 0 says nothing, from 100 on it must stay.
+
+    Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
+    ends of an output (100 or more); else a line is worth the names it is the first to hold, and
+    lines that repeat an earlier one but for numbers next to nothing.  ``tool`` names where the
+    text came from, where that is known.  Pure and linear; never raises.
+    """
+    return weigh_lines(text, tool).weights
+
+
+def weigh_lines(text: str, tool: str = "") -> WeightedLines:
+    """The same, with the lines and the kind."""
+    lines = text.split("\n")
+    plain = strip_escapes(text).split("\n")
+    clipped = [line[:CLIP].rstrip() for line in (plain if len(plain) == len(lines) else lines)]
+    kind = kind_of(clipped, tool)
+    shapes = list(map(shape, clipped))
+    weights = _novelty(clipped, shapes)
+    kind.weigh(clipped, weights)
+    inside = _weigh_envelope(clipped, weights)
+    if kind.ends:
+        _raise_ends(clipped, weights, inside)
+    _limit(lines, weights)
+    _raise_neighbours(clipped, weights)
+    return WeightedLines(kind.name, lines, weights, shapes)
+
+
+def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
+    """What each line is the first to name; lines alike but for numbers count once."""
+    tokens: set[str] = set()
+    names: set[str] = set()
+    shapes: set[str] = set()
+    weights = []
+    for line, form in zip(lines, forms, strict=True):
+        if not line:
+            weights.append(0.0)
+            continue
+        new = 0
+        for token in TOKEN.findall(line):
+            if token not in tokens:
+                tokens.add(token)
+                fresh = {name for name, _ in names_in(token)} - names
+                new += len(fresh)
+                names |= fresh
+        worth = _PLAIN + _NEW_NAME * min(new, _MOST_NAMES)
+        if form in shapes:
+            worth *= _REPEATED
+        else:
+            shapes.add(form)
+            if not any(map(str.isalnum, line[:80])):
+                worth = 0.05
+        weights.append(worth)
+    return weights
+
+
+def _raise_ends(lines: Sequence[str], weights: list[float], first: int) -> None:
+    filled = [number for number in range(first, len(lines)) if lines[number]]
+    for number in {*filled[:FIRST_LINES], *filled[-LAST_LINES:]}:
+        weights[number] = max(weights[number], _NEAR_END)
+    for number in {*filled[:1], *filled[-1:]}:
+        weights[number] = max(weights[number], 2 * MANDATORY)
+
+
+def _weigh_envelope(lines: Sequence[str], weights: list[float]) -> int:
+    """How many lines a client put before the output, down to ``Output:``; their weight falls."""
+    end = next((n + 1 for n, line in enumerate(lines[:_ENVELOPE]) if line == "Output:"), 0)
+    for number in range(end):
+        weights[number] = min(weights[number], _IN_ENVELOPE)
+    for number in {*range(min(_ENVELOPE, len(lines))), *range(len(lines))[-_ENVELOPE:]}:
+        if match := _EXIT.search(lines[number]):
+            failed = match[1].strip("0") != ""
+            weights[number] = max(weights[number], SUMMARY if failed else MANDATORY)
+    return end
+
+
+def _limit(lines: Sequence[str], weights: list[float]) -> None:
+    """Where too much is mandatory, the lesser tiers are not; first and last come first."""
+    must = [number for number, weight in enumerate(weights) if weight >= MANDATORY]
+    room = int(MANDATORY_SHARE * sum(map(len, lines)))
+    if len(must) <= MOST_MANDATORY and sum(min(len(lines[n]), CLIP) for n in must) <= room:
+        return
+    must.sort(key=lambda number: -weights[number])
+    for rank, number in enumerate(must):
+        room -= min(len(lines[number]), CLIP)
+        if rank and (rank >= MOST_MANDATORY or room < 0):
+            weights[number] = min(weights[number] / 10, DEMOTED)
+
+
+def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:
+    must = [number for number, weight in enumerate(weights) if weight >= MANDATORY]
+    for number in must:
+        for near in (number - 1, number + 1):
+            if 0 <= near < len(lines) and lines[near] and weights[near] < MANDATORY:
+                weights[near] += _NEIGHBOUR
+
+
+# --- whole lines by weight, within a budget, with notes on gaps ---
+
+_GAP_CHARS = 24
+"""What a note costs, and so what a line standing alone costs beside itself."""
+_LONG_CHARS = 400
+_MISFITS = 40
+"""Lines in a row that no longer fit before a level counts as full."""
+_TRIES = 4
+
+
+class LineExcerpt:
+    """Which lines are shown at the level looked at last; mutable, one per block."""
+
+    def __init__(self, weighted: WeightedLines, advice: str) -> None:
+        self.lines, self.advice = weighted.lines, advice
+        self.picked: list[int] = []
+        weights = weighted.weights
+        self._worth = [min(weight, MANDATORY / 4) for weight in weights]
+        self._all = sum(self._worth) or 1.0
+        self._shapes = weighted.shapes
+        self._rank = sorted(
+            (n for n, weight in enumerate(weights) if weight > 0),
+            key=lambda n: _order(weights[n], len(self.lines[n]), n),
+        )
+
+    @property
+    def loss(self) -> float:
+        """Loss by weight: 0 if all is shown, 0.9 if nothing is."""
+        return 0.9 * (1 - sum(self._worth[number] for number in self.picked) / self._all)
+
+    def within(self, tokens: int, total: int, config: Config) -> str | None:
+        """The text of at most so many tokens; None if there is no room for any line."""
+        chars = tokens * sum(len(line) + 1 for line in self.lines) // total
+        for _ in range(_TRIES):
+            self.picked = self._pick(chars)
+            new = self._text(chars)
+            used = config.count(new)
+            if used <= tokens:
+                return new if self.picked else None
+            chars = min(chars - 8, chars * tokens * 49 // (50 * used))
+            if chars < 2 * _GAP_CHARS:
+                break
+        return None
+
+    def _pick(self, chars: int) -> list[int]:
+        """Lines in order of rank while there is room, gaps paid for; then gaps filled."""
+        long = _long(chars)
+        chosen: set[int] = set()
+        used, misfits = _GAP_CHARS + len(self.advice) + 2, 0
+        for number in self._rank:
+            beside = (number - 1 in chosen) + (number + 1 in chosen)
+            cost = min(len(self.lines[number]), long) + 1 + _GAP_CHARS * (1 - beside)
+            if used + cost > chars:
+                misfits += 1
+                if misfits > _MISFITS:
+                    break
+                continue
+            used += cost
+            chosen.add(number)
+        return self._filled(sorted(chosen))
+
+    def _filled(self, chosen: list[int]) -> list[int]:
+        """With the lines of gaps that take no more room than their note."""
+        out: list[int] = []
+        for number in [*chosen, len(self.lines)]:
+            after = out[-1] + 1 if out else 0
+            if number - after <= _GAP_CHARS and out:
+                gap = self.lines[after:number]
+                if sum(map(len, gap)) + len(gap) <= _GAP_CHARS:
+                    out += range(after, number)
+            if number < len(self.lines):
+                out.append(number)
+        return out
+
+    def _text(self, chars: int) -> str:
+        long, out, after = _long(chars), list[str](), 0
+        gaps = [(a + 1, b) for a, b in pairwise([-1, *self.picked, len(self.lines)]) if b > a + 1]
+        longest = max(gaps, key=lambda gap: gap[1] - gap[0], default=None)
+        for number in [*self.picked, len(self.lines)]:
+            if number > after:
+                out.append(self._note(after, number, (after, number) == longest))
+            if number < len(self.lines):
+                line = self.lines[number]
+                out.append(line if len(line) <= long else cut_text(line, long))
+            after = number + 1
+        return "\n".join(out)
+
+    def _note(self, first: int, end: int, advise: bool) -> str:
+        """``[214 lines left out, 180 like the one above; run the tool again to see them]``"""
+        gone = end - first
+        like = self._shapes[first:end].count(self._shapes[first - 1]) if first else 0
+        alike = f", {like:,} like the one above" if 2 * like > gone and like > 2 else ""
+        advice = f"; {self.advice}" if advise else ""
+        return f"[{gone:,} line{'s' * (gone > 1)} left out{alike}{advice}]"
+
+
+def _long(chars: int) -> int:
+    return max(_LONG_CHARS, chars // 4)
+
+
+def _order(weight: float, chars: int, number: int) -> tuple[float, float, int]:
+    """Mandatory lines by tier, then weight per character."""
+    if weight >= MANDATORY:
+        return -weight, 0.0, number
+    return 0.0, -weight / (chars + 8), number

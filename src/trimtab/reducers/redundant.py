@@ -1,0 +1,168 @@
+"""Replaces what nobody needs again: results of repeated calls, files read or written anew, and long
+values in the inputs of failed calls, whose error text stays.
+
+``Config.facts`` says what was repeated or superseded, and which calls failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from trimtab.jsontext.parsing import dump
+from trimtab.reducers.base import Config, Offer, recall_call, smaller
+from trimtab.reducers.json_tree import MAX_DEPTH, Literal, Members, longest_string, parse
+from trimtab.transcript.model import Block
+
+# --- duplicate and superseded ---
+
+LOSS_SAME, LOSS_NEAR, LOSS_SUPERSEDED = 0.02, 0.04, 0.1
+
+_AGAIN = {
+    "call": "the same call gave the same result again later",
+    "text": "the same text came again later",
+    "near": "the same call gave this again later, but for these lines",
+}
+_OVER = {
+    "read": "the same file was read again later",
+    "write": "the file was written anew later",
+    "edit": "an edit replaced these lines later",
+    "call": "the same call was made again later",
+}
+
+
+def duplicates(block: Block, config: Config) -> Iterator[Offer]:
+    """One offer for a result whose very content came again, its own lines kept if it had any;
+    then one for what is out of date, with the lines that what came later lacks unexplained; for a
+    written file's content a note in the call."""
+    facts = config.facts
+    if block.kind == "call":
+        yield from _written(block, config)
+        return
+    if block.kind == "result" and not block.text:
+        return
+    if block.kind not in ("result", "media"):
+        return
+    if facts.duplicate and not (block.media and facts.duplicate == "near"):
+        text = _marker("duplicate", _AGAIN[facts.duplicate], block, config)
+        if facts.duplicate == "near":
+            text = "\n".join((text, *facts.unique))
+        loss = LOSS_NEAR if facts.duplicate == "near" else LOSS_SAME
+        offer = Offer("replace", text, loss, "duplicate", _AGAIN[facts.duplicate])
+        if _pays(offer, block, config):
+            yield offer
+    if facts.superseded and not block.media:
+        why = _OVER[facts.superseded]
+        text = "\n".join((_marker("superseded", why, block, config), *facts.lacks))
+        offer = Offer("replace", text, LOSS_SUPERSEDED, "superseded", why)
+        if _pays(offer, block, config):
+            yield offer
+
+
+def _marker(what: str, why: str, block: Block, config: Config) -> str:
+    """``[superseded: the same file was read again later]``"""
+    fetch = recall_call(block.text, config)
+    return f"[{what}: {why}{f'; {fetch} has it' if fetch else ''}]"
+
+
+def _pays(offer: Offer, block: Block, config: Config) -> bool:
+    if block.media:
+        return config.count(offer.text) < block.fixed_tokens
+    return smaller(offer.text, block.text, config.count)
+
+
+def _written(block: Block, config: Config) -> Iterator[Offer]:
+    over = config.facts.superseded
+    if not over:
+        return
+    why = _OVER[over]
+    text = replace_long_strings(block, lambda chars: f"[superseded, {chars:,} chars: {why}]")
+    if text is not None and smaller(text, block.text, config.count):
+        yield Offer("replace", text, LOSS_SUPERSEDED, "superseded", why)
+
+
+# --- inputs of failed calls ---
+
+LOSS_FAILED = 0.15
+LOSS_OPEN = 0.35
+"""Where the input may matter still: a command may have run and only its outcome was bad; what was
+not permitted may be put forward again."""
+_OPEN = ("other", "permission")
+
+
+def failed_inputs(block: Block, config: Config) -> Iterator[Offer]:
+    """One offer for the input of a failed call: keys and short values as they are.
+
+    ``{"file_path": "a.py", "old_string": "[input of a failed call, 2,114 chars, left out]"}``
+    """
+    failed = config.facts.failed
+    if block.kind != "call" or not failed:
+        return
+    text = replace_long_strings(
+        block, lambda chars: f"[input of a failed call, {chars:,} chars, left out]"
+    )
+    if text is not None and smaller(text, block.text, config.count):
+        loss = LOSS_OPEN if failed in _OPEN else LOSS_FAILED
+        yield Offer("replace", text, loss, "failed-input", _FAILED.format(failed))
+
+
+_FAILED = "the call failed ({})"
+
+
+def failure_of(why: str) -> str:
+    """The category of the error in the reason of an offer; "" where it is of another kind."""
+    begin, end = _FAILED.split("{}")
+    return why[len(begin) : -len(end)] if why.startswith(begin) and why.endswith(end) else ""
+
+
+# --- long strings of arguments by notes; keys, types and short values stay ---
+
+LONG_CHARS = 60
+"""What is shorter stays: it would save next to nothing, and names what the call was about."""
+_NAMES = ("path", "file", "url", "uri", "name", "id")
+
+Note = Callable[[int], str]
+"""From the number of characters to what is shown instead of them."""
+
+
+def replace_long_strings(block: Block, note: Note) -> str | None:
+    """The input of a call with notes for its long strings; None if it has none.
+
+    The text of a JSON object stays one; of a tool that takes free text a note is left.
+    """
+    if block.spelling == "string":
+        return note(len(block.text)) if len(block.text) > LONG_CHARS else None
+    try:
+        tree = parse(block.text)
+        if not isinstance(tree, Members) or longest_string(tree) <= LONG_CHARS:
+            return None
+        return "".join(_pieces(tree, note, "", 0))
+    except ValueError:
+        return None
+
+
+def _pieces(value: Any, note: Note, key: str, depth: int) -> Iterator[str]:
+    """Compact JSON in pieces; ``ValueError`` where it is nested too deep to be worth it."""
+    if depth > MAX_DEPTH:
+        raise ValueError("nested too deep")
+    if isinstance(value, Literal):
+        yield str(value)
+    elif isinstance(value, str):
+        named = key.lower().endswith(_NAMES) and "\n" not in value
+        yield dump(value if len(value) <= LONG_CHARS or named else note(len(value)))
+    elif isinstance(value, Members):
+        sign = "{"
+        for name, inner in value:
+            yield f"{sign}{dump(name)}:"
+            yield from _pieces(inner, note, name, depth + 1)
+            sign = ","
+        yield "{}" if sign == "{" else "}"
+    elif isinstance(value, list):
+        sign = "["
+        for inner in value:
+            yield sign
+            yield from _pieces(inner, note, key, depth + 1)
+            sign = ","
+        yield "[]" if sign == "[" else "]"
+    else:
+        yield dump(value)

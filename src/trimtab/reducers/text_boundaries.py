@@ -1,0 +1,114 @@
+"""Where a text may be cut: between visible characters, at a line end where one is near."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+
+_REACH = 64  # characters; a longer cluster (stacked marks without end) is cut like plain text
+_FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_FLAGS_REACH = 65_536  # which halves belong together is only known from the start of the row
+_JOINER = "\u200d"
+_JOINING = (  # what belongs to the character before it, beside the categories Mn, Mc and Me
+    ("\u1160", "\u11ff"),  # Hangul vowels and finals
+    ("\u200c", "\u200d"),  # zero-width non-joiner and joiner
+    ("\ud7b0", "\ud7ff"),  # more Hangul
+    ("\uff9e", "\uff9f"),  # halfwidth voicing marks
+    ("\U0001f3fb", "\U0001f3ff"),  # skin tones
+    ("\U000e0020", "\U000e007f"),  # tags of subdivision flags
+)
+
+
+def splits_character(text: str, at: int) -> bool:
+    """Whether a cut before ``text[at]`` would split one visible character or CR LF."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if after < "\u0300":
+        return before == "\r" and after == "\n"
+    if before == _JOINER or unicodedata.category(after) in ("Mn", "Mc", "Me"):
+        return True
+    if any(first <= after <= last for first, last in _JOINING):
+        return True
+    if after in _FLAG_HALVES and before in _FLAG_HALVES:
+        row = text[max(0, at - _FLAGS_REACH) : at]
+        return (len(row) - len(row.rstrip(_FLAG_HALVES))) % 2 == 1
+    return splits_surrogates(text, at)
+
+
+def splits_surrogates(text: str, at: int) -> bool:
+    """Whether ``at`` stands between the two halves of a character spelled as surrogates."""
+    return (
+        0 < at < len(text)
+        and "\ud800" <= text[at - 1] <= "\udbff"
+        and "\udc00" <= text[at] <= "\udfff"
+    )
+
+
+def at_or_before(text: str, at: int) -> int:
+    """The nearest place not after ``at`` where the text may be cut."""
+    for place in range(at, max(-1, at - _REACH), -1):
+        if not splits_character(text, place):
+            return place
+    return at - 1 if splits_surrogates(text, at) else at
+
+
+def at_or_after(text: str, at: int) -> int:
+    """The nearest place not before ``at`` where the text may be cut."""
+    for place in range(at, min(len(text), at + _REACH) + 1):
+        if not splits_character(text, place):
+            return place
+    return at + 1 if splits_surrogates(text, at) else at
+
+
+def head_end(text: str, chars: int) -> int:
+    """Where a head of at most ``chars`` ends: after a line if one ends in its last quarter."""
+    if chars >= len(text):
+        return len(text)
+    line = text.rfind("\n", chars - chars // 4, chars)
+    end = line + 1 if line >= 0 else at_or_before(text, chars)
+    while end and text[end - 1] in " \t":  # a blank before the marker would be trailing space
+        end -= 1
+    return end
+
+
+def tail_start(text: str, chars: int) -> int:
+    """Where a tail of at most ``chars`` starts: at a line if one starts in its first quarter."""
+    start = len(text) - chars
+    if start <= 0:
+        return 0
+    line = text.find("\n", start - 1, start + chars // 4)
+    return line + 1 if line >= 0 else at_or_after(text, start)
+
+
+def fits_tokens(text: str, tokens: int, count: Callable[[str], int]) -> bool:
+    """Whether the text costs at most ``tokens``; counts no more than about it takes to know."""
+    chars = 4 * tokens + 64
+    while chars < len(text):
+        if count(text[:chars]) > tokens + 4:  # a part can cost a few more than within the whole
+            return False
+        chars *= 4
+    return count(text) <= tokens
+
+
+def chars_within(text: str, tokens: int, count: Callable[[str], int], *, last: bool = False) -> int:
+    """How many first (or last) characters cost at most ``tokens``; at least 9/10 of what could.
+
+    Counts slices of about the size kept, never the whole text, so the cost follows the answer.
+    """
+    low, high = 0, len(text) + 1
+    guess = min(len(text), 3 * tokens + 16)
+    for _ in range(14):
+        used = count(text[len(text) - guess :] if last else text[:guess])
+        if used <= tokens:
+            low = guess
+            if low == len(text) or used * 10 >= tokens * 9:
+                break
+        else:
+            high = guess
+        # Density varies along a text: aim by proportion, but stay within what is known.
+        aim = min(4 * guess + 16, guess * tokens * 31 // (32 * max(1, used)))
+        guess = aim if low < aim < high else (low + min(high, 4 * low + 16)) // 2
+        if not low < guess < high:
+            break
+    return low

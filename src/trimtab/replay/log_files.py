@@ -1,0 +1,165 @@
+"""Reads files and folders of logs into recordings.
+
+Takes JSON, JSON lines and Parquet, plain or gzipped.  What cannot be read is listed, not raised.
+Raises MissingExtra where a file needs fsspec or pyarrow.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from trimtab.errors import MissingExtra
+from trimtab.replay import log_formats
+from trimtab.replay.recording import Recording
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz", ".parquet")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that could not be read: ``line`` is 0 where it is the whole file."""
+
+    file: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        at = f":{self.line}" if self.line else ""
+        return f"{self.file}{at}: {self.message}"
+
+
+@dataclass
+class LoadedLogs:
+    """What was found: recordings in the order of the files, and what could not be read."""
+
+    recordings: list[Recording] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    files: int = 0
+    duplicates: int = 0
+
+
+def read(names: Iterable[str], *, source: str = "") -> LoadedLogs:
+    """Read files, folders (walked) and addresses such as ``s3://…`` (through fsspec).
+
+    ``source``: the name to report all of it under; "" takes each file's own name.
+    """
+    logs = LoadedLogs()
+    for name in names:
+        for file in _files(name):
+            logs.files += 1
+            _read_file(file, source or stem(file), logs)
+    return _without_duplicates(logs)
+
+
+def _without_duplicates(logs: LoadedLogs) -> LoadedLogs:
+    """One conversation logged twice is replayed once: the one with times, else the first."""
+    kept: dict[str, Recording] = {}
+    for recording in logs.recordings:
+        text = json.dumps([recording.format, recording.messages], sort_keys=True, default=str)
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass")).hexdigest()
+        same = kept.get(key)
+        if same is None:
+            kept[key] = recording
+        else:
+            logs.duplicates += 1
+            if recording.times and not same.times:
+                kept[key] = recording.renamed(id=same.id)
+    logs.recordings = list(kept.values())
+    return logs
+
+
+def stem(name: str) -> str:
+    """``data/agentv.jsonl.gz`` → ``agentv``."""
+    last = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        last = last.removesuffix(suffix)
+    return last
+
+
+def _files(name: str) -> list[str]:
+    if "://" in name:
+        return [name]
+    path = Path(name)
+    if path.is_dir():
+        files = (p for p in path.rglob("*") if p.is_file())
+        return sorted(str(p) for p in files if p.name.endswith(SUFFIXES))
+    return [name]
+
+
+def _open(name: str) -> IO[bytes]:
+    if "://" in name:
+        try:
+            fsspec = importlib.import_module("fsspec")
+        except ImportError:
+            raise MissingExtra(f"{name} needs fsspec: pip install 'trimtab[ray]'") from None
+        raw: IO[bytes] = fsspec.open(name, "rb").open()
+    else:
+        raw = open(name, "rb")  # noqa: SIM115 (closed by the caller)
+    return gzip.open(raw) if name.endswith(".gz") else raw  # type: ignore[return-value]
+
+
+def _read_file(name: str, source: str, logs: LoadedLogs) -> None:
+    lines: list[tuple[int, Any]] = []
+    try:
+        if name.endswith(".parquet"):
+            lines = list(_parquet(name))
+        else:
+            with _open(name) as file:
+                lines = list(_parsed(file, name, logs))
+    except (OSError, EOFError, gzip.BadGzipFile) as error:
+        logs.problems.append(Problem(name, 0, f"cannot be read: {error}"))
+    if not lines:
+        return
+    for line, what in log_formats.recordings(lines, source=source, origin=name):
+        if isinstance(what, Recording):
+            logs.recordings.append(what)
+        else:
+            logs.problems.append(Problem(name, line, what))
+
+
+def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int, Any]]:
+    """(line number, value) of each line; a file that is one JSON document is its line 1."""
+    if not name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
+        data = file.read()
+        try:
+            yield 1, json.loads(data)
+            return
+        except ValueError:
+            file = io.BytesIO(data)  # JSON lines under another name
+    for number, line in enumerate(file, 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            what = str(error).split(":")[0]
+            logs.problems.append(Problem(name, number, f"no JSON: {what}"))
+
+
+def _parquet(name: str) -> Iterator[tuple[int, Any]]:
+    """Rows of a Parquet file; columns that hold JSON text are parsed."""
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingExtra(f"{name} needs pyarrow: pip install 'trimtab[ray]'") from None
+    with _open(name) as file:
+        rows = parquet.read_table(file).to_pylist()
+    for number, row in enumerate(rows, 1):
+        yield number, {key: _maybe_json(value) for key, value in row.items()}
+
+
+def _maybe_json(value: Any) -> Any:
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value

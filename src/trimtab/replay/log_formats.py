@@ -1,0 +1,211 @@
+"""Recognises what kind of log parsed lines are, and turns them into recordings.
+
+Reads our own records, request bodies and request logs; ``agent_logs`` reads session files of
+coding agents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from trimtab import wire
+from trimtab.errors import TrimtabError
+from trimtab.replay import agent_logs
+from trimtab.replay.recording import MESSAGES, Recording
+from trimtab.wire import FORMATS
+
+Found = tuple[int, Recording | str]
+"""Line and what it gave: a recording, or why there is none."""
+
+_BODY_KEYS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
+_ANSWER_KEYS = ("response", "response_body", "responseBody", "result", "output")
+_BESIDE = {"model", "modelId", "system", "instructions", "systemInstruction", "tools", "toolConfig"}
+
+
+def recordings(lines: Sequence[tuple[int, Any]], *, source: str, origin: str) -> Iterator[Found]:
+    """Every conversation in the lines of one file, with the number of its first line."""
+    values = [value for _, value in lines]
+    first = lines[0][0]
+    if agent_logs.is_claude_code(values):
+        yield from _named(first, agent_logs.claude_code(values), source, origin)
+    elif agent_logs.is_codex(values):
+        yield from _named(first, agent_logs.codex(values), source, origin)
+    elif agent_logs.is_opencode(values):
+        for line, value in lines:
+            yield from _named(line, agent_logs.opencode(value), source, origin)
+    else:
+        yield from _each(lines, source, origin)
+
+
+def _named(line: int, found: Iterator[Recording], source: str, origin: str) -> Iterator[Found]:
+    empty = True
+    for recording in found:
+        empty = False
+        yield line, recording.renamed(source=recording.source or source, origin=origin)
+    if empty:
+        yield line, "a session without a model's turn"
+
+
+def _each(lines: Sequence[tuple[int, Any]], source: str, origin: str) -> Iterator[Found]:
+    log: list[tuple[int, Recording]] = []
+    for line, value in lines:
+        try:
+            if _is_record(value):
+                yield from _named(line, _record(value, source), source, origin)
+                continue
+            recording = _logged(value, f"{source}:{line}")
+        except (TrimtabError, TypeError, ValueError, KeyError, AttributeError) as error:
+            yield line, f"{type(error).__name__}: {error}".replace("\n", " ")[:160]
+            continue
+        if recording is None:
+            yield line, _what(value)
+        else:
+            log.append((line, recording.renamed(source=source, origin=origin)))
+    yield from _joined(log)
+
+
+def _what(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"no request or record: an object with the keys {', '.join(list(value)[:5])}"
+    return f"no request or record: a {type(value).__name__}"
+
+
+# --- our own records -------------------------------------------------------------------------
+
+
+def _is_record(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("format"), str)
+        and isinstance(value.get("messages"), list)
+    )
+
+
+def _record(record: Mapping[str, Any], source: str) -> Iterator[Recording]:
+    """A record: native items of ``format``, or the raw lines of a session."""
+    meta = record.get("meta") or {}
+    name, id_ = record["format"], str(record.get("id") or source)
+    task = str(meta.get("category") or meta.get("kind") or "")
+    if name in ("claude-code-jsonl", "codex-jsonl"):
+        parse = agent_logs.claude_code if name.startswith("claude") else agent_logs.codex
+        for number, part in enumerate(parse(record["messages"])):
+            yield part.renamed(source="", id=f"{id_}#{number}", task=task)
+        return
+    if name not in FORMATS:
+        raise ValueError(f"no format {name!r}")
+    messages, system = record["messages"], record.get("system")
+    if name == "openai-chat" and system is not None:
+        messages = [{"role": "system", "content": system}, *messages]
+        system = None
+    times = meta.get("times") or ()
+    recording = Recording(
+        source="", id=id_, format=name, messages=messages, model=record.get("model"),
+        system=system, tools=record.get("tools"), params=meta.get("params") or {},
+        times=tuple(times) if len(times) == len(messages) else (), task=task,
+    )  # fmt: skip
+    if recording.turns:
+        yield recording
+
+
+# --- bodies and logs of requests -------------------------------------------------------------
+
+
+def _logged(value: Any, id_: str) -> Recording | None:
+    """A body, a bare list of messages, or a log line that holds a body and maybe its answer."""
+    answer: Any = None
+    body = value
+    if isinstance(value, dict) and not _is_body(value):
+        for key in _BODY_KEYS:
+            inner = value.get(key)
+            if isinstance(inner, str) and inner[:1] in ("{", "["):
+                inner = json.loads(inner)
+            if isinstance(inner, dict) and not _is_body(inner) and "body" in inner:
+                inner = inner["body"]
+            if _is_body(inner):
+                body = inner
+                break
+        else:
+            return None
+        answer = next((value[key] for key in _ANSWER_KEYS if value.get(key) is not None), None)
+    if not isinstance(body, (dict, list)) or not body:
+        return None
+    format, _ = wire.find(body)
+    if isinstance(body, list):
+        return Recording("", id_, format.name, body)
+    messages = body.get(MESSAGES[format.name])
+    if not isinstance(messages, list):
+        return None
+    tools = body.get("toolConfig") if format.name == "bedrock" else body.get("tools")
+    params = {k: v for k, v in body.items() if k not in _BESIDE and k != MESSAGES[format.name]}
+    return Recording(
+        "", id_, format.name, [*messages, *_answer(answer)],
+        model=body.get("model") or body.get("modelId"), tools=tools, params=params,
+        system=body.get("system") or body.get("instructions") or body.get("systemInstruction"),
+    )  # fmt: skip
+
+
+def _is_body(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(item, dict) for item in value)
+    if not isinstance(value, dict):
+        return False
+    return any(isinstance(value.get(key), list) for key in ("messages", "input", "contents"))
+
+
+def _answer(answer: Any) -> list[Any]:
+    """The model's message in a provider's answer, as an item of a history; [] where unreadable."""
+    if isinstance(answer, str) and answer[:1] == "{":
+        try:
+            answer = json.loads(answer)
+        except ValueError:
+            return []
+    if isinstance(answer, dict) and isinstance(answer.get("body"), dict):
+        answer = answer["body"]
+    if not isinstance(answer, dict):
+        return []
+    match answer:
+        case {"choices": [{"message": dict(message)}, *_]}:
+            return [{"role": "assistant", **message}]
+        case {"output": {"message": dict(message)}} | {"candidates": [{"content": dict(message)}]}:
+            return [message]
+        case {"output": [*items]} | {"role": "assistant", "content": [*_], "output": [*items]}:
+            return items
+        case {"role": "assistant", "content": content}:
+            return [{"role": "assistant", "content": content}]
+    return []
+
+
+def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
+    """Requests that each repeat the one before are one conversation: the longest is kept.
+
+    Logs interleave conversations, so a request joins the open one that it extends the furthest.
+    """
+    kept: list[tuple[int, Recording]] = []
+    by_start: dict[str, list[int]] = {}
+    for line, recording in log:
+        start = json.dumps([recording.format, recording.messages[:1]], sort_keys=True, default=str)
+        places = by_start.setdefault(start, [])
+        for place in places:
+            shared = _shared(kept[place][1].messages, recording.messages)
+            # The answer that closes the older one may be spelled otherwise when it is sent back.
+            if shared >= min(max(len(kept[place][1].messages) - 1, 1), len(recording.messages)):
+                if len(recording.messages) >= len(kept[place][1].messages):
+                    kept[place] = (kept[place][0], recording.renamed(id=kept[place][1].id))
+                break
+        else:
+            places.append(len(kept))
+            kept.append((line, recording))
+    for line, recording in kept:
+        if recording.turns:
+            yield line, recording
+        else:
+            yield line, "no turn of the model in it"
+
+
+def _shared(old: Sequence[Any], new: Sequence[Any]) -> int:
+    """How many leading messages are equal."""
+    pairs = zip(count(), old, new, strict=False)
+    return next((n for n, a, b in pairs if a != b), min(len(old), len(new)))

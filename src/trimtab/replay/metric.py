@@ -1,0 +1,358 @@
+"""The metric: one row of numbers for each model call, from the recording and what a policy sent.
+
+The result depends on the arguments alone.  ``CallMetrics`` documents each column;
+docs/benchmark.md says what the metric cannot measure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from trimtab.replay import text_features
+from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews
+from trimtab.replay.policies import PolicyOutput
+from trimtab.replay.recording import RecordedTurn
+from trimtab.replay.recording_index import RecordingIndex
+from trimtab.replay.searched_texts import SearchedTexts, plain_words
+
+METRIC = 2
+"""Raised whenever rows of an earlier version can no longer stand beside new ones."""
+
+
+SHOWN_CHARS, SHOWN_TURNS = 200, 500
+"""How much is kept of a line that lost something, and for how many turns of a recording."""
+
+
+class CallMetrics(NamedTuple):
+    """One model call under one policy.  All but ``gap`` are whole numbers.
+
+    Sizes in o200k tokens: ``full`` of the whole request, ``tokens`` of the one sent, ``prefix``
+    of the blocks at its beginning that are those of the request sent before, ``broke`` 0 where
+    the request sent before is wholly among them (no cache break).  ``gap``: seconds since the
+    last model call, −1 unknown.  ``over``, ``invalid``, ``failed``: 0 or 1; invalid means that a
+    rule is broken more often than in the recorded request.  Then pairs of "asked for" and "still
+    there": identifiers the agent wrote in the turn (``need``), those of them older than the
+    newest window/2 tokens (``old``), old ones by which plain words stood (``ground``, ``wide``
+    with the context of g3), old lines written again (``line``), identifiers that stood only in
+    the results just received (``fresh``), sentences with a demand of the user (``demand``);
+    ``lost`` identifiers and how many of them a handle gives back.  Of the identifiers and old lines
+    that were lost, ``sought`` by the plain words of what the agent wrote next (without the lost
+    one): ``found`` among the first five passages of what the policy took out, ``found_all`` of all
+    originals whole.  ``asked_in``, ``asked_out``:
+    tokens of the policy's own calls to a model.  ``cpu_us``: its time in microseconds.
+    """
+
+    turn: int
+    full: int
+    tokens: int
+    prefix: int
+    broke: int
+    gap: float
+    over: int
+    invalid: int
+    failed: int
+    need: int
+    need_kept: int
+    old: int
+    old_kept: int
+    ground: int
+    ground_kept: int
+    wide: int
+    wide_kept: int
+    line: int
+    line_kept: int
+    fresh: int
+    fresh_kept: int
+    demand: int
+    demand_kept: int
+    lost: int
+    recoverable: int
+    asked_in: int
+    asked_out: int
+    sought: int
+    found: int
+    found_all: int
+    cpu_us: int
+
+
+class LostIdentifier(NamedTuple):
+    """A needed identifier that was not sent: where it occurred last, and the text that is there now
+    ("" if none)."""
+
+    identifier: str
+    message: int
+    kind: str
+    tool: str
+    line: str
+    now: str = ""
+
+
+@dataclass
+class JudgedRecording:
+    """Rows of one recording under one policy, and what they don't hold: what was lost where."""
+
+    rows: list[CallMetrics] = field(default_factory=list)
+    lost_by: Counter[str] = field(default_factory=Counter)
+    """"tool kind" → identifiers lost, one count for each turn that needed one."""
+    losses: dict[int, list[LostIdentifier]] = field(default_factory=dict)
+    """Turn → what it needed and did not find."""
+    errors: Counter[str] = field(default_factory=Counter)
+
+
+class PolicyAnswer(NamedTuple):
+    """What a policy gave for one turn: None and an error where it raised."""
+
+    sent: PolicyOutput | None
+    seconds: float
+    error: str = ""
+
+
+class Judge:
+    """Judges one policy at one window over one recording, turn by turn."""
+
+    def __init__(self, index: RecordingIndex, window: int) -> None:
+        self.index, self.window = index, window
+        self.done = JudgedRecording()
+        self._store = MessageViews(index.recording.reader, index.store)
+        self._before: list[MessageView] | None = None
+        self._head_before: tuple[CacheUnit, ...] = ()
+        self._heads: dict[int, tuple[Any, tuple[CacheUnit, ...]]] = {}
+        self._recoverable: set[str] = set()
+        self._taken_out, self._all = SearchedTexts(), SearchedTexts()
+        self._read = 0
+        self._tools: dict[str, str] = {
+            call.id: call.tool for view in index.views for call in view.message.calls
+        }
+
+    def turn(self, number: int, answer: PolicyAnswer) -> list[MessageView]:
+        """Judge one turn; returns what was sent as views."""
+        index, turn = self.index, self.index.turns[number]
+        full = index.views[: turn.sent]
+        views, body, error = full, None, answer.error
+        if answer.sent is not None:
+            try:
+                body = answer.sent.request
+                listed = body[index.recording.reader.base(body)[0]]
+                views = self._store.all(listed)
+                if len(views) == len(full) and all(map(_same, views, full)):
+                    views = full
+            except Exception as problem:  # a body that is none counts like a policy that raised
+                error = f"unreadable: {type(problem).__name__}"
+                views, body = full, None
+        if error:
+            self.done.errors[error] += 1
+        head = self._head(body)
+        tokens = sum(unit.tokens for unit in head) + sum(view.tokens for view in views)
+        prefix, broke = self._prefix(head, views)
+        need, losses, lost_lines = self._need(number, turn, views)
+        if losses:
+            self.done.losses[number] = losses
+            for loss in losses:
+                role = index.views[loss.message].message.role
+                self.done.lost_by[f"{loss.tool or role} {loss.kind}"] += 1
+        if answer.sent is not None:
+            self._remember(answer.sent.originals)
+        calls = answer.sent.calls if answer.sent is not None else ()
+        unchanged = views is full and (body is None or head == index.head)
+        broken = (
+            Counter[str]() if unchanged else index.violations(views, body) - index.broken[number]
+        )
+        row = [
+            number, index.tokens(turn), tokens, prefix, int(broke), self._gap(number),
+            int(tokens > self.window), int(bool(broken)), int(bool(error)),
+            *need, *self._demands(turn, views), len(losses),
+            sum(loss.identifier in self._recoverable for loss in losses),
+            sum(asked for asked, _ in calls), sum(said for _, said in calls),
+            *self._searched(turn, [*(loss.identifier for loss in losses), *lost_lines]),
+            round(answer.seconds * 1e6),
+        ]  # fmt: skip
+        self.done.rows.append(CallMetrics._make(row))
+        self._before, self._head_before = views, head
+        return views
+
+    # --- sizes and the prefix -----------------------------------------------------------------
+
+    def _head(self, body: Any) -> tuple[CacheUnit, ...]:
+        if body is None:
+            return self.index.head
+        reader = self.index.recording.reader
+        kept = [body.get(key) for key in reader.head_keys]
+        own = self.index.recording.body(())
+        if all(value is own.get(key) for value, key in zip(kept, reader.head_keys, strict=True)):
+            return self.index.head
+        blocks = reader.read_head(body)
+        cost = self._store.usage.block_cost
+        return tuple(CacheUnit(f"head:{block.digest}", cost(block)) for block in blocks)
+
+    def _prefix(
+        self, head: tuple[CacheUnit, ...], views: Sequence[MessageView]
+    ) -> tuple[int, bool]:
+        """Tokens that stand at the beginning of both requests; whether the older one goes on."""
+        before = self._before
+        if before is None:
+            return 0, False
+        if head != self._head_before:
+            return _shared(head, self._head_before), True
+        tokens = sum(unit.tokens for unit in head)
+        for number, (new, old) in enumerate(zip(views, before, strict=False)):
+            if new is not old:
+                rest = [unit for view in before[number:] for unit in view.units]
+                now = [unit for view in views[number : number + 2] for unit in view.units]
+                shared = _shared(now, rest)
+                return tokens + shared, shared < sum(unit.tokens for unit in rest)
+            tokens += new.tokens
+        return tokens, len(views) < len(before)
+
+    def _gap(self, number: int) -> float:
+        times, turns = self.index.recording.times, self.index.turns
+        if not times or number == 0:
+            return -1.0
+        now, last = times[turns[number].sent], times[turns[number - 1].sent]
+        return max(0.0, now - last) if now is not None and last is not None else -1.0
+
+    # --- what still stands --------------------------------------------------------------------
+
+    def _need(
+        self, number: int, turn: RecordedTurn, views: Sequence[MessageView]
+    ) -> tuple[tuple[int, ...], list[LostIdentifier], list[str]]:
+        index, need = self.index, self.index.needs[number]
+        border = index.newest(turn, self.window // 2)
+        head = index.head_identifiers
+        whole = len(views) == turn.sent and all(map(_same, views, index.views))
+        sent_views = None if whole else {id(view): view for view in views}
+        losses: list[LostIdentifier] = []
+        old = old_kept = ground = ground_kept = wide = wide_kept = kept = 0
+        for identifier in need.identifiers:
+            stands = (
+                sent_views is None
+                or identifier in head
+                or any(identifier in v.spans for v in views)
+            )
+            kept += stands
+            if not stands:
+                losses.append(self._loss(identifier, turn, views))
+            if identifier in head or index.last(index.identifiers[identifier], turn) >= border:
+                continue
+            old, old_kept = old + 1, old_kept + stands
+            asked, found = self._grounded(identifier, turn, sent_views, wide=False)
+            ground, ground_kept = ground + asked, ground_kept + (stands and found)
+            asked, found = self._grounded(identifier, turn, sent_views, wide=True)
+            wide, wide_kept = wide + asked, wide_kept + (stands and found)
+        old_lines = [x for x in need.lines if index.last(index.lines[x], turn) < border]
+        lost_lines = [
+            x for x in old_lines if sent_views is not None and not any(x in v.lines for v in views)
+        ]
+        lines_kept = len(old_lines) - len(lost_lines)
+        lost = {loss.identifier for loss in losses}
+        fresh_kept = sum(identifier not in lost for identifier in need.fresh)
+        counts = (
+            len(need.identifiers), kept, old, old_kept, ground, ground_kept, wide, wide_kept,
+            len(old_lines), lines_kept, len(need.fresh), fresh_kept,
+        )  # fmt: skip
+        return counts, losses, lost_lines
+
+    def _searched(self, turn: RecordedTurn, lost: Sequence[str]) -> tuple[int, int, int]:
+        """How many strings were lost, and how many of them a search finds: in what was taken out,
+        and in everything that came before."""
+        views = self.index.views
+        said = "\n".join(p.text for view in views[turn.sent : turn.end] for p in view.pieces)
+        words = plain_words(said)
+        if not lost or not words:
+            return 0, 0, 0
+        for number in range(self._read, turn.sent):
+            self._all.add(str(number), "\n".join(piece.text for piece in views[number].pieces))
+        self._read = max(self._read, turn.sent)
+        found = sum(self._taken_out.holds(one, words) for one in lost)
+        return len(lost), found, sum(self._all.holds(one, words) for one in lost)
+
+    def _grounded(
+        self,
+        identifier: str,
+        turn: RecordedTurn,
+        sent_views: Mapping[int, MessageView] | None,
+        *,
+        wide: bool,
+    ) -> tuple[bool, bool]:
+        """(whether it had words beside it, whether it still has them somewhere)."""
+        postings = self.index.identifiers[identifier]
+        stood = [self.index.views[n] for n in postings[: bisect_left(postings, turn.sent)]]
+        originals = [
+            (view, context)
+            for view in stood
+            for context in view.contexts(identifier, wide=wide)
+            if text_features.can_ground(context)
+        ]
+        if not originals:
+            return False, False
+        if sent_views is None or any(id(view) in sent_views for view, _ in originals):
+            return True, True
+        match = text_features.surrounds if wide else text_features.grounds
+        contexts = {context for _, context in originals}
+        own = self.index.full_views
+        for view in sent_views.values():
+            # The recording's own messages were asked above: none grounds it.
+            if id(view) not in own and identifier in view.spans:
+                for now in view.contexts(identifier, wide=wide):
+                    if any(match(then, now) for then in contexts):
+                        return True, True
+        return True, False
+
+    def _loss(
+        self, identifier: str, turn: RecordedTurn, views: Sequence[MessageView]
+    ) -> LostIdentifier:
+        number = self.index.last(self.index.identifiers[identifier], turn)
+        view = self.index.views[number]
+        piece_number, span = view.spans[identifier][-1]
+        piece = view.pieces[piece_number]
+        start = piece.text.rfind("\n", 0, span.start) + 1
+        end = piece.text.find("\n", span.end)
+        line = piece.text[start : end if end >= 0 else None]
+        tool = piece.tool or self._tools.get(piece.call_id, "")
+        now = self._now(view, piece.call_id, views) if len(self.done.losses) < SHOWN_TURNS else ""
+        return LostIdentifier(identifier, number, piece.kind, tool, line.strip()[:SHOWN_CHARS], now)
+
+    def _now(self, view: MessageView, call_id: str, views: Sequence[MessageView]) -> str:
+        """The beginning of the text that replaced a result or call in the request that was sent."""
+        own = self.index.full_views
+        kind = {piece.kind for piece in view.pieces if piece.call_id == call_id}
+        for other in views if call_id else ():
+            if id(other) not in own:
+                for piece in other.pieces:
+                    if piece.call_id == call_id and piece.kind in kind:
+                        return piece.text[:SHOWN_CHARS]
+        return ""
+
+    def _demands(self, turn: RecordedTurn, views: Sequence[MessageView]) -> tuple[int, int]:
+        asked = [(n, text) for n, text in self.index.demands if n < turn.sent]
+        if not asked:
+            return 0, 0
+        present = {id(view) for view in views}
+        missing = [text for n, text in asked if id(self.index.views[n]) not in present]
+        own = self.index.full_views
+        rest = [view.squeezed for view in views if id(view) not in own] if missing else []
+        lost = sum(not any(text in other for other in rest) for text in missing)
+        return len(asked), len(asked) - lost
+
+    def _remember(self, originals: Mapping[str, str]) -> None:
+        for handle, text in originals.items():
+            plain = text_features.plain_text(text)
+            self._taken_out.add(handle, plain)
+            self._recoverable.update(span.identifier for span in text_features.spans(plain))
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _shared(new: Sequence[CacheUnit], old: Sequence[CacheUnit]) -> int:
+    """Tokens of the equal units at the beginning of both."""
+    tokens = 0
+    for one, other in zip(new, old, strict=False):
+        if one.key != other.key:
+            break
+        tokens += other.tokens if one.tokens >= other.tokens else one.tokens
+    return tokens

@@ -1,0 +1,146 @@
+"""Where the lines, points and bars of the report's plots stand; ``plots.html`` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from trimtab.reporting.axis import axis_ticks, short_number
+
+COLOURS = (
+    "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b",
+    "#e377c2", "#17becf", "#bcbd22", "#7f7f7f", "#000000", "#aec7e8",
+)  # fmt: skip
+LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 40
+
+
+def colour(number: int) -> str:
+    """The colour of the n-th series."""
+    return COLOURS[number % len(COLOURS)]
+
+
+class AxisTick(NamedTuple):
+    """A value on an axis, and where it stands."""
+
+    label: str
+    at: float
+
+
+class Axes:
+    """A sheet with two axes: sizes in pixels, ranges in the numbers that are shown."""
+
+    def __init__(
+        self, size: tuple[int, int], x: tuple[float, float], y: tuple[float, float], *,
+        title: str, x_name: str, y_name: str,
+    ) -> None:  # fmt: skip
+        self.width, self.height = size
+        self.title, self.x_name, self.y_name = title, x_name, y_name
+        self.left, self.right, self.low = LEFT, self.width - RIGHT, self.height - BOTTOM
+        self._x, self._y = x, y
+        self.x_ticks = [AxisTick(short_number(n), self.at(n, y[0])[0]) for n in axis_ticks(*x)]
+        self.y_ticks = [AxisTick(short_number(n), self.at(x[0], n)[1]) for n in axis_ticks(*y)]
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """The position of a pair of numbers."""
+        right = _share(x, *self._x) * (self.right - self.left)
+        up = _share(y, *self._y) * (self.low - TOP)
+        return round(self.left + right, 1), round(self.low - up, 1)
+
+    def path(self, points: Sequence[tuple[float, float]]) -> str:
+        """Pairs of numbers as the points of a polyline."""
+        return " ".join(f"{x},{y}" for x, y in (self.at(*point) for point in points))
+
+
+def _share(value: float, low: float, high: float) -> float:
+    return (value - low) / max(high - low, 1e-9)
+
+
+class Series(NamedTuple):
+    """One polyline."""
+
+    name: str
+    colour: str
+    points: str
+
+
+class LinePlot(Axes):
+    """One polyline a series over 0, 1, 2 …, and a limit."""
+
+    def __init__(
+        self, values: Mapping[str, Sequence[float]], *, limit: float, title: str,
+        colours: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        longest = max((len(one) for one in values.values()), default=1)
+        highest = max([limit, *(max(one, default=0) for one in values.values())])
+        super().__init__(
+            (760, 320), (0, max(1, longest - 1)), (0, highest * 1.05),
+            title=title, x_name="model call", y_name="tokens sent",
+        )  # fmt: skip
+        self.limit = self.at(0, limit)[1]
+        self.series = [
+            Series(name, colours[name], self.path(list(enumerate(one))))
+            for name, one in values.items()
+        ]
+
+
+class Point(NamedTuple):
+    """One policy on the scatter; its name stands where there is room."""
+
+    name: str
+    colour: str
+    x: float
+    y: float
+    label_x: float
+    anchor: str
+
+
+class FrontierPlot(Axes):
+    """Cost to the right, grounded recall upwards; what no other point beats is joined."""
+
+    def __init__(
+        self, given: Mapping[str, tuple[float, float]], *, title: str, colours: Mapping[str, str]
+    ) -> None:
+        highest = max([1.0, *(cost for cost, _ in given.values())])
+        super().__init__(
+            (760, 360), (0, highest * 1.05), (0, 105),
+            title=title, x_name="billed, against sending everything", y_name="g1, %",
+        )  # fmt: skip
+        everywhere = given.values()
+        self.frontier = self.path(sorted(p for p in everywhere if not _is_beaten(p, everywhere)))
+        self.points = [
+            self._point(name, colours[name], *self.at(*pair)) for name, pair in given.items()
+        ]
+
+    def _point(self, name: str, colour: str, x: float, y: float) -> Point:
+        at_the_edge = x > self.width - 180
+        anchor = "end" if at_the_edge else "start"
+        return Point(name, colour, x, y, x + (-8 if at_the_edge else 8), anchor)
+
+
+def _is_beaten(point: tuple[float, float], points: Iterable[tuple[float, float]]) -> bool:
+    """Whether another costs no more and recalls no less."""
+    x, y = point
+    return any(cost <= x and recall >= y and (cost, recall) != point for cost, recall in points)
+
+
+class BarRow(NamedTuple):
+    """One bar: its name, its length in pixels, its value."""
+
+    name: str
+    y: int
+    width: float
+    value: str
+
+
+class BarPlot:
+    """One horizontal bar a name, the longest first."""
+
+    def __init__(self, values: Mapping[str, float], *, title: str, fill: str) -> None:
+        rows = sorted(values.items(), key=lambda item: -item[1])
+        highest = max([1.0, *values.values()])
+        self.width, self.height = 460, 18 * len(rows) + 8
+        self.title, self.fill = title, fill
+        self.rows = [
+            BarRow(name, 18 * number + 4, round(220 * value / highest, 1), f"{value:,.0f}")
+            for number, (name, value) in enumerate(rows)
+        ]

@@ -1,0 +1,87 @@
+"""``trimtab`` as a policy: one in-memory session a recording, with the metric's token counter."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import trimtab
+from trimtab.jsontext.paths import escape
+from trimtab.planning.on_arrival import OnArrival
+from trimtab.planning.presets import PRESETS
+from trimtab.replay.message_views import own_counter
+from trimtab.replay.policies import PolicyOutput, PolicyStep
+from trimtab.replay.recording import Recording
+from trimtab.replay.recording_index import RecordingIndex
+from trimtab.wire.detect import FormatName
+
+APART = {"cli", "replay", "testing"}
+"""Folders that do not affect what is sent; the metric has a version of its own."""
+
+
+@cache
+def version() -> str:
+    """Release and digest of the code, as in 0.1.0+4f0c2a9: figures of other code are not taken up
+    again from a file of results."""
+    root, digest = Path(trimtab.__file__).parent, hashlib.blake2b(digest_size=4)
+    for file in sorted(root.rglob("*.py")):
+        if file.relative_to(root).parts[0] not in APART:
+            digest.update(file.read_bytes())
+    return f"{trimtab.__version__}+{digest.hexdigest()[:7]}"
+
+
+def seconds_between(recording: Recording) -> Iterator[float | None]:
+    """How long before each model call the one before it was; None where the log has no times."""
+    before: float | None = None
+    for turn in recording.turns:
+        now = recording.times[turn.sent] if recording.times else None
+        yield None if now is None or before is None else max(0.0, now - before)
+        before = now
+
+
+class Trimtab:
+    """Every option at its default, save no output reserve and the counter: o200k, cold, as it is
+    for a session that begins.  ``trimtab:large``: with that ``on_arrival``; ``trimtab:0.6``: with
+    that target; ``trimtab:prune``: with that preset.  Where the log has times, they are the
+    session's."""
+
+    name, format = "trimtab", ""
+
+    def __init__(self, option: str = "none") -> None:
+        self.version = version()
+        given: dict[str, Any]
+        if option[:1].isdigit():
+            given = {"target": float(option)}
+        elif option in PRESETS:
+            given = {"preset": option}
+        elif option in get_args(OnArrival):
+            given = {"on_arrival": option}
+        else:
+            choices = ", ".join([*get_args(OnArrival), *PRESETS])
+            raise ValueError(f"give a target, an arrival or a preset: {choices}")
+        self.options = trimtab.Settings(**given)
+
+    def start(self, index: RecordingIndex, window: int) -> PolicyStep:
+        """One session for the whole recording."""
+        recording = index.recording
+        format = cast(FormatName, recording.format)
+        session = trimtab.Session(
+            window=window, reserve=0, format=format, model=recording.model,
+            settings=trimtab.Settings(counter=own_counter()) | self.options, clock=lambda: 0.0,
+        )  # fmt: skip
+        gaps = iter(seconds_between(recording))
+
+        def step(body: dict[str, Any]) -> PolicyOutput:
+            fitted = session.fit(body, settings=trimtab.Settings(idle_seconds=next(gaps, None)))
+            report = fitted.report
+            edits = [edit for edit in report.edits if edit.new and edit.handle]
+            return PolicyOutput(
+                fitted.request,
+                originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
+                notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
+            )
+
+        return step

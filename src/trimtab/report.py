@@ -1,0 +1,256 @@
+"""The report of a fit: what was done and why, for people (``str``) and programs (``as_dict``)."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
+
+Known = TypeVar("Known")
+SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
+"""How much of it a printed report names: reasons of one kind, edits, identifiers of one."""
+
+
+@dataclass(frozen=True)
+class ReportEdit:
+    """One edit of this request.
+
+    ``path`` is where it stands in the request that was given, ``paths`` all places it changes.
+    ``tokens_before`` and ``tokens_after`` (``chars_…``: of the text) are of what it touches.
+    ``loss`` is from 0 to 1; ``handle`` is for ``recall``, ``refs`` are what to pin, and ``new``
+    says whether it was decided in this call.
+    """
+
+    kind: str
+    op: str
+    path: Path
+    paths: tuple[Path, ...]
+    why: str
+    tokens_before: int
+    tokens_after: int
+    loss: float
+    handle: str
+    tool: str | None = None
+    role: str = ""
+    refs: tuple[str, ...] = ()
+    new: bool = True
+    chars_before: int = 0
+    chars_after: int = 0
+
+    @property
+    def tokens_saved(self) -> int:
+        """Tokens before minus tokens after."""
+        return self.tokens_before - self.tokens_after
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        row["path"], row["paths"] = list(self.path), [list(path) for path in self.paths]
+        return {**row, "refs": list(self.refs), "tokens_saved": self.tokens_saved}
+
+
+@dataclass(frozen=True)
+class EditLoss:
+    """What went with one edit of this call and stands nowhere else in what is sent: so many lines,
+    and these identifiers (paths, ids, numbers, compound names); ``remedy``: how to have it back or
+    keep it."""
+
+    handle: str
+    path: Path
+    kind: str
+    why: str
+    lines: int
+    identifiers: tuple[str, ...]
+    remedy: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**row, "path": list(self.path), "identifiers": list(self.identifiers)}
+
+
+@dataclass(frozen=True)
+class ReportRepair:
+    """One repair: the rule that was broken, where, what was done, and a handle for what was
+    taken out (else "").  ``paths``: all places it changes, in the request as it was given."""
+
+    rule: str
+    path: Path
+    message: str
+    handle: str = ""
+    paths: tuple[Path, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "rule": self.rule, "path": list(self.path), "message": self.message,
+            "handle": self.handle, "paths": [list(path) for path in self.paths],
+        }  # fmt: skip
+
+
+def _known(value: Known) -> Known:
+    return value
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that happened to one request; ``str`` of it is meant to be read."""
+
+    reason: str
+    format: str
+    format_reason: str
+    counter: str
+    factor: float
+    tokens_before: int
+    tokens_after: int
+    limits: Mapping[str, int | None]
+    edits: tuple[ReportEdit, ...] = ()
+    repairs: tuple[ReportRepair, ...] = ()
+    warnings: tuple[str, ...] = ()
+    asked: Mapping[str, int] = field(default_factory=dict)
+    """What a summarizer was asked: how often, tokens in our count, milliseconds."""
+    window_of: str = ""
+    """The model whose window was looked up; "" where the caller gave a limit."""
+    calibration: Mapping[str, float] = field(default_factory=dict)
+    """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
+    limits are in our tokens.  Empty where no answer was observed."""
+    money: Mapping[str, Any] = field(default_factory=dict)
+    """What the new edits cost or save (``economics.BatchCost``); empty without ``prices=``."""
+    _losses: Callable[[], tuple[EditLoss, ...]] = field(
+        default=lambda: (), repr=False, compare=False
+    )
+    _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
+    _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """With what is worked out on demand worked out: it is asked of the request otherwise."""
+        known = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in known.items():
+            if callable(value):
+                known[name] = partial(_known, value())
+        return known
+
+    @cached_property
+    def minimum(self) -> int:
+        """The smallest window, output reserve included, this request can be made to fit: in tokens
+        as the provider counts where answers taught that.  Worked out when first asked for."""
+        return self._floor()
+
+    @cached_property
+    def losses(self) -> tuple[EditLoss, ...]:
+        """What went with each new edit; worked out when first asked for."""
+        return self._losses()
+
+    @property
+    def modified(self) -> bool:
+        """Whether what is sent differs from what came: an edit always takes bytes away."""
+        return bool(self.edits or self.repairs)
+
+    @cached_property
+    def _body_bytes(self) -> tuple[int, int]:
+        return self._bytes()
+
+    @property
+    def bytes_before(self) -> int:
+        """Encoded bytes of the request as it came (compact where it came as objects)."""
+        return self._body_bytes[0]
+
+    @property
+    def bytes_after(self) -> int:
+        """Encoded bytes of the request as it leaves."""
+        return self._body_bytes[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able; computes the minimum."""
+        return {
+            "reason": self.reason,
+            "format": self.format,
+            "format_reason": self.format_reason,
+            "counter": self.counter,
+            "factor": self.factor,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "bytes_before": self.bytes_before,
+            "bytes_after": self.bytes_after,
+            "minimum": self.minimum,
+            "limits": dict(self.limits),
+            "window_of": self.window_of,
+            "calibration": dict(self.calibration),
+            "money": dict(self.money),
+            "edits": [edit.as_dict() for edit in self.edits],
+            "losses": [loss.as_dict() for loss in self.losses],
+            "repairs": [repair.as_dict() for repair in self.repairs],
+            "warnings": list(self.warnings),
+            "asked": dict(self.asked),
+        }
+
+    def __str__(self) -> str:
+        lines = [self.reason]
+        factor = f", factor {self.factor:g}" if self.factor != 1.0 else ""
+        lines.append(
+            f"format {self.format} ({self.format_reason}); counted with {self.counter}{factor}"
+        )
+        if self.window_of:
+            lines.append(
+                f"window {self.limits['window']:,}: {self.window_of} in our table of models "
+                "(window=… overrides)"
+            )
+        if self.calibration:
+            lines.append(
+                "limits are in our tokens: the provider billed {mean:.3g} for one on average, "
+                "{worst:.3g} at the worst ({answers} answers)".format(**self.calibration)
+            )
+        if self.repairs:
+            lines.append(f"{len(self.repairs)} repair(s):")
+            lines += [f"  {paths.escape(r.path)}: {r.message} ({r.rule})" for r in self.repairs]
+        if self.edits:
+            lines += self._edit_lines()
+        if self.money:
+            lines.append(self.money["told"])
+        if self.asked.get("asked") or self.asked.get("cached"):
+            lines.append(
+                "summaries: {asked} asked ({tokens_in:,} tokens in, {tokens_out:,} out, "
+                "{milliseconds:,} ms), {cached} known".format(**self.asked)
+            )
+        lines += [f"warning: {text}" for text in self.warnings]
+        return "\n".join(lines)
+
+    def _edit_lines(self) -> list[str]:
+        saved = sum(edit.tokens_saved for edit in self.edits)
+        lines = [f"{len(self.edits)} edit(s), {saved:,} tokens saved:"]
+        kinds = Tally(edit.kind for edit in self.edits)
+        for kind, count in kinds.most_common():
+            rows = [edit for edit in self.edits if edit.kind == kind]
+            before, after = sum(e.tokens_before for e in rows), sum(e.tokens_after for e in rows)
+            lines.append(f"  {kind:16} ×{count:<4} {before:>9,} → {after:>8,} tokens")
+            whys = Tally(edit.why for edit in rows)
+            lines += [f"    {why} (×{n})" for why, n in whys.most_common(SHOWN_WHYS)]
+        tools: Tally[str] = Tally()
+        for edit in self.edits:
+            tools[edit.tool or edit.role or "text"] += edit.tokens_saved
+        savings = ", ".join(f"{name} −{size:,}" for name, size in tools.most_common(8))
+        lines.append(f"  by tool: {savings}")
+        return [*lines, *self._loss_lines()]
+
+    def _loss_lines(self) -> list[str]:
+        """What went, in one line; and that of the edits that lost most."""
+        gone = sum(loss.lines for loss in self.losses)
+        if not gone:
+            return []
+        names = {name for loss in self.losses for name in loss.identifiers}
+        said = f"  gone: {gone:,} line(s), {len(names):,} identifier(s) that stand nowhere else"
+        most = sorted(self.losses, key=lambda loss: (-len(loss.identifiers), -loss.lines))
+        return [said, *(f"    {_loss_line(loss)}" for loss in most[:SHOWN_LOSSES] if loss.lines)]
+
+
+def _loss_line(loss: EditLoss) -> str:
+    names = ", ".join(loss.identifiers[:SHOWN_NAMES])
+    more = len(loss.identifiers) - SHOWN_NAMES
+    also = f" and {more:,} more" if more > 0 else ""
+    told = f" with {names}{also}" if names else ""
+    return f"{paths.escape(loss.path)}: {loss.lines:,} line(s){told}; {loss.remedy}"

@@ -1,0 +1,1 @@
+"""Logs and events of a fit, and sizes of a request."""

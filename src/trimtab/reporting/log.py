@@ -1,0 +1,154 @@
+"""What was done, as lines of the logger "trimtab": counts and sizes, never what anything said.
+
+Does not set logging up: the program does.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+
+from trimtab.fitted import Fitted
+from trimtab.jsontext import paths
+from trimtab.pipeline import FitResult
+from trimtab.prepared_request import repair_key
+from trimtab.reducers.article_selection import all_articles
+from trimtab.report import Report
+from trimtab.telemetry import logger
+from trimtab.transcript.model import Edit
+
+_FILTERED = ("orphan_result", "duplicate_result")
+"""Rules whose repair takes a whole tool result out of the conversation."""
+_SAID = re.compile(r"(: (?:[A-Z]\w*|\w*error)): .*", re.DOTALL)
+"""What an exception says may quote a message or a key: its class is logged, the rest is in the
+report."""
+_LINE_CHARS = 300
+
+
+def log_fit(result: FitResult, done: Fitted) -> None:
+    """The lines of one request: warnings, results taken out among them; what was replaced and why
+    (info), each edit (debug), shortened articles.  What an earlier turn of the session told is not
+    told again.  A warning where the request is expected to be refused."""
+    if result.is_refusal_expected:
+        logger().warning(
+            "%s: %d tokens of %d: this request is expected to be refused, no step made it smaller",
+            done.report.format, result.tokens_after, result.prepared.limits.bounds.capacity,
+        )  # fmt: skip
+    if result.prepared.new_repairs and result.step != "original":
+        _filtered(result, done.report)
+    _warned(result, done)
+    if result.new and "logging" in sys.modules:  # else nobody listens
+        if logger().isEnabledFor(20):
+            _replaced(result, done.report)
+        _log_articles(result)
+
+
+def _warned(result: FitResult, done: Fitted) -> None:
+    """The warnings of the report, each once in a conversation."""
+    if not may_warn(result):
+        return
+    told = result.prepared.cache.told
+    for text in done.report.warnings:
+        if text not in told:
+            told.add(text)
+            logger().warning("%s: %s", done.format, _printable(_SAID.sub(r"\1", text)))
+
+
+def may_warn(result: FitResult) -> bool:
+    """Whether the report has warnings; cheap."""
+    asked, counter = result.asked, result.prepared.sizes.counter
+    fell_back = result.step not in ("", "planned")
+    failed = counter.failures or (asked is not None and asked.warnings())
+    return bool(result.prepared.warnings or fell_back or failed)
+
+
+def _replaced(result: FitResult, report: Report) -> None:
+    """``openai-chat: 11 of 40 blocks replaced (duplicate ×2, head-and-tail ×9), …``"""
+    blocks = sum(len(message.blocks) for message in result.prepared.transcript.messages)
+    new = [edit for edit in report.edits if edit.new]
+    kinds = Counter(edit.kind for edit in new)
+    saved: Counter[str] = Counter()
+    for edit in new:
+        saved[edit.kind] += edit.tokens_saved
+    causes = ", ".join(f"{kind} ×{n} −{saved[kind]:,}" for kind, n in kinds.most_common())
+    logger().info(
+        "%s: %d of %d blocks replaced, %d of them in earlier turns (%s); %d → %d tokens",
+        report.format, len(report.edits), blocks, len(report.edits) - len(new), causes,
+        report.tokens_before, report.tokens_after,
+    )  # fmt: skip
+    for edit in new:
+        number = next((step for step in edit.path if isinstance(step, int)), -1)
+        logger().debug(
+            "#%d from %d chars to %d chars (%s: %s)",
+            number, edit.chars_before, edit.chars_after, edit.kind, _printable(edit.why),
+        )  # fmt: skip
+
+
+def _filtered(result: FitResult, report: Report) -> None:
+    """A warning for each tool result taken out; once in a session.
+
+    Names place, rule, tool or call id, size and handle, never what the result said.
+    """
+    repairs, seen = result.prepared.repairs, result.prepared.journal.mended
+    assert repairs is not None
+    for (rule, repair), row in zip(repairs.mends, report.repairs, strict=True):
+        if rule in _FILTERED and repair_key(rule, repair.path) not in seen:
+            text = _printable(f"{paths.escape(row.path)} ({rule}): {row.message}")
+            logger().warning("FILTERING OUT %s; handle %s", text, row.handle)
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)[:_LINE_CHARS]
+
+
+# --- shortened articles; their figures add up to the total ---
+
+ARTICLE_KINDS = ("articles", "summary")
+WARNING = 30
+"""Its number in the standard library's ``logging``."""
+TITLE_CHARS = 100
+
+
+def _log_articles(result: FitResult) -> None:
+    """One warning that results are compressed, a line for each article, and the totals.
+
+    What was saved is the sum of the lines: what other reductions, marks and earlier turns saved
+    has a line of its own.  Nothing where no article was shortened in this call.
+    """
+    edits = [edit for edit in result.new if edit.kind in ARTICLE_KINDS and edit.op == "replace"]
+    if not edits or not logger().isEnabledFor(WARNING):
+        return
+    before, after, window = result.tokens_before, result.tokens_after, result.prepared.limits.window
+    logger().warning(
+        "Context at %s tokens (%s of %s window), compressing tool results",
+        f"{before:,}", f"{before / window:.0%}", f"{window:,}",
+    )  # fmt: skip
+    rest = before - after
+    for edit in edits:
+        for title, was, now in _articles(result, edit):
+            rest -= was - now
+            logger().info(
+                "Compressed article '%s': %s → %s tokens (saved %s)",
+                title, f"{was:,}", f"{now:,}", f"{was - now:,}",
+            )  # fmt: skip
+    if rest:
+        logger().info("Other reductions, marks and earlier turns: saved %s tokens", f"{rest:,}")
+    logger().info(
+        "Compression complete: saved %s tokens, new total %s (%s of window)",
+        f"{before - after:,}", f"{after:,}", f"{after / window:.0%}",
+    )  # fmt: skip
+
+
+def _articles(result: FitResult, edit: Edit) -> Iterator[tuple[str, int, int]]:
+    """(title, tokens before, tokens now) of every article that the edit changed."""
+    prepared = result.prepared
+    count, rule = prepared.sizes.counter, prepared.settings.articles
+    for place in prepared.places(edit):
+        old, new = all_articles(place.block.text, rule), all_articles(edit.text, rule)
+        if len(old) == len(new):
+            for was, now in zip(old, new, strict=True):
+                if was.content != now.content:
+                    title = "".join(c for c in was.title or was.url if c.isprintable())
+                    yield title[:TITLE_CHARS], count(was.content), count(now.content)

@@ -1,0 +1,70 @@
+"""The size of every block of a request, for finding out what fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trimtab import wire
+from trimtab.effective_limits import trigger_for
+from trimtab.jsontext.paths import Path
+from trimtab.settings import Settings
+from trimtab.transcript.model import TRIGGER
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import Counter, counter_for
+from trimtab.wire.body import RequestBody
+
+
+@dataclass(frozen=True)
+class MeasuredBlock:
+    """One block: where, what, and how many tokens and chars.  ``ref`` can be pinned."""
+
+    path: Path
+    role: str
+    kind: str
+    tool: str | None
+    tokens: int
+    chars: int
+    ref: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Sizes of one request; ``total`` includes the fixed cost of messages, calls and results."""
+
+    format: str
+    reason: str
+    counter: str
+    total: int
+    rows: tuple[MeasuredBlock, ...]
+    trigger: float = TRIGGER
+    """Share of the window, less the output reserve, above which ``fit`` would do something."""
+
+
+def measure(
+    request: Any,
+    *,
+    format: str | None = None,
+    model: str | None = None,
+    counter: str | Callable[[str], int] | Counter | None = None,
+) -> Measured:
+    """Measure every block.  Raises InvalidRequest, InvalidSetting."""
+    Settings(format=cast(Any, format), model=model, counter=counter)  # checked as those of fit are
+    source = RequestBody.of(request)
+    found, reason = wire.find(source.tree, format)
+    transcript = wire.read(source.tree, found, model=model)
+    chosen = counter_for(counter, model=transcript.facts.model, format=found.name)
+    usage = TokenSizes(chosen)
+    total = usage.measure(transcript)
+    rows = tuple(
+        MeasuredBlock(
+            transcript.where(place),
+            "head" if place.message < 0 else transcript.messages[place.message].role,
+            place.block.kind, transcript.tool(place), usage.block(transcript, place),
+            len(place.block.text) + place.block.payload_bytes, transcript.ref(place),
+        )
+        for place in transcript.places()
+    )  # fmt: skip
+    trigger = trigger_for(chosen)
+    return Measured(found.name, reason, chosen.name, total, rows, trigger)

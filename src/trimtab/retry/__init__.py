@@ -1,0 +1,1 @@
+"""Retries after a refusal: learning the limit, fitting smaller, repairing and sending again."""

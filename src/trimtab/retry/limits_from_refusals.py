@@ -1,0 +1,177 @@
+"""Computes the limits for the next request from a refusal about size.  All functions are pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from trimtab.retry.learned_limits import ModelLimits, ratio
+from trimtab.retry.refusals import Refusal
+from trimtab.settings import LIMITS, Settings
+from trimtab.transcript.model import TRIGGER
+
+SHARES = (0.7, 0.4)
+"""Of what was refused, where nobody says how much would be accepted: the first time, and then."""
+_MARGIN = 0.98
+"""Of a limit that is known while our count of the request is only an estimate."""
+_PLAUSIBLE_TOKENS = 8_000
+"""Below this, or half the window, a refusal that says nothing is no sign of size."""
+_LONG_CONTEXT = 200_000
+"""Tokens above which providers ask for another plan."""
+_MANY_IMAGES = 20
+_MANY_IMAGE_PIXELS = 2_000
+"""Up to 20 images, each may have 8,000 pixels a side; more than that, 2,000 (Anthropic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """What was refused, in our count: tokens of the prompt, bytes, output that it asked for.
+
+    ``scale``: what ``fit`` divides a window by to have it in our tokens.  ``longest_result``: chars
+    of its longest tool result, 0 where nobody needs to know.  ``managed``: the provider clears or
+    compacts it by itself, so that its count is not one of all that was sent.
+    """
+
+    tokens: int
+    body_bytes: int
+    output: int = 0
+    window: int | None = None
+    scale: float = 1.0
+    longest_result: int = 0
+    managed: bool = False
+
+
+def names_nothing(refusal: Refusal) -> bool:
+    """Whether it says only that it refuses."""
+    return refusal.rule in ("opaque", "no_body")
+
+
+def may_be_too_large(refusal: Refusal, sent: SentRequest) -> bool:
+    """Whether size can be the reason at all; a rate error below its own limit is a rate error."""
+    if refusal.rule == "rate_tpm_size" and refusal.requested is None:
+        return sent.tokens + sent.output > 0.8 * (refusal.limit or _LONG_CONTEXT)
+    if names_nothing(refusal):
+        window = sent.window
+        half = _PLAUSIBLE_TOKENS if window is None else window // 2
+        return sent.tokens >= min(half, _PLAUSIBLE_TOKENS)
+    return True
+
+
+def learn_from_refusal(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
+    """What is known after this refusal; the same object where it taught nothing."""
+    if refusal.kind == "too_long":
+        return _tokens(refusal, sent, known)
+    if refusal.rule == "images":
+        return replace(known, images=_images(refusal), exactness="exact")
+    if refusal.rule == "string_too_long" and refusal.limit:
+        return replace(known, result_chars=refusal.limit, exactness="exact")
+    if refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
+        return replace(known, request_bytes=refusal.limit, exactness="exact")
+    return known
+
+
+def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
+    refused = min(sent.tokens, known.refused or sent.tokens)
+    if refusal.limit is None:
+        accepted = min(known.accepted, refused - 1)
+        return replace(known, limit=None, refused=refused, accepted=accepted, exactness="guess")
+    whole = refusal.requested is not None and refusal.output is None
+    counts = refusal.output is not None or (not whole and sent.output < refusal.limit // 2)
+    output = refusal.output if refusal.output is not None else (sent.output if counts else 0)
+    stated = None if refusal.requested is None else refusal.requested - (refusal.output or 0)
+    least = (refusal.limit - output) / (max(sent.tokens, 1) * _MARGIN)
+    found = max(known.ratio if known.limit else 1.0, least)
+    if refusal.exactness == "exact" and stated is not None and not sent.managed:
+        found = ratio(stated, sent.tokens)
+    return ModelLimits(
+        refusal.limit, max(found, 0.01), counts or known.output_counts, refusal.exactness, refused,
+        0, known.request_bytes, known.result_chars, known.images, known.mends,
+        unnamed=known.unnamed,
+    )  # fmt: skip
+
+
+def _images(refusal: Refusal) -> int:
+    """How many images may stay: the limit where it is a count, none where each is too big."""
+    if refusal.unit == "images" and refusal.limit is not None:
+        return refusal.limit
+    many = refusal.unit == "pixels" and (refusal.limit or 0) <= _MANY_IMAGE_PIXELS
+    return _MANY_IMAGES if many else 0
+
+
+def keywords_for_known_limits(
+    known: ModelLimits, asked: Settings, sent: SentRequest
+) -> dict[str, Any]:
+    """Keywords of ``fit`` that hold a request to what is known; {} where it meets that anyway.
+
+    ``asked``: the settings so far; nothing here is laxer than they are.
+    """
+    words: dict[str, Any] = {}
+    room = known.prompt_tokens(sent.output)
+    if room is not None and sent.tokens > (asked.trigger or TRIGGER) * room:
+        words |= _window(room, known, sent)
+    chars = known.allowed_chars(sent.longest_result)
+    tight: dict[str, Any] = {
+        name: value
+        for name, value in (
+            ("request_bytes", known.request_bytes),
+            ("result_chars", known.result_chars if chars is None else chars),
+            ("images", known.images),
+        )
+        if value is not None and ((given := getattr(asked, name)) is None or value < given)
+    }
+    if tight and ("window" in words or _exceeds(tight, sent)):
+        words["settings"] = Settings(**tight)
+    return words
+
+
+def _exceeds(tight: dict[str, int], sent: SentRequest) -> bool:
+    """Whether a limit other than tokens may be exceeded; only bytes can be told from here."""
+    return sent.body_bytes > tight.get("request_bytes", -1)
+
+
+def _window(room: int, known: ModelLimits, sent: SentRequest) -> dict[str, int]:
+    reserve = sent.output if known.output_counts else 0
+    return {"window": max(int(room * sent.scale), 1) + reserve, "reserve": reserve}
+
+
+def keywords_for_retry(
+    refusal: Refusal, sent: SentRequest, known: ModelLimits, asked: Settings, attempt: int = 1,
+    result_chars: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Keywords of ``fit`` for the request to send instead; {} where nothing smaller is asked for.
+
+    ``asked``: the settings of the refused request; ``attempt``: which send was refused;
+    ``result_chars``: to what a refusal that names nothing cuts each tool result; 0: it does not.
+    """
+    room, share = known.prompt_tokens(sent.output), SHARES[min(attempt, len(SHARES)) - 1]
+    if names_nothing(refusal):
+        return _for_nothing_named(refusal, sent, asked, result_chars)
+    if refusal.kind == "too_long":
+        if refusal.limit is None or room is None or room >= sent.tokens:
+            room = int(sent.tokens * share)
+        return _window(room, known, sent) if room > 0 else {}
+    if refusal.rule == "images":
+        return {"settings": _limited(asked, images=known.images)}
+    if refusal.rule == "string_too_long":
+        chars = known.result_chars
+        return {"settings": _limited(asked, result_chars=chars)} if chars else {}
+    size = known.request_bytes or int(sent.body_bytes * share)
+    return {"settings": _limited(asked, request_bytes=size)}
+
+
+def _for_nothing_named(
+    refusal: Refusal, sent: SentRequest, asked: Settings, result_chars: int
+) -> dict[str, Any]:
+    """Long tool results are cut; a request that may be too large is made smaller as a whole."""
+    words: dict[str, Any] = {}
+    if result_chars and sent.longest_result > result_chars:
+        words["settings"] = _limited(asked, result_chars=result_chars)
+    if may_be_too_large(refusal, sent):
+        words |= {"window": max(int(sent.tokens * SHARES[0] * sent.scale), 1), "reserve": 0}
+    return words
+
+
+def _limited(asked: Settings, **tighter: int | None) -> Settings:
+    """The limits of the refused request, some of them tighter."""
+    limits: dict[str, Any] = {name: asked.given[name] for name in LIMITS if name in asked.given}
+    return Settings(**{**limits, **tighter})

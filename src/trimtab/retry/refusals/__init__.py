@@ -1,0 +1,186 @@
+"""Reading a provider's refusal: ``classify(status, body)`` says what kind it is and its numbers.
+
+This file has the order in which texts, codes and the status are compared.  The texts are in
+``error_texts``, gateway envelopes in ``nested_errors``, numbers in ``numbers``, streams in
+``stream_start``.  What matches nothing is ``other`` and passes through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from trimtab.retry.refusals import exceptions, numbers
+from trimtab.retry.refusals.error_texts import (
+    CODES,
+    FIELDS,
+    PAIRING,
+    RATE,
+    RATE_SIZE,
+    SIZE,
+    ErrorPattern,
+)
+from trimtab.retry.refusals.nested_errors import NestedError, nested_errors
+from trimtab.retry.refusals.refusal import UNKNOWN, Exactness, Kind, Refusal, Unit
+
+Headers = Mapping[str, str] | Iterable[tuple[str, str]]
+
+_RATE_STATUSES = (429,)
+_OF_OTHERS = (401, 403, 408, 409, 499, 504)
+"""Statuses of credentials, time and conflicts: no words make those ours."""
+_INNER_STATUSES = re.compile(r"401|402|403|429|5\d\d")
+_BAD_REQUEST = "400"
+_MONEY = re.compile(r"\bcredits?\b|\bbilling\b|\bbalance\b|\bspend|\bbudget\b|\bprices?\b|\$ ?\d")
+_STATED = re.compile(
+    r"(?:error:? )*(?:(?:your|the) )?(?:input|prompt|context|request|messages?)(?: length)? "
+    r"(?:is too long|exceeds? (?:the |this |your )?(?:models? )?context)"
+)
+"""A text that begins with what is refused, and does not only mention it."""
+_ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:2], *RATE[:2], *SIZE, *RATE[2:])
+_RATE_TAGS = ("rate_limit", "resource_exhausted", "throttling", "token_quota")
+_NO_BODY = re.compile(r"(?:\d{3} )?status code \(no body\)|no body", re.IGNORECASE)
+_QUOTES = re.compile(r"[`'\"“”‘’]")
+_BLANKS = re.compile(r"\s+")
+_TOOL_WORDS = re.compile(r"\btool (use|result|call)s?(?=[ .,:]|$)")
+_CHARS = 4_000
+"""Of a message: what follows may be the request, quoted."""
+
+
+def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
+    """What a provider's answer refuses, and the limit and size that it names.
+
+    ``status``: as int or str; None where there is none (an exception, an event in a stream).
+    ``body``: bytes, text or parsed JSON, in any envelope, also an SDK's message.  Pairing is
+    asked before single fields, those before size, size before rate; a message that only looks
+    like one of them is ``other``.  ``headers`` count where the body says nothing.  Raises nothing.
+    """
+    code = _status(status)
+    found = list(nested_errors(body))
+    if code in (None, 200):
+        code = _inner_status(found) or code
+    for layer in found:
+        if (refusal := _of_layer(layer, code)) is not None:
+            return refusal
+    if code in _RATE_STATUSES or (code in (None, 503, 529) and _says_wait(headers)):
+        return Refusal("rate", exactness="guess", rule="rate_limit")
+    return _of_status(code, body, found)
+
+
+def classify_error(error: Any) -> Refusal:
+    """The same for an exception of any SDK: its status, body and headers, or its text."""
+    return classify(*exceptions.error_parts(error))
+
+
+def _of_layer(layer: NestedError, status: int | None) -> Refusal | None:
+    text = plain(layer.text)
+    tags = layer.tags.lower()
+    if _NO_BODY.fullmatch(text) or status in _OF_OTHERS:
+        return None
+    rate = status in _RATE_STATUSES or any(word in tags for word in _RATE_TAGS)
+    for family in (*RATE_SIZE, *RATE) if rate else _ORDER:
+        match = family.words.search(text)
+        if match and (refusal := _read(family, match, text, layer)) is not None:
+            return None if _only_mentioned(refusal, text, status, tags) else refusal
+    if rate:
+        return None
+    for tag in tags.split():
+        if tag in CODES and (tag != "raw:error" or status == int(_BAD_REQUEST)):
+            kind, rule, unit = CODES[tag]
+            return _with_numbers(
+                Refusal(kind, exactness="guess", rule=rule, unit=unit), text, layer
+            )
+    if "prompt_eval_count" in layer.numbers and not text:
+        refusal = Refusal("too_long", exactness="guess", rule="silent_truncation", unit="tokens")
+        return _with_numbers(refusal, text, layer)
+    return None
+
+
+def _only_mentioned(refusal: Refusal, text: str, status: int | None, tags: str) -> bool:
+    """Whether a server's error or a bill speaks of size without refusing anything for it."""
+    server = status is not None and (status in (402, 404) or status >= 500)
+    if not refusal.about_size or not (server or _MONEY.search(text)):
+        return False
+    above = refusal.limit is not None and (refusal.requested or 0) > refusal.limit
+    return not (above or _STATED.match(text) or any(tag in CODES for tag in tags.split()))
+
+
+def _read(
+    family: ErrorPattern, match: re.Match[str], text: str, layer: NestedError
+) -> Refusal | None:
+    """The refusal a family stands for, with the numbers its words name, else those around."""
+    named = {name: numbers.as_int(n) for name, n in match.groupdict().items() if n}
+    limit = next(
+        (named[name] for name in ("limit", "limit2", "limit3", "limit4") if name in named), None
+    )
+    requested = named.get("requested")
+    if requested is not None and "more" in named:
+        requested += named["more"]
+    refusal = Refusal(family.kind, rule=family.rule, unit=family.unit)
+    if limit is not None:
+        if family.rule == "rate_tpm_size" and requested is not None and requested <= limit:
+            return Refusal("rate", limit, requested, rule="rate_limit")
+        return replace(refusal, limit=limit, requested=requested)
+    if not refusal.about_size:
+        return refusal
+    return _with_numbers(replace(refusal, exactness="guess"), text, layer)
+
+
+def _with_numbers(refusal: Refusal, text: str, layer: NestedError) -> Refusal:
+    found = numbers.numbers_in_fields(layer.numbers)
+    if found is None and refusal.unit == "tokens":
+        found = numbers.token_numbers(text)
+    elif found is None and refusal.unit in ("bytes", "chars"):
+        found = numbers.size_numbers(text)
+    if found is None or found.limit is None:
+        return refusal
+    return replace(
+        refusal, limit=found.limit, requested=found.requested, output=found.output,
+        exactness=found.exactness,
+    )  # fmt: skip
+
+
+def _of_status(status: int | None, body: Any, found: list[NestedError]) -> Refusal:
+    """What a status says alone; a body that says something else says no more than that."""
+    if status == 413:
+        return Refusal("too_large", exactness="guess", rule="request_bytes", unit="bytes")
+    empty = body is None or (
+        not body.strip() if isinstance(body, (str, bytes)) else body in ({}, [], ())
+    )
+    if status in (400, 200) and (empty or any(_NO_BODY.fullmatch(layer.text) for layer in found)):
+        return Refusal("too_long", exactness="guess", rule="no_body", unit="tokens")
+    return UNKNOWN
+
+
+def plain(text: str) -> str:
+    """A message as families read it: lower case, no quotes, single blanks, one spelling of tool
+    words."""
+    small = _QUOTES.sub("", text[:_CHARS]).lower().replace("tooluse", "tool_use")
+    small = small.replace("toolresult", "tool_result").replace("function_call", "function call")
+    return _TOOL_WORDS.sub(r"tool_\1", _BLANKS.sub(" ", small)).strip()
+
+
+def _status(status: Any) -> int | None:
+    if isinstance(status, bool) or not isinstance(status, (int, str)):
+        return None
+    try:
+        return int(status)
+    except ValueError:
+        return None
+
+
+def _inner_status(found: list[NestedError]) -> int | None:
+    """The status that gateways name in an error behind HTTP 200, where it rules out size, or
+    says that it is the request that is refused."""
+    tags = [tag for layer in found for tag in layer.tags.split()]
+    said = next((int(tag) for tag in tags if _INNER_STATUSES.fullmatch(tag)), None)
+    return int(_BAD_REQUEST) if said is None and _BAD_REQUEST in tags else said
+
+
+def _says_wait(headers: Headers | None) -> bool:
+    pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
+    return any(str(name).lower() == "retry-after" for name, _ in pairs)
+
+
+__all__ = ["Exactness", "Kind", "Refusal", "Unit", "classify", "classify_error", "plain"]

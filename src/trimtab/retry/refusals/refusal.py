@@ -1,0 +1,43 @@
+"""``Refusal``: a provider's error as a value, of one of six kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["too_long", "too_large", "invalid_pairing", "invalid_other", "rate", "other"]
+"""too_long: tokens.  too_large: bytes, characters of one text, images, or who knows what.
+invalid_pairing: calls and results.  invalid_other: another rule, named.  rate: wait.
+other: anything else, and nothing to be done about it here."""
+
+Unit = Literal["tokens", "bytes", "chars", "images", "pixels", ""]
+Exactness = Literal["exact", "estimate", "lower_bound", "guess"]
+"""exact: the numbers are meant.  estimate: the provider said "about".  lower_bound: it stopped
+counting, or left the output out.  guess: it named no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One refusal, read: what kind, and the numbers that its text gives.
+
+    ``limit`` and ``requested`` are in ``unit``; ``requested`` includes the output where the text
+    says so, and ``output`` is that part.  ``rule`` names the catalogue's kind ("orphan_result",
+    "context_overflow", "request_bytes", …).
+    """
+
+    kind: Kind
+    limit: int | None = None
+    requested: int | None = None
+    exactness: Exactness = "exact"
+    rule: str = ""
+    unit: Unit = ""
+    output: int | None = None
+
+    @property
+    def about_size(self) -> bool:
+        """Whether a smaller request may be accepted."""
+        return self.kind in ("too_long", "too_large")
+
+
+UNKNOWN = Refusal("other", exactness="guess")
+"""What no family recognises; it passes through."""

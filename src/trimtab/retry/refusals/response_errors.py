@@ -1,0 +1,119 @@
+"""Errors that came with HTTP 200, in a body or in an event of a stream, in the six formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Verdict = Literal["", "content", "refused"]
+"""Of one event: nothing yet, content for the client, or a refusal."""
+
+_WINDOW = "model_context_window_exceeded"
+_BEGINNINGS = frozenset({
+    *("response.created", "response.in_progress", "response.queued", "keepalive"),
+    *("message_start", "ping", "messageStart"),
+})  # fmt: skip
+"""Events that say only that something begins."""
+_SAID = ("content", "reasoning_content", "reasoning", "reasoning_details", "tool_calls", "refusal",
+         "function_call", "audio")  # fmt: skip
+
+
+def event_verdict(event: Any) -> Verdict:
+    """What one event of a stream says, parsed."""
+    if not isinstance(event, Mapping):
+        return "content"
+    kind = event.get("type")
+    if event.get("error") or kind in ("error", "response.failed") or _code_beside(event):
+        return "refused"
+    if kind in _BEGINNINGS:
+        return ""
+    if _WINDOW in (_stop(event.get("delta")), _stop(event)):
+        return "refused"
+    if isinstance(event.get("choices"), list):
+        return _of_choices(event["choices"])
+    return "content"
+
+
+def _of_choices(choices: list[Any]) -> Verdict:
+    choice = choices[0] if choices and isinstance(choices[0], Mapping) else {}
+    said = choice.get("delta") or choice.get("message") or {}
+    if isinstance(said, Mapping) and any(said.get(key) for key in _SAID):
+        return "content"
+    if _stop(choice) == _WINDOW:
+        return "refused"
+    return "content" if _stop(choice) or not choices else ""
+
+
+def error_in_body(body: bytes | str | Any) -> Any:
+    """The error in an answer that came whole; None where it is an answer."""
+    tree = _parsed(body)
+    if isinstance(tree, list) and tree:
+        tree = tree[0]
+    if not isinstance(tree, Mapping):
+        return b"" if not body else None
+    if tree.get("error") and not tree.get("output"):
+        return tree
+    if tree.get("status") == "failed" or _code_beside(tree):
+        return tree
+    whole = isinstance(tree.get("choices"), list) and _of_choices(tree["choices"]) == "refused"
+    empty = not tree.get("content") and not _said_by(tree.get("output"))
+    return tree if whole or (_stop(tree) == _WINDOW and empty) else None
+
+
+def _code_beside(tree: Mapping[str, Any]) -> Any:
+    """MiniMax's own status beside an answer: not 0 where there is none."""
+    status = tree.get("base_resp")
+    return isinstance(status, Mapping) and not tree.get("choices") and status.get("status_code")
+
+
+def _said_by(output: Any) -> Any:
+    """The content of a Converse answer; of anything else the thing itself."""
+    message = output.get("message") if isinstance(output, Mapping) else None
+    return message.get("content") if isinstance(message, Mapping) else output
+
+
+def _stop(value: Any) -> Any:
+    found = value if isinstance(value, Mapping) else {}
+    return found.get("finish_reason") or found.get("stop_reason") or found.get("stopReason")
+
+
+def prompt_tokens(body: bytes | str | Any) -> int | None:
+    """All tokens of the prompt, cached ones included, as an answer's usage says; None without."""
+    tree = _parsed(body)
+    if not isinstance(tree, Mapping):
+        return None
+    if type(tree.get("prompt_eval_count")) is int:
+        return int(tree["prompt_eval_count"])
+    around = tree.get("response") or tree.get("message")  # the last event of Responses, the first
+    if "usage" not in tree and isinstance(around, Mapping):  # of Messages
+        tree = around
+    usage = tree.get("usage") or tree.get("usageMetadata")
+    if not isinstance(usage, Mapping):
+        return None
+    for key in ("prompt_tokens", "promptTokenCount"):
+        if type(usage.get(key)) is int:
+            return int(usage[key]) + _left_out(usage, int(usage[key]))
+    names = ("input_tokens", "inputTokens")
+    found = next((usage[name] for name in names if type(usage.get(name)) is int), None)
+    if found is None:
+        return None
+    more = ("cache_read_input_tokens", "cache_creation_input_tokens",
+            "cacheReadInputTokens", "cacheWriteInputTokens")  # fmt: skip
+    return int(found + sum(usage[name] for name in more if type(usage.get(name)) is int))
+
+
+def _left_out(usage: Mapping[str, Any], said: int) -> int:
+    """Cached tokens that a gateway did not count in: more than all there are cannot be cached."""
+    details = usage.get("prompt_tokens_details")
+    cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
+    return cached if type(cached) is int and cached > said else 0
+
+
+def _parsed(body: Any) -> Any:
+    if not isinstance(body, (bytes, bytearray, str)):
+        return body
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,132 @@
+"""One conversation as this process knows it, and how it is found by what it begins with.
+
+Knows the first message of the user, entries of a store and their order.  Does not know where a
+store is, nor what is decided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock, RLock
+from typing import Any
+
+from trimtab import wire
+from trimtab.journal import file_format
+from trimtab.journal.file_format import JournalRow
+from trimtab.journal.journal import Journal
+from trimtab.message_cache import MessageCache
+from trimtab.sessions.stats import ConversationStats
+from trimtab.transcript.model import Block
+from trimtab.wire.body import RequestBody
+
+_LOOKED_AT = 16
+"""Messages among which the first of the user is looked for."""
+
+
+@dataclass(eq=False)
+class Conversation:
+    """``journal`` is what the store is known to hold (``confirmed``) and behind it what is not
+    there yet, or not known to be (``unconfirmed``)."""
+
+    id: str
+    cache: MessageCache = field(default_factory=MessageCache)
+    journal: Journal = field(default_factory=Journal)
+    lock: RLock = field(default_factory=RLock)
+    hint: str = ""
+    confirmed: Journal = field(default_factory=Journal)
+    unconfirmed: dict[str, bytes] = field(default_factory=dict)
+    position: str = ""
+    """How far the store was read."""
+    loaded: bool = False
+    newer: bool = False
+    """Whether a newer release has written entries that this one cannot read."""
+    handle_key: bytes = b""
+    handles: set[str] = field(default_factory=set)
+    """Of the originals that were given to the store."""
+    sent_at: float | None = None
+    """When this process fitted its last request, by the session's clock."""
+    totals: ConversationStats = field(default_factory=ConversationStats)
+    """What was counted over its turns, in this process."""
+    _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
+    _handed_over_lock: Lock = field(default_factory=Lock)
+
+    def add(self, after: Journal, at: int) -> list[JournalRow]:
+        """Go on with a journal; the rows that it has more than before."""
+        rows = file_format.rows(self.journal, after, at)
+        self.unconfirmed |= {row.id: row.data for row in rows}
+        self.journal = after
+        return rows
+
+    def apply_rows(self, rows: Sequence[bytes], place: str) -> bool:
+        """Take up entries of the store behind ``place``; whether any was news.
+
+        All readers see one order: entries of others stand before our own that came later.
+        """
+        self.position, self.loaded = place, True
+        if not rows:
+            return False
+        heads = [json.loads(row) for row in rows]
+        self.newer = self.newer or any(row["v"] > file_format.VERSION for row in heads)
+        ids = [row["id"] for row in heads]
+        if ids == list(self.unconfirmed):  # what we wrote ourselves, and nothing else
+            self.confirmed, self.unconfirmed = self.journal, {}
+            return False
+        others = [id for id in ids if self.unconfirmed.pop(id, None) is None]
+        self.confirmed = file_format.replayed(self.confirmed, rows)
+        self.journal = file_format.replayed(self.confirmed, self.unconfirmed.values())
+        return bool(others)
+
+    def hand_over(self, behind: str, rows: list[bytes], place: str) -> None:
+        """Lay entries down that another thread has read, to be taken up by the next turn."""
+        with self._handed_over_lock:
+            self._handed_over.append((behind, rows, place))
+
+    def apply_handed_over(self) -> None:
+        """Take up what was laid down, where it follows what is known."""
+        with self._handed_over_lock:
+            came, self._handed_over = self._handed_over, []
+        for behind, rows, place in came:
+            if behind == self.position and self.loaded:
+                self.apply_rows(rows, place)
+
+
+def conversation_id(source: RequestBody, format: str | None) -> str:
+    """What a conversation is known by: a digest of the first message of its user.
+
+    Forks and rewinds begin alike; so do conversations that have nothing to do with each other,
+    which costs a few entries that apply to neither.  Raises InvalidRequest.
+    """
+    begin = _beginning(source.tree)
+    found, _ = wire.find(begin, format)
+    base = found.base(begin)
+    messages = begin.get(base[0]) if base else begin
+    first = messages if isinstance(messages, str) else None
+    blocks: tuple[Block, ...] = ()
+    for message in messages if isinstance(messages, list) else ():
+        try:
+            view = found.read_message(message)
+        except (TypeError, AttributeError, KeyError, IndexError):
+            break  # it is told by who reads the request as a whole
+        if view.role == "user" and not view.results:
+            blocks = view.blocks
+            break
+    said = [block.digest for block in blocks] or [first or ""]
+    data = "\x1f".join(said).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def _beginning(tree: Any) -> Any:
+    """A request with its first messages only: what it is known by must not cost what is new."""
+    if isinstance(tree, list):
+        return tree[:_LOOKED_AT]
+    if not isinstance(tree, dict):
+        return tree
+    return {
+        key: value[:_LOOKED_AT]
+        if key in ("messages", "input", "contents") and isinstance(value, list)
+        else value
+        for key, value in tree.items()
+    }

@@ -1,0 +1,302 @@
+"""The conversations of a session, some in memory, all in a store.
+
+Knows which conversation a request belongs to, what was written by others, and what has to be kept
+before a request leaves.  A store that does not answer is no reason to fail: what happens then is
+told in a line.  Does not know what an edit is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from threading import Lock
+from typing import Any
+
+from trimtab.errors import CannotFit, StoreError, UnknownHandle
+from trimtab.fitted import Fitted
+from trimtab.journal.excerpts import HANDLE_CHARS, is_handle
+from trimtab.journal.journal import Journal
+from trimtab.prepared_request import SessionFacts
+from trimtab.sessions.conversation import Conversation
+from trimtab.sessions.turn import Turn, decide, reported
+from trimtab.settings import Settings
+from trimtab.stores.tenant import Original, TenantStore
+from trimtab.stores.writer import QueueFull, Writer
+
+IN_MEMORY = 64
+"""Conversations of which a session remembers what it read, the latest."""
+AGAIN_SECONDS = 5.0
+"""After so long a store that did not answer is asked again."""
+
+
+class ConversationStore:
+    """One tenant's conversations.  Its methods raise nothing that a store is to blame for, except
+    where somebody asked for an original."""
+
+    def __init__(self, store: TenantStore) -> None:
+        self.store, self.writer = store, Writer(store)
+        self._by_id: OrderedDict[str, Conversation] = OrderedDict()
+        self._aliases: dict[str, str] = {}
+        self._lock = Lock()
+        self._unwritten: dict[str, Original] = {}
+        """Originals that are not known to be kept."""
+        self._own_key = b""
+        self._silent_until = 0.0
+        self.last_failure: StoreError | None = None
+        self.facts_read = False
+        """Whether what other sessions learned was taken up."""
+        self._facts_seen: dict[str, Any] = {}
+
+    # --- finding ---
+
+    def conversation(self, root: str, hint: str | None) -> Conversation:
+        """The conversation that begins so, else the one that had this hint before."""
+        with self._lock:
+            found = self._by_id.get(self._aliases.get(root, root))
+            if found is not None:
+                self._by_id.move_to_end(found.id)
+                return found
+        found = self._loaded(root)
+        if hint and not found.journal.entries and not found.journal.pins:
+            before = self._asked(lambda: self.store.fact(_hint_fact(hint)))
+            if isinstance(before, str) and before != root:
+                self._aliases[root] = before
+                return self.conversation(before, None)
+        found.hint = hint or ""
+        with self._lock:
+            found = self._by_id.setdefault(root, found)
+            self._by_id.move_to_end(root)
+            while len(self._by_id) > IN_MEMORY:
+                self._by_id.popitem(last=False)
+            if len(self._aliases) > 10 * IN_MEMORY:
+                self._aliases.clear()
+        return found
+
+    def by_id(self, root: str) -> Conversation:
+        """A conversation by its root."""
+        return self.conversation(root, None)
+
+    def _loaded(self, root: str) -> Conversation:
+        new = Conversation(root)
+        self._read(new)
+        return new
+
+    def _key(self, one: Conversation) -> bytes:
+        """What its handles are made with; one of our own as long as the store does not answer."""
+        if not one.handle_key:
+            found = self._asked(lambda: self.store.handle_key(one.id))
+            if found is None:
+                self._own_key = self._own_key or os.urandom(32)
+                data = one.id.encode()
+                found = hashlib.blake2b(data, key=self._own_key, digest_size=32).digest()
+            one.handle_key = found
+        return one.handle_key
+
+    # --- a turn ---
+
+    def turn(
+        self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+    ) -> tuple[Turn, Fitted]:
+        """A turn whose new edits are kept before it is returned."""
+        facts = replace(facts, handle_key=self.refresh(one))
+        turn = self._decided(one, request, wanted, facts)
+        if turn.internal:
+            return turn, reported(turn, turn.result.originals)
+        new = {h: text for h, text in turn.result.originals.items() if h not in one.handles}
+        if turn.journal is not one.journal or new:
+            before, problem = one.journal, self.save(one, turn.journal, new)
+            if problem and wanted.recall and turn.result.new:
+                # What may be lost is not promised: the same edits, their markers without a handle.
+                silent = wanted | Settings(recall=False)
+                turn = decide(request, silent, one.cache, before, facts)
+                instead = turn.journal.entries[len(before.entries) :]
+                self.save(one, one.journal.add(instead, {}), {}, wait=False)
+            if problem:
+                turn.result.prepared.warnings.append(problem)
+        if one.newer:
+            turn.result.prepared.warnings.append(
+                "a newer release has written to this conversation; what it wrote is passed over: "
+                "update trimtab"
+            )
+        if self.last_failure is not None:
+            turn.result.prepared.warnings.append(f"goes on without the store: {self.last_failure}")
+        self.prefetch(one)
+        return turn, reported(turn, TurnOriginals(self, turn.result.originals))
+
+    def _decided(
+        self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+    ) -> Turn:
+        """A turn; decided once more where another process has just decided for it."""
+        try:
+            turn = decide(request, wanted, one.cache, one.journal, facts)
+        except CannotFit:
+            if not self.has_news(one):
+                raise
+            return decide(request, wanted, one.cache, one.journal, facts)
+        if turn.journal is one.journal or not self.has_news(one):
+            return turn
+        return decide(request, wanted, one.cache, one.journal, facts)
+
+    def refresh(self, one: Conversation) -> bytes:
+        """Take up what others wrote; the key of its handles."""
+        if not one.loaded or self.store.store.is_local:
+            self._read(one)
+        one.apply_handed_over()
+        return self._key(one)
+
+    def has_news(self, one: Conversation) -> bool:
+        """Whether others wrote something since; for stores that are not asked each turn."""
+        return not self.store.store.is_local and self._read(one)
+
+    def save(
+        self,
+        one: Conversation,
+        after: Journal,
+        originals: Mapping[str, str],
+        *,
+        wait: bool = True,
+    ) -> str:
+        """Keep what is new, and wait until it is kept; a line where it is not."""
+        rows = one.add(after, int(time.time()))
+        kept = {handle: Original(one.id, text) for handle, text in originals.items()}
+        self._unwritten |= kept
+        one.handles.update(kept)
+        facts = {_hint_fact(one.hint): one.id} if one.hint else {}
+        batch = self.store.batch(one.id, rows, originals, facts)
+
+        def then() -> None:
+            for handle in kept:
+                self._unwritten.pop(handle, None)
+
+        problem = self.writer.write(batch, then, wait=wait)
+        if isinstance(problem, QueueFull):
+            then()
+        if problem is None and wait:
+            self._read(one)
+            return ""
+        return f"the store does not keep this yet: {problem}" if problem else ""
+
+    def prefetch(self, one: Conversation) -> None:
+        """Look for what others write, in the background."""
+        if not self.store.store.is_local and self.writer.failing is None:
+            place = one.position
+            self.writer.run_when_idle(lambda: one.hand_over(place, *self.store.read(one.id, place)))
+
+    def _read(self, one: Conversation) -> bool:
+        found = self._asked(lambda: self.store.read(one.id, one.position))
+        return found is not None and one.apply_rows(*found)
+
+    def _asked(self, ask: Any) -> Any:
+        """An answer of the store; None, and not asked again for a while, where there is none."""
+        if time.monotonic() < self._silent_until:
+            return None
+        try:
+            answer = ask()
+        except StoreError as error:
+            self.last_failure = error
+            self._silent_until = time.monotonic() + AGAIN_SECONDS
+            return None
+        self.last_failure = None
+        return answer
+
+    # --- originals ---
+
+    def original(self, handle: str) -> Original:
+        """What an edit took away.  Raises UnknownHandle, StoreError."""
+        known = is_handle(handle)  # a model may write anything; stores do not take it all
+        found = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
+        if found is not None:
+            return found
+        gone = self.store.purged(handle) if known else None
+        if gone is not None:
+            raise UnknownHandle(
+                f"the original of {handle!r} was purged from the store on {gone['purged']} and is "
+                "gone for good: run the tool again"
+            )
+        raise UnknownHandle(
+            f"no original is kept under {handle[:HANDLE_CHARS]!r} for tenant "
+            f"{self.store.tenant!r}: check the handle, or run the tool again"
+        )
+
+    def handles(self, root: str) -> list[str]:
+        """All handles of a conversation, oldest first.  Raises StoreError."""
+        kept = self.store.store.handles(self.store.tenant, root)
+        waiting = [key for key, one in list(self._unwritten.items()) if one.conversation == root]
+        return list(dict.fromkeys([*kept, *waiting]))
+
+    # --- facts ---
+
+    def new_facts(self, prefix: str) -> dict[str, bytes]:
+        """Facts that other sessions stated since this was asked last; stores of one machine are
+        asked once only."""
+        if self.facts_read and self.store.store.is_local:
+            return {}
+        found = self._asked(lambda: self.store.facts(prefix))
+        if found is None:
+            return {}
+        self.facts_read = True
+        news = {name: value for name, value in found.items() if self._facts_seen.get(name) != value}
+        self._facts_seen = found
+        return {name: json.dumps(value).encode() for name, value in news.items()}
+
+    def fact(self, name: str) -> Any:
+        """One fact; None where there is none, or the store does not answer."""
+        waiting = self.writer.pending_fact(name)
+        return self._asked(lambda: self.store.fact(name)) if waiting is None else waiting
+
+    def facts(self, prefix: str) -> dict[str, bytes]:
+        """Facts as JSON; none where the store does not answer."""
+        found = self._asked(lambda: self.store.facts(prefix)) or {}
+        return {name: json.dumps(value).encode() for name, value in found.items()}
+
+    def as_dict(self) -> dict[str, Any]:
+        """About the store, for statistics."""
+        store = self.store.store
+        return {
+            "store": store.url, "tenant": self.store.tenant, "waiting": len(self._unwritten),
+            "lost": self.writer.lost,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Write what waits, and close the store."""
+        self.writer.close()
+        self.store.store.close()
+
+    def write_fact_later(self, name: str, value: Any) -> None:
+        """Keep a fact some time soon."""
+        self.writer.write_later(name, value)
+
+    def write_fact_now(self, name: str, value: Any) -> None:
+        """Keep a fact that other machines need for their next request: now, where there are any
+        and the store answers."""
+        self._facts_seen[name] = value
+        self.writer.write_later(name, value)
+        if not self.store.store.is_local and self.writer.failing is None:
+            self.writer.write(self.store.batch(""))  # takes along what may be kept later
+
+
+class TurnOriginals(Mapping[str, str]):
+    """Originals by handle: those of one turn, and all others of the tenant."""
+
+    def __init__(self, conversations: ConversationStore, own: Mapping[str, str]) -> None:
+        self._conversations, self._own = conversations, own
+
+    def __getitem__(self, handle: str) -> str:
+        """Raises UnknownHandle, StoreError."""
+        found = self._own.get(handle)
+        return self._conversations.original(handle).text if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+
+def _hint_fact(hint: str) -> str:
+    return f"hint/{hashlib.blake2b(hint.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -1,0 +1,258 @@
+"""Results that a model or user may give up, and the edits that take them out or say them shorter
+when asked to.
+
+Knows which results can be named, and by what.  Pure: does not know who asks, nor where edits are
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+from trimtab.errors import expect, expect_text
+from trimtab.planning.edits import handle
+from trimtab.planning.planner import witness
+from trimtab.prepared_request import PreparedRequest
+from trimtab.reducers.base import (
+    MARKER_LOSS,
+    Config,
+    marker,
+    recall_call,
+    smaller,
+    with_handle,
+)
+from trimtab.reducers.redundant import replace_long_strings
+from trimtab.summarizers.articles import CALL_SYNTAX
+from trimtab.transcript.model import Block, Edit, Place
+
+LEAST_TOKENS = 200
+"""Shorter results are not worth a change."""
+_LABEL_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Prunable:
+    """One result that may be taken out: its name, the same on every turn; what it is; its size."""
+
+    name: str
+    ref: str
+    about: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What came of asking: edits and originals to keep, and per name that was not taken why."""
+
+    edits: tuple[Edit, ...]
+    originals: Mapping[str, str]
+    done: tuple[Prunable, ...]
+    why_not: Mapping[str, str]
+
+
+def prunable(prepared: PreparedRequest) -> list[Prunable]:
+    """The results that may be named: whole ones of closed groups, oldest first."""
+    transcript, found = prepared.transcript, list[Prunable]()
+    taken = {ref for edit in prepared.active for ref in edit.targets}
+    protected = prepared.planner().inputs.protected
+    for group in transcript.groups:
+        for place in group.places if group.closed else ():
+            block = place.block
+            if block.kind != "result" or block.sealed or (place.message, place.index) in protected:
+                continue
+            ref, tokens = transcript.ref(place), prepared.sizes.block(transcript, place)
+            if ref not in taken and tokens >= LEAST_TOKENS:
+                found.append(Prunable(name_of(ref), ref, _about(prepared, place), tokens))
+    return found
+
+
+def name_of(ref: str) -> str:
+    """A short name for a block, the same as long as the block stays."""
+    return "p" + blake2b(ref.encode(), digest_size=3).hexdigest()
+
+
+def _about(prepared: PreparedRequest, place: Place) -> str:
+    tool = prepared.transcript.tool(place) or "tool"
+    first = place.block.text.strip().split("\n", 1)[0]
+    text = "".join(c if c.isprintable() else " " for c in first[:_LABEL_CHARS])
+    return f"{tool}: {text}"
+
+
+def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
+    """Take out what is named; what cannot be is told with the reason."""
+    listed = isinstance(names, (list, tuple, set, frozenset))
+    holds = listed and all(isinstance(name, str) for name in names)
+    expect(holds, "names", names, "a list of texts")
+    choice = _Choice(prepared)
+    for name in dict.fromkeys(names):
+        if (place := choice.place(name)) is not None:
+            text = marker(choice.block(place), choice.config)
+            choice.show(place, text, "pruned", "the model asked for it", name)
+    return choice.done()
+
+
+def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
+    """Show the model's own words, by name, instead of results; they are labelled as its words."""
+    holds = isinstance(words, Mapping) and all(
+        isinstance(text, str) for pair in words.items() for text in pair
+    )
+    expect(holds, "words", words, "a mapping from names to texts")
+    choice = _Choice(prepared)
+    for name, said in words.items():
+        place = choice.place(name)
+        if place is None:
+            continue
+        text = _label(choice.block(place), choice.config, said)
+        if (problem := _problem(said)) or not choice.shorter(place, text):
+            choice.why_not[name] = problem or "takes more than it saves: say it in fewer words"
+            continue
+        choice.show(place, text, "distilled", "said in the model's own words", name)
+    return choice.done()
+
+
+def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pruned:
+    """Show the model's own words instead of all results from one named to another, and notes for
+    the long inputs of their calls.  Every call stays; so does what is protected."""
+    for argument, value in (("first", first), ("last", last), ("words", words)):
+        expect_text(argument, value)
+    choice = _Choice(prepared)
+    ends = [choice.place(name) for name in dict.fromkeys((first, last))]
+    begin, end = ends[0], ends[-1]
+    if begin is None or end is None:
+        return choice.done()
+    if problem := _problem(words):
+        choice.why_not[first] = problem
+        return choice.done()
+    refs = prepared.transcript.refs
+    every = [(refs[one.ref], one) for one in choice.free.values()]
+    within = [(p, one) for p, one in every if _at(begin) <= _at(p) <= _at(end)]
+    if not within:
+        choice.why_not[first] = f"comes after {last}: name the older result first"
+        return choice.done()
+    host, _ = max(within, key=lambda row: row[1].tokens)
+    text = _label(choice.block(host), choice.config, words, len(within))
+    if not choice.shorter(host, text):
+        choice.why_not[first] = "takes more than it saves: say it in fewer words"
+        return choice.done()
+    for place, one in within:
+        shown = text if place is host else marker(choice.block(place), choice.config)
+        choice.show(place, shown, "compressed", "said in the model's own words", one.name)
+    for place in _calls(prepared, [place for place, _ in within]):
+        note = replace_long_strings(place.block, "[{:,} chars, of steps said in few words]".format)
+        if note is not None and choice.shorter(place, note):
+            choice.show(place, note, "compressed", "of steps said in the model's own words")
+    return choice.done()
+
+
+def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
+    """Take out the newest ``most`` results; None: those that came since the user spoke."""
+    expect(
+        most is None or (type(most) is int and most >= 0), "most", most, "a whole number or None"
+    )
+    transcript, found = prepared.transcript, prunable(prepared)
+    if most is None:
+        spoke = [p.message for p in prepared.planner().eligibility.user_texts]
+        since = max(spoke, default=-1)
+        if since == len(transcript.messages) - 1:  # the request asks something: sweep before that
+            since = max((n for n in spoke if n < since), default=-1)
+        found = [one for one in found if transcript.refs[one.ref].message > since]
+    else:
+        found = found[len(found) - most :] if 0 < most < len(found) else found if most else []
+    return prune(prepared, [one.name for one in found])
+
+
+class _Choice:
+    """What is shown instead of named results, as it is put together."""
+
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self._prepared, self._seen = prepared, witness(prepared.transcript)
+        self._key = prepared.facts.handle_key
+        self.config = Config(prepared.sizes.counter, recall=prepared.settings.recall)
+        self.free = {one.name: one for one in prunable(prepared)}
+        self.why_not = dict[str, str]()
+        self._edits, self._originals = list[Edit](), dict[str, str]()
+        self._done = list[Prunable]()
+
+    def place(self, name: str) -> Place | None:
+        """The result of this name, or None with the reason noted."""
+        if name in self.free:
+            return self._prepared.transcript.refs[self.free[name].ref]
+        every = {name_of(ref) for ref in self._prepared.transcript.refs}
+        taken = {name_of(ref) for edit in self._prepared.active for ref in edit.targets}
+        self.why_not[name] = _reason(name, every, taken)
+        return None
+
+    def block(self, place: Place) -> Block:
+        """The block, knowing the tool it came from."""
+        tool = place.block.tool or self._prepared.transcript.tool(place)
+        return replace(place.block, tool=tool)
+
+    def shorter(self, place: Place, text: str) -> bool:
+        """Whether this takes less than what stands there."""
+        return smaller(text, place.block.text, self.config.count)
+
+    def show(self, place: Place, text: str, kind: str, why: str, name: str = "") -> None:
+        """Show this instead of a block; ``name``: of the result that it takes out."""
+        ref = self._prepared.transcript.ref(place)
+        own = handle((ref,), self._key)
+        text = with_handle(text, place.block.text, own)
+        self._edits.append(Edit("replace", (ref,), text, kind, why, MARKER_LOSS, self._seen, own))
+        self._originals[own] = place.block.text
+        if name:
+            self._done.append(self.free[name])
+
+    def done(self) -> Pruned:
+        """All of it."""
+        return Pruned(tuple(self._edits), self._originals, tuple(self._done), self.why_not)
+
+
+def _label(block: Block, config: Config, words: str, steps: int = 1) -> str:
+    """``[read result, 3,130 chars, in the model's own words; recall("…") has it]`` and the words;
+    of ``steps`` results together, how many those are."""
+    name = block.tool if block.tool and block.tool.isprintable() else "tool"
+    what = f"{name} result, {len(block.text):,} chars,"
+    if steps > 1:
+        what = f"{steps} results, this one of {len(block.text):,} chars,"
+    fetch = recall_call(block.text, config)
+    return (
+        f"[{what} in the model's own words{f'; {fetch} has it' if fetch else ''}]\n{words.strip()}"
+    )
+
+
+def _problem(words: str) -> str:
+    """Why words cannot be shown; "" where they can."""
+    if not words.strip():
+        return "is needed until something is said in its place"
+    return "cannot be said so: the words look like a call" if CALL_SYNTAX.search(words) else ""
+
+
+def _at(place: Place) -> tuple[int, int]:
+    return place.message, place.index
+
+
+def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
+    """The calls that these results answer, those alone that may be touched."""
+    transcript, found = prepared.transcript, list[Place]()
+    held = prepared.planner().inputs.protected
+    for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):
+        if number is None:
+            continue
+        group = transcript.groups[number]
+        every = {p.block.call_id for p in group.places if p.block.kind == "result"}
+        ours = {p.block.call_id for p in results if p in group.places}
+        for place in group.places:
+            block = place.block
+            free = not block.sealed and (place.message, place.index) not in held
+            if block.kind == "call" and free and (block.call_id in ours or every <= ours):
+                found.append(place)
+    return found
+
+
+def _reason(name: str, every: set[str], taken: set[str]) -> str:
+    if name in taken:
+        return "was shortened or taken out before"
+    if name in every:
+        return "may not be taken out: it is protected, short, or of the step that is going on"
+    return "is no name in this conversation: it has changed since, or never had one"

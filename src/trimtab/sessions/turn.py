@@ -1,0 +1,97 @@
+"""One turn of a conversation: decided, then reported.
+
+The caller keeps the journal.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab import pipeline
+from trimtab.errors import CannotFit
+from trimtab.fitted import Fitted
+from trimtab.journal.journal import Journal
+from trimtab.message_cache import MessageCache
+from trimtab.pipeline import FitResult
+from trimtab.prepared_request import SessionFacts
+from trimtab.reporting import fit_events
+from trimtab.reporting.log import log_fit, may_warn
+from trimtab.settings import Settings
+from trimtab.summarizers.summarizer import Summarizer
+from trimtab.telemetry import listening
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What came out, and the journal after it (without originals)."""
+
+    result: FitResult
+    journal: Journal
+    started: float
+    """What ``time.perf_counter`` said before it."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether it was a request of the client's own, no part of the conversation."""
+        return self.result.prepared.limits.internal
+
+
+def decide(
+    request: Any,
+    settings: Settings,
+    cache: MessageCache,
+    journal: Journal,
+    facts: SessionFacts | None = None,
+) -> Turn:
+    """Fit one request.  Raises what ``trimtab.fit`` raises; nothing is kept yet."""
+    started = time.perf_counter()
+    prepared = pipeline.prepare(request, with_summarizer(settings), cache, journal, facts)
+    try:
+        result = pipeline.run(prepared)
+    except CannotFit:
+        fit_events.cannot_fit(prepared, started)
+        raise
+    cache.keep_only(prepared.arrived, prepared.transcript)
+    return Turn(result, pipeline.journal_after(result), started)
+
+
+def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:
+    """The outcome for the caller, logged and told to who listens; ``originals`` by handle."""
+    result, prepared = turn.result, turn.result.prepared
+    done = Fitted(result, originals)
+    loud = prepared.new_repairs or result.is_refusal_expected or may_warn(result)
+    if loud or (result.new and "logging" in sys.modules):  # else nobody listens
+        log_fit(result, done)
+    if listening(prepared.settings.on_event):
+        fit_events.fitted(result, done, turn.started)
+    return done
+
+
+def take_turn(
+    request: Any,
+    settings: Settings,
+    cache: MessageCache,
+    journal: Journal,
+    facts: SessionFacts | None = None,
+) -> tuple[Turn, Fitted, Journal]:
+    """The turn, its ``Fitted``, and the journal after it, originals included."""
+    turn = decide(request, settings, cache, journal, facts)
+    taken = turn.result.originals
+    if turn.internal:  # no part of the conversation: for this result alone
+        return turn, reported(turn, {**journal.originals, **taken}), journal
+    after = turn.journal
+    if after is not journal or taken.keys() - journal.originals.keys():
+        after = after.add((), taken)
+    return turn, reported(turn, after.originals), after
+
+
+def with_summarizer(settings: Settings) -> Settings:
+    """The settings with a plain function as summarizer wrapped in one that asks within bounds."""
+    say = settings.summarizer
+    if say is None or isinstance(say, Summarizer):
+        return settings
+    return settings | Settings(summarizer=Summarizer(say))

@@ -1,0 +1,284 @@
+"""How a setting is declared: its kind of value, and a field of a dataclass with a help text.
+
+A kind says which values hold and how one is read from a file, a variable or an option.  Which
+settings there are is said where they are declared (``settings.py``, ``proxy/settings.py`` and the
+tables in between).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
+from math import isfinite
+from typing import Any, NamedTuple, TypeVar, get_args
+
+from trimtab import amounts
+from trimtab.errors import InvalidSetting, shown
+
+T = TypeVar("T")
+MOST = 2**62
+"""The largest whole number a setting takes; nothing that is counted here comes near it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValueKind:
+    """What a setting takes.
+
+    ``holds``: whether a program's value is of the kind; ``give``: what to give instead, in words.
+    ``read``: makes the value of what a file or a text says, ``ValueError`` where it cannot; None:
+    for programs only.  ``expected``: what ``read`` takes, in words.  ``is_list``: a variable
+    separates items by commas, an option is repeated.  ``keys``: those of a table, by name, and
+    ``build`` makes the value of a table and the environment.
+    """
+
+    holds: Callable[[Any], bool]
+    give: str
+    read: Callable[[Any], Any] | None = None
+    expected: str = ""
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    is_flag: bool = False
+    is_list: bool = False
+    keys: Mapping[str, Declared] | None = None
+    build: Callable[[Mapping[str, Any], Mapping[str, str]], Any] | None = None
+    takes_text: bool = False
+    """Whether a program may say it as text, too: ``"32k"``, ``"90%"``."""
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether files, variables and options can say it."""
+        return self.read is not None or self.keys is not None
+
+
+class Declared(NamedTuple):
+    """One setting as it was declared."""
+
+    name: str
+    kind: ValueKind
+    help: str
+    default: Any
+    group: str = ""
+
+
+def setting(default: T, kind: ValueKind, help: str, group: str = "") -> T:
+    """A field of a dataclass of settings.  ``group``: the heading above it and those after it."""
+    declared: T = field(default=default, metadata={"kind": kind, "help": help, "group": group})
+    return declared
+
+
+_DECLARED: dict[type, Mapping[str, Declared]] = {}
+
+
+def declared(cls: type) -> Mapping[str, Declared]:
+    """The settings that a dataclass declares, by name, in order."""
+    if cls not in _DECLARED:
+        _DECLARED[cls] = dict(_read_declarations(cls))
+    return _DECLARED[cls]
+
+
+def _read_declarations(cls: type) -> Iterator[tuple[str, Declared]]:
+    group = ""
+    for one in fields(cls):
+        if "kind" in one.metadata:
+            group = one.metadata["group"] or group
+            default = None if one.default is MISSING else one.default
+            kind, text = one.metadata["kind"], one.metadata["help"]
+            yield one.name, Declared(one.name, kind, text, default, group)
+
+
+def check_kinds(owner: Any, within: str = "") -> None:
+    """Raise InvalidSetting for the first value of a dataclass that is not of its kind."""
+    for name, one in declared(type(owner)).items():
+        value = getattr(owner, name)
+        if value is one.default:
+            continue
+        if one.kind.takes_text and isinstance(value, str):
+            value = _from_text(one.kind, value)
+            object.__setattr__(owner, name, value)  # frozen, but just being made
+        if not _holds(one.kind, value):
+            raise InvalidSetting(f"{within}{name}={shown(value)}: give {one.kind.give}")
+        if one.kind.keys is not None and hasattr(type(value), "__dataclass_fields__"):
+            check_kinds(value, f"{name}.")
+
+
+def _from_text(kind: ValueKind, text: str) -> Any:
+    """The number that a text says; the text itself where it says none."""
+    try:
+        return text if kind.read is None else kind.read(text)
+    except ValueError:
+        return text
+
+
+def _holds(kind: ValueKind, value: Any) -> bool:
+    try:
+        return kind.holds(value)
+    except Exception:  # whatever a value of somebody else's class does when it is looked at
+        return False
+
+
+def nearest(name: str, names: Sequence[str] | Set[str], lead: str = "") -> str:
+    """``"; did you mean …?"`` with the name that was probably meant; "" where none is near."""
+    near = get_close_matches(name, sorted(names), n=1)
+    return f"; did you mean {lead}{near[0]}?" if near else ""
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def _read_whole(value: Any) -> int:
+    number = amounts.amount(value) if isinstance(value, str) else value
+    if type(number) is not int or not 0 <= number <= MOST:
+        raise ValueError
+    return number
+
+
+def _read_share(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError
+    return amounts.share(str(value))
+
+
+def _read_flag(value: Any) -> bool:
+    if isinstance(value, str):
+        value = _FLAGS.get(value.strip().lower())
+    if not isinstance(value, bool):
+        raise ValueError
+    return value
+
+
+_FLAGS = {"true": True, "yes": True, "on": True, "1": True}
+_FLAGS |= {"false": False, "no": False, "off": False, "0": False}
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError
+    return value
+
+
+def _read_texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ValueError
+    return tuple(value)
+
+
+def _read_shares(value: Any) -> tuple[float, ...]:
+    if not isinstance(value, list):
+        raise ValueError
+    return tuple(map(_read_share, value))
+
+
+def _read_seconds(value: Any) -> float:
+    number = float(value) if isinstance(value, str) else value
+    if not _are_seconds(number):
+        raise ValueError
+    return float(number)
+
+
+# --- kinds -------------------------------------------------------------------------------------
+
+
+def _is_share(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value <= 1
+
+
+def _are_seconds(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MOST and isfinite(value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _whole(least: int, metavar: str) -> ValueKind:
+    def read(value: Any) -> int:
+        number = _read_whole(value)
+        if number < least:
+            raise ValueError
+        return number
+
+    said = "a whole number above 0" if least else "a whole number, 0 or more"
+    return ValueKind(
+        lambda value: type(value) is int and least <= value <= MOST,
+        f'{said}, or text such as "128k"', read, f'{said}, or text such as "128k"', metavar,
+        takes_text=True,
+    )  # fmt: skip
+
+
+def list_of(inner: Callable[[Any], bool], give: str) -> ValueKind:
+    """A sequence or set that can be walked through more than once; for programs only."""
+
+    def holds(value: Any) -> bool:
+        walks_again = isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes))
+        return walks_again and all(map(inner, value))
+
+    return ValueKind(holds, give)
+
+
+def _or_none(kind: ValueKind) -> ValueKind:
+    """The kind of a setting that can be None; a file cannot say None, it leaves the key out."""
+    return ValueKind(
+        lambda value: value is None or kind.holds(value), kind.give, kind.read, kind.expected,
+        kind.metavar, kind.choices, kind.is_flag, kind.is_list, kind.keys, kind.build,
+        kind.takes_text,
+    )  # fmt: skip
+
+
+def one_of(literal: Any) -> ValueKind:
+    """The texts of a ``Literal``."""
+    choices: tuple[str, ...] = get_args(literal)
+
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    quoted = [f'"{choice}"' for choice in choices]
+    said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    return ValueKind(lambda value: value in choices, said, read, said, choices=choices)
+
+
+def program_only(holds: Callable[[Any], bool], give: str) -> ValueKind:
+    """What only a program can give, such as a function; or None."""
+    return _or_none(ValueKind(holds, give))
+
+
+def table(cls: type) -> ValueKind:
+    """A dataclass of settings: a table in a file."""
+    keys = {name: one for name, one in declared(cls).items() if one.kind.is_readable}
+    return ValueKind(
+        lambda value: isinstance(value, cls), f"a trimtab.{cls.__name__}", expected="a table",
+        keys=keys, build=lambda values, env: cls(**values),
+    )  # fmt: skip
+
+
+AMOUNT = _or_none(_whole(1, "N"))
+COUNT = _whole(0, "N")
+COUNT_OR_NONE = _or_none(COUNT)
+SHARE = _or_none(
+    ValueKind(_is_share, "a share, 0 < share ≤ 1", _read_share,
+         'a share above 0 and up to 1, or text such as "90%"', "SHARE", takes_text=True)
+)  # fmt: skip
+SHARE_FROM_0 = ValueKind(
+    lambda value: type(value) in (int, float) and 0 <= value <= 1, "a share, 0 to 1", _read_share,
+    'a share above 0 and up to 1, or text such as "90%"', "SHARE",
+)  # fmt: skip
+SHARES = ValueKind(
+    list_of(_is_share, "").holds, "a list of shares, each above 0 and up to 1", _read_shares,
+    "a list of shares, each above 0 and up to 1", "SHARE", is_list=True,
+)  # fmt: skip
+SECONDS = ValueKind(
+    _are_seconds, "seconds, 0 or more", _read_seconds, "a number, 0 or more", "SECONDS"
+)
+SECONDS_OR_NONE = _or_none(SECONDS)
+FLAG = ValueKind(
+    lambda value: type(value) is bool, "True or False", _read_flag, "true or false", is_flag=True
+)
+FLAG_OR_NONE = _or_none(FLAG)
+TEXT = ValueKind(_is_text, "a text", _read_text, "a text", "TEXT")
+TEXT_OR_NONE = _or_none(TEXT)
+TEXTS = ValueKind(
+    list_of(_is_text, "").holds, 'a list of texts, as ["read", "grep"]', _read_texts,
+    "a list of texts", "TEXT", is_list=True,
+)  # fmt: skip

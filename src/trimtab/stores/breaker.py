@@ -1,0 +1,125 @@
+"""A store that is left alone for a while when it does not answer, and tells how it is.
+
+A store that hangs costs each caller its timeout.  After one failure the next callers are refused
+at once, and every few seconds one of them finds out whether it answers again.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from trimtab.errors import StoreError
+from trimtab.stores.base import ConversationInfo, Store, WriteBatch
+
+AGAIN_SECONDS = 5.0
+"""After so long a store that did not answer is asked again."""
+T = TypeVar("T")
+
+
+class Circuit:
+    """One direction, reading or writing: closed while the store answers.
+
+    ``waits``: whether others are refused while it is open; else it only tells.
+    """
+
+    def __init__(self, waits: bool, changed: Callable[[], None]) -> None:
+        self.failing: StoreError | None = None
+        self._waits, self._changed = waits, changed
+        self._asked_at = 0.0
+        self._lock = threading.Lock()
+
+    def call(self, act: Callable[[], T]) -> T:
+        """Act on the store.  Raises StoreError."""
+        refused = self._refused()
+        if refused is not None:
+            raise refused
+        try:
+            done = act()
+        except StoreError as error:
+            self._told(error)
+            raise
+        if self.failing is not None:
+            self._told(None)
+        return done
+
+    def _refused(self) -> StoreError | None:
+        """Why nobody asks now; None for who is to find out."""
+        if self.failing is None or not self._waits:
+            return None
+        with self._lock:
+            now = time.monotonic()
+            if now - self._asked_at < AGAIN_SECONDS:
+                return self.failing
+            self._asked_at = now
+            return None
+
+    def _told(self, error: StoreError | None) -> None:
+        with self._lock:
+            changed = (self.failing is None) is not (error is None)
+            self.failing, self._asked_at = error, time.monotonic()
+        if changed:
+            self._changed()
+
+
+class WatchedStore:
+    """A store behind two circuits.  ``on_change`` is called when it fails, and when it is back."""
+
+    def __init__(self, store: Store, on_change: Callable[[WatchedStore], None]) -> None:
+        self.url, self.is_local = store.url, store.is_local
+        self._store, self._on_change = store, on_change
+        self._was_failing = False
+        self._reading, self._writing = (Circuit(not store.is_local, self._told) for _ in range(2))
+
+    @property
+    def failing(self) -> StoreError | None:
+        """Why it does not answer, or keeps nothing; None while it does."""
+        return self._reading.failing or self._writing.failing
+
+    def _told(self) -> None:
+        now = self.failing is not None
+        if now is not self._was_failing:
+            self._was_failing = now
+            self._on_change(self)
+
+    def write(self, tenant: str, batch: WriteBatch) -> None:
+        """See ``Store``."""
+        self._writing.call(lambda: self._store.write(tenant, batch))
+
+    def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
+        """See ``Store``."""
+        return self._reading.call(lambda: self._store.read(tenant, conversation, after))
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        """See ``Store``."""
+        return self._reading.call(lambda: self._store.original(tenant, handle))
+
+    def handles(self, tenant: str, conversation: str) -> list[str]:
+        """See ``Store``."""
+        return self._reading.call(lambda: self._store.handles(tenant, conversation))
+
+    def fact(self, tenant: str, name: str) -> bytes | None:
+        """See ``Store``."""
+        return self._reading.call(lambda: self._store.fact(tenant, name))
+
+    def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
+        """See ``Store``."""
+        return self._reading.call(lambda: self._store.facts(tenant, prefix))
+
+    def conversations(self) -> Sequence[ConversationInfo]:
+        """See ``Store``."""
+        return self._reading.call(self._store.conversations)
+
+    def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
+        """See ``Store``."""
+        return self._writing.call(lambda: self._store.delete(tenant, conversation, before=before))
+
+    def faults(self) -> Sequence[str]:
+        """See ``Store``."""
+        return self._reading.call(self._store.faults)
+
+    def close(self) -> None:
+        """See ``Store``."""
+        self._store.close()

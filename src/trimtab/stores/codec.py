@@ -1,0 +1,87 @@
+"""Encodes what is stored: compressed, encrypted where a key is given, with a checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from typing import Any
+
+from trimtab.errors import MissingExtra, StoreError
+
+PLAIN, PACKED = 0x00, 0x01
+SEALED = 0x10
+"""Flag: encrypted after it was compressed."""
+WORTH_PACKING = 256
+"""Bytes."""
+_SUM, _NONCE = 16, 12
+
+
+class StorageCodec:
+    """``pack`` and ``unpack``; with a key what is packed can be read with this key alone."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._aes: Any = None
+        if key is None:
+            return
+        try:
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        except ImportError:
+            raise MissingExtra(
+                "an encrypted store needs AES: pip install 'trimtab[encryption]'"
+            ) from None
+        self._aes = AESGCM(hashlib.sha256(b"trimtab store\x00" + key).digest())
+
+    def pack(self, data: bytes, about: str) -> bytes:
+        """``about`` names what it is; it is not kept, but must be the same to read it again."""
+        kind, body = PLAIN, data
+        if len(data) >= WORTH_PACKING and len(packed := zlib.compress(data, 1)) < len(data):
+            kind, body = PACKED, packed
+        if self._aes is None:
+            return bytes([kind]) + _sum(data, about) + body
+        nonce = os.urandom(_NONCE)
+        head = bytes([kind | SEALED])
+        sealed: bytes = self._aes.encrypt(nonce, body, head + about.encode())
+        return head + nonce + sealed
+
+    def unpack(self, frame: bytes, about: str) -> bytes:
+        """What was packed.  Raises StoreError where it was changed or the key is another."""
+        kind, rest = frame[0] if frame else -1, frame[1:]
+        if kind not in (PLAIN, PACKED, PLAIN | SEALED, PACKED | SEALED):
+            raise self._damaged(about)
+        body = self._opened(kind, rest, about) if kind & SEALED else rest[_SUM:]
+        try:
+            data = zlib.decompress(body) if kind & PACKED else body
+        except zlib.error:
+            raise self._damaged(about) from None
+        if not kind & SEALED and rest[:_SUM] != _sum(data, about):
+            raise self._damaged(about)
+        return data
+
+    def _opened(self, kind: int, rest: bytes, about: str) -> bytes:
+        if self._aes is None:
+            raise StoreError(
+                f"{about} is encrypted: set TRIMTAB_STORE_KEY to the key it was written with"
+            )
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            head = bytes([kind]) + about.encode()
+            found: bytes = self._aes.decrypt(rest[:_NONCE], rest[_NONCE:], head)
+            return found
+        except (InvalidTag, ValueError):
+            raise StoreError(
+                f"{about} cannot be read with this TRIMTAB_STORE_KEY: give the key it was "
+                "written with, or it was changed; restore the store from a copy"
+            ) from None
+
+    def _damaged(self, about: str) -> StoreError:
+        return StoreError(f"{about} is damaged: restore the store from a copy")
+
+
+def _sum(data: bytes, about: str) -> bytes:
+    return hashlib.blake2b(data, digest_size=_SUM, person=b"trimtab", key=_key(about)).digest()
+
+
+def _key(about: str) -> bytes:
+    return hashlib.blake2b(about.encode(), digest_size=16).digest()

@@ -1,0 +1,84 @@
+"""Deletes old conversations on request, and checks the integrity of what is stored.
+
+The handles of deleted originals are remembered, so that a recall can say what happened.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from trimtab.errors import StoreError
+from trimtab.stores.base import ConversationInfo, Store
+from trimtab.stores.tenant import TenantStore
+
+Of = Callable[[str], TenantStore]
+"""A tenant's part of the store, by the tenant's name."""
+
+
+class Purged(NamedTuple):
+    """What was deleted."""
+
+    conversations: int
+    originals: int
+    stored_bytes: int
+
+
+def purge(
+    store: Store,
+    of: Of,
+    *,
+    now: float,
+    older_than: float | None = None,
+    keep_bytes: int | None = None,
+    tenant: str | None = None,
+) -> Purged:
+    """Delete whole conversations that were not written for so many seconds, and then the oldest
+    until what is left takes no more than ``keep_bytes``.
+
+    One that is written to at the same time stays.  Raises StoreError.
+    """
+    rows = [row for row in store.conversations() if tenant in (None, row.tenant)]
+    total, done = sum(row.stored_bytes for row in rows), [0, 0, 0]
+    for row in rows:
+        too_old = older_than is not None and row.used_at < now - older_than
+        too_much = keep_bytes is not None and total > keep_bytes
+        if not too_old and not too_much:
+            continue
+        handles = store.handles(row.tenant, row.conversation)
+        if not store.delete(row.tenant, row.conversation, before=row.used_at + 1e-3):
+            continue
+        day = datetime.fromtimestamp(now, UTC).date().isoformat()
+        of(row.tenant).mark_purged(handles, {"purged": day})
+        total -= row.stored_bytes
+        for index, number in enumerate((1, len(handles), row.stored_bytes)):
+            done[index] += number
+    return Purged(*done)
+
+
+def faults(store: Store, of: Of) -> Iterator[str]:
+    """Everything wrong with what is kept, a line each.  Raises StoreError."""
+    yield from store.faults()
+    for row in store.conversations():
+        where = f"tenant {row.tenant}, conversation {row.conversation}"
+        try:
+            yield from (f"{where}: {fault}" for fault in _of_conversation(store, row, of))
+        except StoreError as error:
+            yield f"{where}: {error}"
+
+
+def _of_conversation(store: Store, row: ConversationInfo, of: Of) -> Iterator[str]:
+    mine = of(row.tenant)
+    handles = set(store.handles(row.tenant, row.conversation))
+    for handle in sorted(handles):
+        try:
+            if mine.original(handle) is None:
+                yield f"the original {handle} is missing"
+        except StoreError as error:
+            yield str(error)
+    for data in mine.read(row.conversation)[0]:
+        handle = json.loads(data).get("edit", {}).get("handle")
+        if handle and handle not in handles:
+            yield f"an edit names {handle}, of which there is no original"

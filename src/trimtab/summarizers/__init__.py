@@ -1,0 +1,1 @@
+"""Summaries written by a model: the prompts, the limits on them, and how answers are used."""

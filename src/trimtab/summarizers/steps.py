@@ -1,0 +1,142 @@
+"""Summaries of old steps: what the model is asked, and how its answers are put into a note.
+
+What tools returned and what the model said are asked for apart, and each answer stays with whose
+it is.  A long run is asked about in parts, so that all of it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import NamedTuple
+
+from trimtab.planning.dropped_ranges import DroppedRange
+from trimtab.planning.line_selection import CandidateLines, with_short_headers, written_apart
+from trimtab.planning.plan_state import PlanState
+from trimtab.planning.planner import Planner
+from trimtab.reducers.base import Ask
+from trimtab.transcript.notes import BOTH, IN_BOTH, IN_SUMMARY, LINES, SUMMARY, WORDS
+
+PART_CHARS = 50_000
+"""A longer run is asked about in parts of at most so many characters, each from a call on; only a
+call that is longer by itself makes a longer one."""
+LEAST_TOKENS = 40
+"""Lines that take less are not asked about: no summary says more."""
+SAID, KEPT = "[a model's summary:]", "[lines:]"
+
+
+@dataclass(frozen=True)
+class StepPart:
+    """Some steps of a run: the lines that are shown, and the ask for better words, if any."""
+
+    lines: str
+    ask: Ask | None
+
+
+class Reworded(NamedTuple):
+    """What one speaker's part of a note says now, and how the note calls it."""
+
+    text: str
+    left: str
+
+
+@dataclass(frozen=True)
+class NotedRun:
+    """One run of folded steps: what its tools returned and what the model said, in parts."""
+
+    run: DroppedRange
+    results: tuple[StepPart, ...]
+    words: tuple[StepPart, ...]
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """What is asked, in order."""
+        parts = (*self.results, *self.words)
+        return tuple(part.ask for part in parts if part.ask is not None)
+
+    def reword(self, state: PlanState, answers: Sequence[str]) -> None:
+        """Show the answers; a part without one keeps its lines.  Nothing where none came."""
+        fold = self.run.fold
+        if fold is None or not any(answers):
+            return
+        many = sum(part.ask is not None for part in self.results)
+        lines = _reworded(self.results, answers[:many], Reworded(fold.lines, LINES))
+        words = _reworded(
+            self.words, answers[many:], Reworded(fold.words, WORDS), (IN_SUMMARY, IN_BOTH)
+        )
+        new = replace(
+            fold, lines=lines.text, lines_left=lines.left, words=words.text, words_left=words.left
+        )
+        state.reword(self.run, new)
+
+
+def _reworded(
+    parts: Sequence[StepPart],
+    answers: Sequence[str],
+    before: Reworded,
+    named: tuple[str, str] = (SUMMARY, BOTH),
+) -> Reworded:
+    said = iter(answers)
+    rows = [(part.lines, next(said) if part.ask else "") for part in parts]
+    if not any(answer for _, answer in rows):
+        return before
+    if all(answer for _, answer in rows):
+        return Reworded("\n".join(answer for _, answer in rows), named[0])
+    texts = [f"{SAID}\n{answer}" if answer else f"{KEPT}\n{lines}" for lines, answer in rows]
+    return Reworded("\n".join(texts), named[1])
+
+
+def noted_steps(plan: Planner) -> list[NotedRun]:
+    """The runs that this batch folded into notes and that still stand so."""
+    found = []
+    for run in plan.state.runs:
+        sources = plan.folded.get(run.first, ())
+        if run.edit is None and run.fold and sources:
+            kept = written_apart(sources)
+            if (kept.lines, kept.words) != (run.fold.lines, run.fold.words):
+                continue
+            named = with_short_headers(sources)
+            results = [source for source in named if source.kind == "result"]
+            words = [source for source in named if source.kind in ("call", "text")]
+            found.append(NotedRun(
+                run,
+                tuple(_parts(plan, run, results, "what tools returned in")),
+                tuple(_parts(plan, run, words, "what the agent itself wrote in")),
+            ))  # fmt: skip
+    return found
+
+
+def _parts(
+    plan: Planner, run: DroppedRange, sources: Sequence[CandidateLines], what: str
+) -> Iterator[StepPart]:
+    places = [place for group in plan.state.groups(run) for place in group.places]
+    result = next((place for place in places if place.block.kind == "result"), places[0])
+    question = plan.inputs.config_for(result).question
+    title = f"{what} {run.last - run.first + 1} earlier steps of an agent's work"
+    count = plan.inputs.config.count
+    for part in _divided(sources):
+        lines = "\n".join(filter(None, written_apart(part)))
+        if not lines:
+            continue
+        tokens = count(lines) - 2 * count(SAID)
+        whole = [replace(s, kept=set(range(len(s.lines.lines)))) for s in part]
+        text = "\n".join(filter(None, written_apart(whole)))
+        worth = tokens >= LEAST_TOKENS
+        yield StepPart(lines, Ask(title, "", text, question, tokens) if worth else None)
+
+
+def _divided(sources: Sequence[CandidateLines]) -> Iterator[list[CandidateLines]]:
+    """The sources in order, what belongs to one call together, in parts that are not too long."""
+    part: list[CandidateLines] = []
+    chars = 0
+    for _, own in groupby(sources, key=lambda source: source.group):
+        step = list(own)
+        size = sum(len(line.text) + 1 for source in step for line in source.lines.lines)
+        if part and chars + size > PART_CHARS:
+            yield part
+            part, chars = [], 0
+        part += step
+        chars += size
+    if part:
+        yield part

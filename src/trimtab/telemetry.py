@@ -1,0 +1,140 @@
+"""Where events and warnings go: a callback, the logger "trimtab", and OpenTelemetry.
+
+OpenTelemetry gets spans and metrics where the program has loaded it, under the names of the GenAI
+semantic conventions and our own.  No exporter and no log handler is set up here: the program does.
+Attributes are what events hold: never the text of a message, a key or a handle.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+from trimtab.events import EditEvent, Event, FitEvent, OnEvent, RefusalEvent, RetryEvent
+
+PROVIDERS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic": "anthropic",
+    "bedrock": "aws.bedrock",
+    "gemini": "gcp.gemini",
+    "gemini-interactions": "gcp.gemini",
+}
+"""``gen_ai.provider.name`` as the conventions spell it: whose API the format is."""
+
+METRICS = {
+    "trimtab.fit.duration": ("histogram", "s", "time to make one request fit"),
+    "trimtab.tokens.saved": ("counter", "{token}", "tokens that new edits took away"),
+    "trimtab.refusals": ("counter", "{refusal}", "requests that a provider refused"),
+    "trimtab.retry.duration": ("histogram", "s", "time from a refusal to the end of the retry"),
+}
+"""Name → instrument, unit, description."""
+
+
+@cache
+def logger() -> Any:
+    """The package's logger, loaded with its first line; silent until the program sets up logs."""
+    import logging
+
+    made = logging.getLogger("trimtab")
+    made.addHandler(logging.NullHandler())
+    return made
+
+
+def listening(on_event: OnEvent | None) -> bool:
+    """Whether anybody listens: a callback, or OpenTelemetry where the program loaded it."""
+    return on_event is not None or "opentelemetry" in sys.modules
+
+
+def emit(on_event: OnEvent | None, event: Event) -> None:
+    """Give an event to every listener.  What one raises is a warning in the log, never an error."""
+    if on_event is not None:
+        _call_safely(partial(on_event, event), "on_event")
+    if "opentelemetry" in sys.modules:
+        _call_safely(partial(record, event), "OpenTelemetry")
+
+
+def _call_safely(listener: Callable[[], object], name: str) -> None:
+    try:
+        listener()
+    except Exception as error:
+        logger().warning("%s raised %s: the event is lost", name, type(error).__name__)
+
+
+def record(event: Event) -> None:
+    """One event, now: a span for what took time, a span event for the rest, and metrics."""
+    if isinstance(event, FitEvent):
+        _span("trimtab.fit", event, event.milliseconds, event.outcome == "cannot_fit")
+        _measured("trimtab.fit.duration", event.milliseconds / 1000, event, outcome=event.outcome)
+    elif isinstance(event, RetryEvent):
+        _span("trimtab.retry", event, event.milliseconds, event.outcome != "accepted")
+        _measured("trimtab.retry.duration", event.milliseconds / 1000, event, outcome=event.outcome)
+    elif isinstance(event, EditEvent):
+        _current().add_event("trimtab.edit", attributes(event))
+        saved = max(event.tokens_before - event.tokens_after, 0)
+        _measured("trimtab.tokens.saved", saved, event, kind=event.kind)
+    elif isinstance(event, RefusalEvent):
+        _current().add_event("trimtab.refusal", attributes(event))
+        _measured("trimtab.refusals", 1, event, kind=event.kind, status=event.status or 0)
+
+
+def attributes(event: Event) -> dict[str, Any]:
+    """``gen_ai.*`` for whose request it was, ``trimtab.*`` for what happened."""
+    facts = event.as_dict()
+    facts = {key: facts[key] for key in facts if key not in ("event", "format", "model")}
+    ours = {f"trimtab.{key}": value for key, value in facts.items() if value not in (None, "")}
+    return {**_request(event), **ours}
+
+
+def _request(event: Event) -> dict[str, str]:
+    fields = {
+        "gen_ai.provider.name": PROVIDERS.get(event.format, ""),
+        "gen_ai.request.model": event.model,
+        "trimtab.format": event.format,
+    }
+    return {key: value for key, value in fields.items() if value}
+
+
+def _span(name: str, event: Event, milliseconds: float, failed: bool) -> None:
+    """A span that ends now, below the span that the program is in."""
+    from opentelemetry.trace import Status, StatusCode
+
+    now = time.time_ns()
+    tracer, _ = _instruments()
+    span = tracer.start_span(
+        name, attributes=attributes(event), start_time=now - round(milliseconds * 1e6)
+    )
+    if failed:
+        span.set_attribute("error.type", attributes(event)["trimtab.outcome"])
+        span.set_status(Status(StatusCode.ERROR))
+    span.end(now)
+
+
+def _measured(name: str, value: float, event: Event, **more: str | int) -> None:
+    own = {f"trimtab.{key}": text for key, text in more.items()}
+    _, instruments = _instruments()
+    instrument, kind = instruments[name], METRICS[name][0]
+    (instrument.record if kind == "histogram" else instrument.add)(
+        value, {**_request(event), **own}
+    )
+
+
+def _current() -> Any:
+    from opentelemetry import trace
+
+    return trace.get_current_span()
+
+
+@cache
+def _instruments() -> tuple[Any, dict[str, Any]]:
+    """The tracer, and each metric's instrument; they follow a provider that is set later."""
+    from opentelemetry import metrics, trace
+
+    meter = metrics.get_meter("trimtab")
+    make: dict[str, Any] = {"histogram": meter.create_histogram, "counter": meter.create_counter}
+    return trace.get_tracer("trimtab"), {
+        name: make[kind](name, unit, about) for name, (kind, unit, about) in METRICS.items()
+    }

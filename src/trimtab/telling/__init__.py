@@ -1,4 +1,0 @@
-"""What is told of a fit: logs, events, spans.
-
-Knows what came out.  Changes nothing.
-"""

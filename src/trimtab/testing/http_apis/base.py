@@ -1,0 +1,154 @@
+"""The protocol of a format as an HTTP API: which paths it has, and how its answers look."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+from trimtab.testing.compaction import MadeCompaction
+from trimtab.testing.http_apis.answers import Call, Stop
+from trimtab.testing.http_apis.refusals import ErrorResponse
+
+STARTED = 1_700_000_000
+"""Unix time of the first answer; each is one second later, so that equal runs are equal."""
+
+
+class ApiRoute(NamedTuple):
+    """The operation of a path.  ``streams``: None where the body decides."""
+
+    operation: Literal["generate", "count"]
+    model: str | None = None
+    streams: bool | None = None
+    listed: bool = False
+    """Whether a stream comes as one JSON array instead of events."""
+
+
+class UsageCounts(NamedTuple):
+    """Tokens: of the prompt (all of it), read from the cache, put into it, and of the answer."""
+
+    input: int
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    thinking: int = 0
+
+    @property
+    def fresh(self) -> int:
+        """Prompt tokens that were neither read from the cache nor written."""
+        return self.input - self.cached - self.written
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """An answer with everything an API needs to write it."""
+
+    number: int
+    model: str
+    text: str
+    thinking: str
+    signature: str
+    calls: tuple[Call, ...]
+    bill: UsageCounts
+    stop: Stop
+    request: Mapping[str, Any]
+    dropped: tuple[str, ...] = ()
+    listed: bool = False
+    style: str = ""
+    compaction: MadeCompaction | None = None
+
+    @property
+    def created(self) -> int:
+        """Unix time."""
+        return STARTED + self.number
+
+    def hex(self, what: str, chars: int = 24) -> str:
+        """An id that is the same in each equal run."""
+        return hex_id(f"{self.number}/{what}", chars)
+
+
+class HttpApi(Protocol):
+    """One format as an HTTP API."""
+
+    format: str
+    stream_type: str
+    """Content type of a stream."""
+    call_id: str
+    """How ids of calls look; "" where calls need none.  Takes hex9, hex24, name, number."""
+
+    def route(self, path: str, query: str) -> ApiRoute | None:
+        """The route of this path; None if it is not of this format."""
+        ...
+
+    def request(self, body: Any, route: ApiRoute) -> Any:
+        """The request inside a body."""
+        ...
+
+    def streams(self, body: Any) -> bool:
+        """Whether the body asks for a stream."""
+        ...
+
+    def response_body(self, reply: ModelReply) -> Any:
+        """The answer as one JSON body."""
+        ...
+
+    def events(self, reply: ModelReply) -> Iterator[bytes]:
+        """The answer as a stream."""
+        ...
+
+    def broken(self, reply: ModelReply, refusal: ErrorResponse) -> Iterator[bytes]:
+        """A stream that begins and then says this error, under status 200."""
+        ...
+
+    def counted(self, tokens: int) -> Any:
+        """The answer to a request that only counts."""
+        ...
+
+    def headers(self, number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
+        """What the provider adds to its answers and refusals."""
+        ...
+
+    def signed(self, part: Any) -> tuple[str, str] | None:
+        """(thinking, signature) of a content part that carries signed thinking, else None."""
+        ...
+
+    def drops_unbound(self, body: Any) -> bool:
+        """Whether the request asks that thinking which no longer fits be dropped."""
+        ...
+
+
+def hex_id(text: str, chars: int) -> str:
+    """Hexadecimal digits made from a text."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()[
+        :chars
+    ]
+
+
+def dump(value: Any) -> bytes:
+    """Compact JSON in ASCII."""
+    return json.dumps(value, separators=(",", ":")).encode("ascii")
+
+
+def sse(data: Any, event: str = "", end: str = "\n") -> bytes:
+    """One server-sent event."""
+    name = f"event: {event}{end}".encode() if event else b""
+    return name + b"data: " + dump(data) + 2 * end.encode()
+
+
+def pieces(text: str, chars: int = 24) -> Iterator[str]:
+    """A text as it comes through a stream."""
+    return (text[at : at + chars] for at in range(0, len(text), chars))
+
+
+def arguments(call: Call) -> str:
+    """The arguments as the JSON string a model writes."""
+    return json.dumps(dict(call.arguments), separators=(",", ":"), ensure_ascii=False)
+
+
+def inner(value: Any, *keys: str) -> Any:
+    """The value below these keys; None where something is missing."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value

@@ -1,0 +1,1 @@
+"""What a request holds: blocks, messages, groups, tool calls, and their size in tokens."""

@@ -1,0 +1,56 @@
+"""A client's own requests: a title, a summary of the conversation, a classification.
+
+Knows how they begin.  They share a session with the conversation but are none of it: they are
+never reduced for the target, only where they would not fit at all, and no choice made for them is
+kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trimtab.transcript.model import Message
+from trimtab.transcript.transcript import MessagePass, Transcript
+
+SIGNATURES = (
+    "You are a title generator",
+    "Generate a title for this conversation",
+    "Analyze if this message indicates a new conversation topic",
+    "Your task is to create a detailed summary of the conversation",
+    "You are a helpful AI assistant tasked with summarizing conversations",
+    "Provide a detailed prompt for continuing our conversation",
+    "You are performing a CONTEXT CHECKPOINT COMPACTION",
+    "You are the component that summarizes internal chat history",
+    "First, reason in your scratchpad. Then, generate the <state_snapshot>",
+)
+"""How the system text, or the user's last words, of such requests begin."""
+
+
+def is_internal(transcript: Transcript, signatures: Sequence[str]) -> bool:
+    """Whether a system text or a text of the user's last message begins with one of these."""
+    return bool(signatures) and begins_with_any(_instructions(transcript), signatures)
+
+
+def begins_with_any(texts: Iterable[str], signatures: Sequence[str] = SIGNATURES) -> bool:
+    """Whether one of the texts begins with one of these, in any case, blanks aside."""
+    begins = tuple(signature.strip().casefold() for signature in signatures if signature.strip())
+    longest = max(map(len, begins), default=0)
+    return any(text[: 2 * longest + 64].lstrip().casefold().startswith(begins) for text in texts)
+
+
+def _instructions(transcript: Transcript) -> list[str]:
+    found = [block.text for block in transcript.head if block.kind in ("system", "text")]
+    found += [b.text for m in transcript.messages[:2] if m.role == "system" for b in m.blocks]
+    said = transcript.passed(_Said).last
+    blocks = () if said is None else transcript.messages[said].blocks
+    return found + [b.text for b in blocks if b.kind == "text" and b.call_id is None]
+
+
+class _Said(MessagePass):
+    """Where the user's last message stands."""
+
+    last: int | None = None
+
+    def add(self, number: int, message: Message) -> None:
+        if message.role == "user":
+            self.last = number

@@ -1,0 +1,80 @@
+"""Identifiers in a text: paths, ids, long numbers, compound names; never a plain word.
+
+What an agent writes again later is mostly these: they decide which line of an old result is worth
+its tokens, and the benchmark counts them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+TOKEN = re.compile(r"[#\w][\w./@~+-]*\w|\w")
+_SPLIT_NAME = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]|\w_\w")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)?[a-zA-Z%]{1,3}")
+_DOTTED = re.compile(r"[\w@~+-]{2,}(?:\.[\w@~+-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}")
+_VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
+
+_known: dict[str, tuple[tuple[str, int], ...]] = {}
+"""Token → its identifiers and their offsets; a memo of a pure function."""
+_KNOWN_TOKENS = 400_000
+
+
+def names_in(token: str) -> tuple[tuple[str, int], ...]:
+    """The identifiers of one ``TOKEN`` and where each begins in it; () for a plain word.
+
+    >>> names_in("src/app/main.go"), names_in("self.max_len"), names_in("window")
+    ((('src/app/main.go', 0),), (('max_len', 5),), ())
+    """
+    found = _known.get(token)
+    if found is None:
+        if len(_known) >= _KNOWN_TOKENS:
+            _known.clear()
+        found = _known[token] = tuple(_names(token))
+    return found
+
+
+def _names(token: str) -> Iterator[tuple[str, int]]:
+    if len(token) < 4:
+        return
+    if "/" in token:
+        if _is_path(token):
+            yield token, 0
+        return
+    if _VERSION.fullmatch(token):
+        yield token, 0
+        return
+    offset = 0
+    parts = token.split(".")
+    named = [part for part in parts if _is_name(part)]
+    if named and len(parts) > 1 and not (len(parts) == 2 and _DOTTED.fullmatch(token)):
+        for part in parts:  # self.max_len: the names in it
+            if _is_name(part):
+                yield part, offset
+            offset += len(part) + 1
+    elif named or _DOTTED.fullmatch(token):
+        yield token, 0
+
+
+def _is_path(token: str) -> bool:
+    """``src/app``, ``a/b/c``, ``x/y.go``; not ``and/or``, ``1/2``."""
+    parts = [part for part in token.split("/") if part]
+    if len(parts) < 2 or not any(char.isalpha() for char in token):
+        return False
+    return len(parts) > 2 or any("." in part or _is_name(part) for part in parts)
+
+
+def _is_name(part: str) -> bool:
+    """Compound names, long numbers, letters mixed with digits, ``#123``."""
+    if len(part) < 4:
+        return False
+    if part[0] == "#":
+        return part[1:].isalnum() and any(char.isdigit() for char in part)
+    if part.isdigit():
+        return len(part) >= 5
+    if _SPLIT_NAME.search(part):
+        return True
+    digits = any(char.isdigit() for char in part)
+    if digits and any(char.isalpha() for char in part):
+        return not _QUANTITY.fullmatch(part)
+    return part.count("-") >= 2 and not part.startswith("-")

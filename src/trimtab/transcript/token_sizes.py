@@ -1,0 +1,202 @@
+"""How many tokens each part of a transcript costs.
+
+Knows the fixed overhead of messages, calls and results.  Does not know how text is tokenized
+(a counter is handed in) nor any format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+from trimtab import interruption
+from trimtab.transcript.model import Block, Group, Message, Part, Place
+from trimtab.transcript.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
+from trimtab.transcript.transcript import Transcript
+
+_BY_ID = frozenset(("call", "result", "server-call", "server-result"))
+
+
+SUMS = 3
+"""Requests of one turn whose totals are asked for again: as it came, after repair, as sent."""
+
+LABELS = 1_000
+"""Names of tools that are remembered at once."""
+
+
+class MessageSizes(NamedTuple):
+    """One message: tokens of each block and of all, media it carries, bound of encoded bytes,
+    tokens behind signatures."""
+
+    blocks: tuple[int, ...]
+    total: int
+    media: int
+    byte_bound: int
+    signed: int = 0
+
+
+class GroupSums(NamedTuple):
+    """Sums over the groups before each of ``groups``: tokens that go with them; of those with
+    calls that are closed, tokens of their messages and how many calls."""
+
+    groups: tuple[Group, ...] = ()
+    tokens: tuple[int, ...] = (0,)
+    closed: tuple[int, ...] = (0,)
+    calls: tuple[int, ...] = (0,)
+
+
+class TokenSizes:
+    """Token sizes by one counter; a message is counted once, for as long as it stays."""
+
+    def __init__(self, counter: Counter) -> None:
+        self.counter = counter
+        self._frame, self._pair = counter.scaled(MESSAGE_TOKENS), counter.scaled(CALL_TOKENS)
+        self._known: dict[Message, MessageSizes] = {}
+        self._head: dict[Block, int] = {}
+        self._labels: dict[str, int] = {}
+        self._runs = GroupSums()
+        self._sums: list[tuple[tuple[Message, ...], MessageSizes]] = []
+
+    def measure(self, transcript: Transcript) -> int:
+        """Tokens of the whole request: head, messages and their overhead."""
+        return self._sum(transcript.messages).total + self.head(transcript)
+
+    def media(self, transcript: Transcript) -> int:
+        """How many images and documents the messages carry."""
+        return self._sum(transcript.messages).media
+
+    def signed(self, transcript: Transcript) -> int:
+        """Tokens of hidden thinking, which is billed behind signatures."""
+        return self._sum(transcript.messages).signed
+
+    def bytes_bound(self, transcript: Transcript) -> int:
+        """An upper bound of the encoded body's bytes, cheap to keep."""
+        head = sum(6 * len(block.text) + 300 for block in transcript.head)
+        return 1000 + head + self._sum(transcript.messages).byte_bound
+
+    def _sum(self, messages: tuple[Message, ...]) -> MessageSizes:
+        """Totals over all messages."""
+        for summed, total in self._sums:
+            if summed is messages:
+                return total
+        tokens = media = size = signed = 0
+        for message in messages:
+            sizes = self.sizes(message)
+            tokens += sizes.total
+            media += sizes.media
+            size += sizes.byte_bound
+            signed += sizes.signed
+        total = MessageSizes((), tokens, media, size, signed)
+        self._sums = [*self._sums, (messages, total)][-SUMS:]
+        return total
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def keep_only(self, messages: Container[Message]) -> None:
+        """Forget the sizes of all other messages."""
+        self._known = {m: sizes for m, sizes in self._known.items() if m in messages}
+
+    def head(self, transcript: Transcript) -> int:
+        """Tokens of system text and tool definitions that stand beside the messages."""
+        return sum(self._head_costs(transcript).values())
+
+    def _head_costs(self, transcript: Transcript) -> dict[Block, int]:
+        """Tokens of each block of the head.  Another thread may ask about another request."""
+        costs = self._head
+        if any(block not in costs for block in transcript.head):
+            costs = self._head = {block: self.block_cost(block) for block in transcript.head}
+        return {block: costs[block] for block in transcript.head}
+
+    def sizes(self, message: Message) -> MessageSizes:
+        """Sizes of one message, overhead included."""
+        found = self._known.get(message)
+        if found is None:
+            interruption.check()
+            found = self._known[message] = self._measured(message)
+        return found
+
+    def message(self, message: Message) -> int:
+        """Tokens of one message, overhead included."""
+        return self.sizes(message).total
+
+    def group(self, transcript: Transcript, group: Group) -> int:
+        """Tokens that go with a group as it stands."""
+        messages, depth = transcript.messages, len(transcript.base) + 1
+        cost = sum(self.block(transcript, place) for place in group.places)
+        for item in group.items:
+            number = item[depth - 1]
+            assert isinstance(number, int)
+            if len(item) == depth:
+                cost += self.overhead(messages[number])
+            elif all(mark.path != item[depth:] for mark in messages[number].marks):
+                cost += self._pair
+        return cost
+
+    def runs(self, transcript: Transcript) -> GroupSums:
+        """Sums over runs of groups."""
+        known = self._runs
+        if known.groups is transcript.groups:
+            return known
+        tokens, closed, calls = [0], [0], [0]
+        for group in transcript.groups:
+            span = transcript.messages[group.first : group.last + 1]
+            counts = group.has_calls and group.closed
+            tokens.append(tokens[-1] + self.group(transcript, group))
+            closed.append(closed[-1] + (sum(map(self.message, span)) if counts else 0))
+            calls.append(calls[-1] + (sum(len(m.calls) for m in span) if counts else 0))
+        known = GroupSums(transcript.groups, tuple(tokens), tuple(closed), tuple(calls))
+        self._runs = known  # one assignment: a report may be asked in another thread
+        return known
+
+    def block(self, transcript: Transcript, place: Place) -> int:
+        """Tokens of one block as it stands."""
+        if place.message < 0:
+            return self._head_costs(transcript)[place.block]
+        return self.sizes(transcript.messages[place.message]).blocks[place.index]
+
+    def block_cost(self, block: Block) -> int:
+        """Tokens of a block, its label included."""
+        cost = self.counter(block.text) if block.text else 0
+        if block.label:
+            cost += self._label(block.label)
+        if block.signature_chars:
+            cost += self.counter.signature(block.signature_chars)
+        return cost + (self.counter.scaled(block.fixed_tokens) if block.fixed_tokens else 0)
+
+    def _label(self, label: str) -> int:
+        """Tokens of a tool's name: there are few of them."""
+        tokens = self._labels.get(label)
+        if tokens is None:
+            if len(self._labels) >= LABELS:
+                self._labels.clear()
+            tokens = self._labels[label] = self.counter(label)
+        return tokens
+
+    def overhead(self, message: Message) -> int:
+        """Fixed tokens of a message: its frame, and the ids of calls and results."""
+        return (self._frame if message.framed else 0) + self.pairs(message.parts)
+
+    def pairs(self, parts: Iterable[Part]) -> int:
+        """Fixed tokens of the calls and results among these parts."""
+        count = 0
+        for part in parts:
+            if part.kind in _BY_ID:
+                count += 1
+        return count * self._pair
+
+    def _measured(self, message: Message) -> MessageSizes:
+        costs: list[int] = []
+        signed = media = size = 0
+        for block in message.blocks:
+            costs.append(self.block_cost(block))
+            size += 6 * (len(block.text) + block.signature_chars + block.payload_bytes)
+            if block.media:
+                media += 1
+            else:
+                size += 30 * block.fixed_tokens
+            if block.signature_chars:
+                signed += self.counter.signature(block.signature_chars)
+        size += 300 * (1 + len(message.parts) + len(costs))
+        total = sum(costs) + self.overhead(message)
+        return MessageSizes(tuple(costs), total, media, size, signed)

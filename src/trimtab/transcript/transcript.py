@@ -1,0 +1,387 @@
+"""One request as it was read: its messages in order, how blocks are named, and its groups."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from typing import Any, NamedTuple, TypeVar
+
+from trimtab.jsontext.paths import Path
+from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place, is_of_result
+
+
+class Prefix(NamedTuple):
+    """Values of the messages of one request, for a later one that begins with the same messages:
+    refs with their places, how often each digest stands, and the groups."""
+
+    base: Path
+    head: tuple[Block, ...]
+    messages: tuple[Message, ...]
+    refs: Mapping[str, Place]
+    digests: Mapping[str, int]
+    groups: tuple[Group, ...]
+
+    def begins(self, read: Transcript) -> bool:
+        """Whether a request begins with the very same head and messages."""
+        same = self.base == read.base and self.head is read.head
+        return same and self.messages == read.messages[: len(self.messages)]
+
+    @property
+    def ended_groups(self) -> list[Group]:
+        """Groups that later messages cannot change, for formats whose groups end at the first
+        message that is not of them."""
+        last = len(self.messages) - 1
+        return [group for group in self.groups if group.last < last]
+
+
+class Compaction(NamedTuple):
+    """Where what the provider compacted ends: all before this part is ignored.
+
+    ``earlier``: compactions that it replaced, as (message, part), oldest first.
+    """
+
+    message: int
+    part: Part
+    earlier: tuple[tuple[int, Part], ...] = ()
+
+
+class MessagePass:
+    """One pass through the messages of a transcript, from the first to the last."""
+
+    def add(self, number: int, message: Message) -> None:
+        """Take note of the next message."""
+        raise NotImplementedError
+
+
+AnyPass = TypeVar("AnyPass", bound=MessagePass)
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """Blocks and groups of one request, in order, with the format that read them."""
+
+    format: Any
+    base: Path
+    head: tuple[Block, ...]
+    messages: tuple[Message, ...]
+    facts: Facts
+    prefix: Prefix | None = field(default=None, repr=False, compare=False)
+    """What an earlier request knows of its first messages."""
+    unreadable_head: tuple[Path, ...] = ()
+    """Where, beside the messages, texts stand that no provider reads."""
+    compaction: Compaction | None = None
+    """Where the provider's own compaction ends; what stands before it has no blocks here."""
+
+    @cached_property
+    def _passes(self) -> dict[type[MessagePass], MessagePass]:
+        return {}
+
+    def passed(self, kind: type[AnyPass]) -> AnyPass:
+        """What one pass of this kind through all messages comes to; made once."""
+        found = self._passes.get(kind)
+        if found is None:
+            found = self._passes[kind] = kind()
+            for number, message in enumerate(self.messages):
+                found.add(number, message)
+        assert isinstance(found, kind)
+        return found
+
+    def where(self, place: Place) -> Path:
+        """Absolute path of the value that a replacement of this block sets."""
+        return self._absolute(place, place.block.path)
+
+    def item(self, place: Place) -> Path:
+        """Absolute path of the part that a removal of this block takes out."""
+        return self._absolute(place, place.block.item)
+
+    def _absolute(self, place: Place, path: Path) -> Path:
+        return path if place.message < 0 else (*self.base, place.message, *path)
+
+    def places(self) -> Iterator[Place]:
+        """Every block of head and messages, in order."""
+        for number in range(-1, len(self.messages)):
+            yield from self.places_in(number)
+
+    def places_in(self, message: int) -> Iterator[Place]:
+        """The blocks of one message; of the head for −1."""
+        blocks = self.head if message < 0 else self.messages[message].blocks
+        for index, block in enumerate(blocks):
+            yield Place(message, index, block)
+
+    def at(self, message: int, index: int) -> Place:
+        """The block with this position; message −1 is the head."""
+        blocks = self.head if message < 0 else self.messages[message].blocks
+        return Place(message, index, blocks[index])
+
+    @cached_property
+    def refs(self) -> Mapping[str, Place]:
+        """ref → place.  A ref is the digest plus its ordinal among equal ones, oldest first."""
+        return self._names[0]
+
+    @cached_property
+    def _names(self) -> tuple[dict[str, Place], dict[str, int]]:
+        """ref → place, and how often each digest stands."""
+        found: dict[str, Place] = {}
+        seen: dict[str, int] = {}
+        first = -1
+        if self.prefix is not None:
+            found, seen = dict(self.prefix.refs), dict(self.prefix.digests)
+            first = len(self.prefix.messages)
+        for number in range(first, len(self.messages)):
+            blocks = self.head if number < 0 else self.messages[number].blocks
+            for index, block in enumerate(blocks):
+                digest = block._digest or block.digest
+                ordinal = seen.get(digest, 0)
+                seen[digest] = ordinal + 1
+                found[f"{digest}.{ordinal}"] = Place(number, index, block)
+        return found, seen
+
+    def as_prefix(self) -> Prefix | None:
+        """What it knows of its messages, for a request that they begin; None where nothing that
+        took any time was asked of it."""
+        if "_names" not in vars(self) and "groups" not in vars(self):
+            return None
+        return Prefix(self.base, self.head, self.messages, *self._names, self.groups)
+
+    @cached_property
+    def ref_of(self) -> Mapping[tuple[int, int], str]:
+        """(message, index) → ref, the inverse of ``refs``."""
+        return {(place.message, place.index): ref for ref, place in self.refs.items()}
+
+    def ref(self, place: Place) -> str:
+        """The ref of one block."""
+        return self.ref_of[place.message, place.index]
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Groups in order; user and system messages belong to none."""
+        groups: tuple[Group, ...] = self.format.groups(self)
+        return groups
+
+    @cached_property
+    def table(self) -> GroupTable:
+        """Columns over the groups."""
+        return GroupTable(self)
+
+    def group_number(self, message: int, index: int) -> int | None:
+        """The number of the group that a block belongs to; None for one outside all groups."""
+        number = self.table.of_message[message] if message >= 0 else -1
+        if number < 0:
+            return None
+        group = self.groups[number]
+        some = group.partial and message == group.last
+        belongs = not some or is_of_result(self.messages[message].blocks[index])
+        return number if belongs else None
+
+    def adjoin(self, before: Group, after: Group) -> bool:
+        """Whether nothing would stand between these groups if both were dropped.
+
+        Where roles must alternate, words beside the results of ``before`` would meet what the
+        run's note is put into.
+        """
+        if before.last + 1 != after.first:
+            return False
+        last = self.messages[before.last]
+        return not (self.facts.alternates and last.role == "user" and last.other_parts)
+
+    def ends_with_words(self, group: Group) -> bool:
+        """Whether the last message of a group carries words of the user beside the results."""
+        last = self.messages[group.last]
+        return group.last > group.first and last.role == "user" and bool(last.other_parts)
+
+    def is_part(self, place: Place) -> bool:
+        """Whether the block is a whole content part (else it stands beside the content)."""
+        parts = self.messages[place.message].parts
+        return any(part.path == place.block.item for part in parts)
+
+    def longest_result(self) -> int:
+        """Chars of the longest tool result."""
+        return max(
+            (
+                sum(
+                    len(block.text)
+                    for block in message.blocks
+                    if block.kind == "result" and block.item[: len(part.path)] == part.path
+                )
+                for message in self.messages
+                for part in message.results
+            ),
+            default=0,
+        )
+
+    def tool(self, place: Place) -> str | None:
+        """The tool a call or result belongs to; a result learns it from the call it answers."""
+        number = None if place.block.tool else self.group_number(place.message, place.index)
+        if number is None:
+            return place.block.tool
+        return self.table.called(number).get(place.block.call_id or "") or None
+
+
+class GroupTable:
+    """The columns of one transcript.  A column of sums has one row more than there are groups."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self._transcript = transcript
+        self._spans: dict[tuple[str, ...], tuple[int, int] | None] = {}
+        self._called: dict[int, dict[str, str]] = {}
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        return self._transcript.groups
+
+    @cached_property
+    def of_message(self) -> list[int]:
+        """The group of each message; −1 where it belongs to none."""
+        found = [-1] * len(self._transcript.messages)
+        for number, group in enumerate(self.groups):
+            for message in group.numbers:
+                found[message] = number
+        return found
+
+    @cached_property
+    def user_and_system(self) -> list[int]:
+        """Messages of the system, and those with words of the user."""
+        return [
+            number
+            for number, message in enumerate(self._transcript.messages)
+            if message.role == "system"
+            or (message.role == "user" and any(b.kind == "text" for b in message.blocks))
+        ]
+
+    @cached_property
+    def without_calls(self) -> list[int]:
+        """Groups without calls."""
+        return [number for number, group in enumerate(self.groups) if not group.has_calls]
+
+    @cached_property
+    def partial_messages(self) -> list[int]:
+        """Messages within a group, first to last, that do not belong to it as a whole."""
+        found: list[int] = []
+        for group in self.groups:
+            whole = {*(group.numbers[:-1] if group.partial else group.numbers)}
+            found += [n for n in range(group.first, group.last + 1) if n not in whole]
+        return found
+
+    @cached_property
+    def not_droppable(self) -> list[int]:
+        """How many groups before each are open or without calls."""
+        return _sums(not (group.closed and group.has_calls) for group in self.groups)
+
+    @cached_property
+    def breaks(self) -> list[int]:
+        """How many groups before each do not adjoin the one before them."""
+        return _sums(self._apart)
+
+    @cached_property
+    def _apart(self) -> list[bool]:
+        """Whether each group does not adjoin the one before it."""
+        groups, adjoin = self.groups, self._transcript.adjoin
+        pairs = pairwise(groups)
+        return [False, *(not adjoin(*pair) for pair in pairs)][: len(groups)]
+
+    @cached_property
+    def note_barriers(self) -> list[int]:
+        """Groups before which a note must stop on its way to the user's message: they do not
+        adjoin the one before them, or that one ends in a message with words of the user."""
+        return [
+            number
+            for number in range(1, len(self.groups))
+            if self._apart[number] or self._transcript.ends_with_words(self.groups[number - 1])
+        ]
+
+    @cached_property
+    def chars(self) -> list[int]:
+        """Characters of all blocks before each group."""
+        return _sums(sum(len(place.block.text) for place in group.places) for group in self.groups)
+
+    @cached_property
+    def marked(self) -> list[int]:
+        """How many items of the groups before each carry a cache breakpoint, on them or within."""
+        messages, depth = self._transcript.messages, len(self._transcript.base) + 1
+        return _sums(
+            sum(bool(messages[int(item[depth - 1])].marks_in(item[depth:])) for item in group.items)
+            for group in self.groups
+        )
+
+    def called(self, number: int) -> dict[str, str]:
+        """Call id → tool, of the calls of a group."""
+        found = self._called.get(number)
+        if found is None:
+            found = self._called[number] = {part.id: part.tool for part in self._calls(number)}
+        return found
+
+    def called_tools(self, first: int, last: int) -> Iterator[str]:
+        """The tool of each call of groups[first:last + 1]."""
+        for number in range(first, last + 1):
+            for part in self._calls(number):
+                yield part.tool
+
+    def _calls(self, number: int) -> Iterator[Part]:
+        group = self.groups[number]
+        messages = self._transcript.messages[group.first : group.last + 1]
+        return chain.from_iterable(message.calls for message in messages)
+
+    def tools(self, first: int, last: int) -> list[str]:
+        """The tools of the blocks of groups[first:last + 1], each once."""
+        found: dict[str, None] = {}
+        for number in range(first, last + 1):
+            names = self.called(number)
+            for place in self.groups[number].places:
+                if tool := place.block.tool or names.get(place.block.call_id or ""):
+                    found[tool] = None
+        return list(found)
+
+    def places(self, first: int, last: int) -> Iterator[Place]:
+        """Every block of groups[first:last + 1]."""
+        return chain.from_iterable(group.places for group in self.groups[first : last + 1])
+
+    def targets(self, first: int, last: int) -> tuple[str, ...]:
+        """The refs of every block of groups[first:last + 1]."""
+        return tuple(map(self._transcript.ref, self.places(first, last)))
+
+    def items(self, first: int, last: int) -> list[Path]:
+        """What a drop of these groups deletes."""
+        return [item for group in self.groups[first : last + 1] for item in group.items]
+
+    def span(self, targets: tuple[str, ...]) -> tuple[int, int] | None:
+        """The first and last of the groups whose blocks these are, all of them and in order."""
+        if targets not in self._spans:
+            self._spans[targets] = self._span(targets)
+        return self._spans[targets]
+
+    def _span(self, targets: tuple[str, ...]) -> tuple[int, int] | None:
+        refs = self._transcript.refs
+        wanted = [refs[ref] for ref in targets if ref in refs]
+        if not wanted or len(wanted) < len(targets):
+            return None
+        first = self._transcript.group_number(wanted[0].message, wanted[0].index)
+        last = self._transcript.group_number(wanted[-1].message, wanted[-1].index)
+        if first is None or last is None:
+            return None
+        keys = [(place.message, place.index) for place in self.places(first, last)]
+        same = keys == [(place.message, place.index) for place in wanted]
+        return (first, last) if same else None
+
+    def droppable(self, first: int, last: int) -> bool:
+        """Whether groups[first:last + 1] are closed, have calls, and nothing stands between."""
+        called = all(group.has_calls for group in self.groups[first : last + 1])
+        return called and self.adjoining(first, last)
+
+    def adjoining(self, first: int, last: int) -> bool:
+        """Whether groups[first:last + 1] are closed, and nothing stands between."""
+        groups, adjoin = self.groups[first : last + 1], self._transcript.adjoin
+        return all(group.closed for group in groups) and all(
+            adjoin(*pair) for pair in pairwise(groups)
+        )
+
+    def starting_at(self, message: int) -> int:
+        """The number of the group that begins with this message."""
+        return bisect_left(self.groups, message, key=lambda group: group.first)
+
+
+def _sums(values: Iterable[int]) -> list[int]:
+    return list(accumulate(values, initial=0))

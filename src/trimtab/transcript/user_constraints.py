@@ -1,0 +1,47 @@
+"""Sentences in which a user forbids or demands something.
+
+They are what is kept longest of a user's words; the benchmark asks for them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]?")
+_DEMAND = re.compile(
+    r"\b(?:must|never|always|do(?:n['’]t| not)|should(?:n['’]t| not)?|only|without|avoid|ensure"
+    r"|make sure|required?|forbidden|at (?:most|least)|nie(?:mals)?|immer|muss|nicht|nur"
+    r"|nunca|siempre|debe|solo|jamais|toujours|doit)\b|必须|不要|不能|只能|никогда|нельзя|всегда",
+    re.IGNORECASE,
+)
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+
+
+def demands(text: str) -> list[str]:
+    """Sentences of 15 to 300 characters in which a user forbids or demands something.
+
+    What a client injects between ``<system-reminder>`` tags is not the user's.
+    """
+    return [squeezed(text[start:end]) for start, end in demand_spans(text)]
+
+
+def may_demand(text: str) -> bool:
+    """Whether any word here demands something; cheap."""
+    return _DEMAND.search(text) is not None
+
+
+def demand_spans(text: str) -> list[tuple[int, int]]:
+    """Where each of these sentences begins and ends."""
+    own = _REMINDER.sub(lambda found: " " * len(found[0]), text)
+    found = []
+    for match in _SENTENCE.finditer(own):
+        said = squeezed(match[0])
+        if 15 <= len(said) <= 300 and _DEMAND.search(said):
+            blank = len(match[0]) - len(match[0].lstrip())
+            found.append((match.start() + blank, match.end()))
+    return found
+
+
+def squeezed(text: str) -> str:
+    """Runs of blanks and line breaks as one space."""
+    return " ".join(text.split())

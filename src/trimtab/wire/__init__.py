@@ -1,0 +1,8 @@
+"""Request formats: reading a request as blocks and groups, and writing edits back into it."""
+
+from __future__ import annotations
+
+from trimtab.wire.base import Format, read
+from trimtab.wire.detect import FORMATS, find
+
+__all__ = ["FORMATS", "Format", "find", "read"]

@@ -1,0 +1,361 @@
+"""Anthropic Messages: reads content blocks and writes edits back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from trimtab.jsontext.paths import Path
+from trimtab.transcript.model import Block, Facts, Group, Message, Part, PartKind
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.base import (
+    alone,
+    any_call,
+    compact,
+    group_turns,
+    in_result,
+    media_block,
+    other_block,
+)
+from trimtab.wire.base import mark_of as mark_of
+from trimtab.wire.base import results_message as results_message
+from trimtab.wire.base import text_message as text_message
+from trimtab.wire.base import text_part as text_part
+
+name = "anthropic"
+merges_roles = True
+results_in_user = True
+content_key = "content"
+goes_with = alone
+may_anchor = any_call
+
+_ROLES = {"system": "system", "user": "user", "assistant": "assistant"}
+_PARTS = {
+    *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
+}
+head_keys = ("system", "tools")
+_SPEAKER = {
+    "tool_use": "assistant",
+    "tool_result": "user",
+    "thinking": "assistant",
+    "redacted_thinking": "assistant",
+}
+"""Whose messages these blocks may stand in."""
+_ID = re.compile(r"[a-zA-Z0-9_-]+")
+
+
+def detect(tree: Any) -> str | None:
+    """Content blocks only this format has, tools with ``input_schema``, or a top-level system."""
+    messages = tree if isinstance(tree, list) else tree.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+        return None
+    if any("tool_calls" in m or m.get("role") in ("tool", "function") for m in messages):
+        return None
+    for message in messages:
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict) and part.get("type") in _PARTS:
+                return f"a message has a {part['type']} block"
+            if isinstance(part, dict) and part.get("type") == "image" and "source" in part:
+                return "an image has a source"
+    if isinstance(tree, dict):
+        if any(isinstance(t, dict) and "input_schema" in t for t in tree.get("tools") or ()):
+            return "tools have an input_schema"
+        if tree.get("system") is not None:
+            return "the system prompt stands beside the messages"
+        for key in ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking"):
+            if key in tree:
+                return f"the body has {key}"
+        if str(tree.get("model", "")).startswith("claude") and "max_tokens" in tree:
+            return "the model is a Claude and max_tokens is given"
+    return None
+
+
+def base(tree: Any) -> Path:
+    """``("messages",)``, or ``()`` for a bare list of messages."""
+    return () if isinstance(tree, list) else ("messages",)
+
+
+def read_head(tree: Any) -> tuple[Block, ...]:
+    """The system prompt (one block a text) and the tool definitions."""
+    if not isinstance(tree, dict):
+        return ()
+    blocks = []
+    system = tree.get("system")
+    if isinstance(system, str):
+        blocks.append(Block("system", ("system",), ("system",), system))
+    if system is not None and not isinstance(system, (str, list)):
+        blocks.append(other_block(system, ("system",)))
+    for index, part in enumerate(system if isinstance(system, list) else ()):
+        path: Path = ("system", index)
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            blocks.append(Block("system", (*path, "text"), path, part["text"]))
+        else:
+            blocks.append(other_block(part, path))
+    for index, tool in enumerate(tree.get("tools") or ()):
+        path = ("tools", index)
+        blocks.append(Block("tools", path, path, compact(_unmarked(tool)), sealed=True))
+    return tuple(blocks)
+
+
+def _unmarked(part: Any) -> Any:
+    """Without the cache breakpoint, which the model does not read and clients move about."""
+    if isinstance(part, dict) and "cache_control" in part:
+        return {key: value for key, value in part.items() if key != "cache_control"}
+    return part
+
+
+def read_facts(tree: Any, model: str | None) -> Facts:
+    """Model, ``max_tokens``, thinking mode, declared tools, number of cache breakpoints."""
+    if not isinstance(tree, dict):
+        return Facts(model=model, bare=True)
+    tools = tree.get("tools")
+    thinking = tree.get("thinking")
+    marked = [
+        (key, index)
+        for key in head_keys
+        for index, part in enumerate(_as_list(tree.get(key)))
+        if mark_of(part) is not None
+    ]
+    return Facts(
+        model=model or tree.get("model"),
+        dialect="anthropic",
+        max_output=tree.get("max_tokens"),
+        thinking=str(thinking.get("type", "")) if isinstance(thinking, dict) else "",
+        tools=tuple(str(t.get("name", "")) for t in tools) if tools else None,
+        extra={"marked_head": marked, "compacting": bool(tree.get("compaction"))},
+        managed=_is_managed(tree.get("context_management")),
+    )
+
+
+def _is_managed(asked: Any) -> bool:
+    """Whether the API is asked to clear or compact by itself what is sent."""
+    return isinstance(asked, dict) and bool(asked.get("edits"))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def read_message(message: Any) -> Message:
+    """One message, each content block as a part with its blocks."""
+    role: Any = _ROLES.get(message.get("role"), "other")
+    content = message.get("content")
+    if isinstance(content, str):
+        kind: Any = "system" if role == "system" else "text"
+        block = Block(kind, ("content",), ("content",), content)
+        part = Part("text", ("content",), flaw="" if content.strip() else "empty")
+        return Message(role, (block,), (part,), False)
+    blocks: list[Block] = []
+    parts: list[Part] = []
+    if isinstance(content, (dict, tuple)) and content:
+        blocks.append(other_block(content, ("content",)))
+        parts.append(Part("other", ("content",), flaw="not-list"))
+    elif not isinstance(content, list) or not content:
+        parts.append(Part("text", ("content",), flaw="no-parts"))
+    for index, item in enumerate(_as_list(content)):
+        found, part = _read_part(item, ("content", index), role)
+        blocks += found
+        parts.append(part)
+    blocks += [
+        other_block(value, (key,))
+        for key, value in message.items()
+        if key not in ("role", "content") and value not in (None, "", [], {})
+    ]
+    return Message(
+        role, tuple(blocks), tuple(parts), isinstance(content, list),
+        inner_marks=tuple(_inner_marks(content)),
+    )  # fmt: skip
+
+
+def _inner_marks(content: Any) -> Iterator[Path]:
+    """Breakpoints on the parts of a tool result's content."""
+    for index, part in enumerate(_as_list(content)):
+        inner = part.get("content") if isinstance(part, dict) else None
+        for number, item in enumerate(_as_list(inner)):
+            if mark_of(item) is not None:
+                yield ("content", index, "content", number)
+
+
+def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
+    """The blocks of one content block, and the block itself as rules see it."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    marked = mark_of(part) is not None
+    if kind == "text" and not isinstance(part.get("text"), str):
+        return [other_block(part, path)], Part("text", path, flaw="empty", marked=marked)
+    if kind == "text":
+        block_kind: Any = "system" if role == "system" else "text"
+        flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
+        block = Block(block_kind, (*path, "text"), path, part["text"])
+        return [block], Part("text", path, flaw=flaw, marked=marked)
+    if kind in _SPEAKER and role != _SPEAKER[kind]:
+        return [other_block(_unmarked(part), path)], Part(
+            "other", path, tool=kind, flaw="misplaced", marked=marked
+        )
+    if kind == "tool_use":
+        return _read_call(part, path, marked)
+    if kind == "tool_result":
+        call_id = str(part.get("tool_use_id", ""))
+        found = list(_read_result(part, path, call_id))
+        flaw = (
+            "empty-inner" if any(b.kind == "result" and not b.text.strip() for b in found) else ""
+        )
+        if not isinstance(part.get("content"), list):
+            flaw = ""
+        return found, Part(
+            "result", path, call_id, (*path, "tool_use_id"), flaw=flaw, marked=marked
+        )
+    if kind in ("thinking", "redacted_thinking"):
+        return [_read_thinking(part, path)], Part("reasoning", path, flaw=_thinking_flaw(part))
+    if kind == "compaction":
+        return _read_compaction(part, path, marked)
+    if kind in ("image", "document"):
+        return [_media(part, path, kind)], Part("media", path, marked=marked)
+    block = other_block(_unmarked(part), path)
+    if kind in ("server_tool_use", "mcp_tool_use"):
+        return [block], Part(
+            "server-call", path, str(part.get("id", "")), (*path, "id"), marked=marked
+        )
+    if isinstance(kind, str) and kind.endswith("_tool_result"):
+        call_id = str(part.get("tool_use_id", ""))
+        return [block], Part(
+            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked
+        )
+    return [block], Part("other", path, marked=marked)
+
+
+def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
+    """A summary that the API made: read by the model, never edited.  Without content it says that
+    none could be made, and is passed over (anthropic 2.12: ``BetaCompactionBlockParam``)."""
+    content, changes = part.get("content"), part.get("tool_changes")
+    text = content if isinstance(content, str) else ""
+    if changes:
+        text += "\n" + compact(changes)
+    block = Block("other", path, path, text, sealed=True, identity="compaction")
+    if content is None:
+        return [block], Part("other", path, marked=marked)
+    flaw = "" if isinstance(content, str) and content else "empty-compaction"
+    signed = "signed" if isinstance(part.get("signature"), str) else ""
+    kind: PartKind = "other" if flaw else "compaction"
+    return [block], Part(kind, path, tool=signed, flaw=flaw, marked=marked)
+
+
+def _read_call(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
+    value, tool, call_id = part.get("input"), str(part.get("name", "")), str(part.get("id", ""))
+    flaw = "arguments" if not isinstance(value, dict) else ""
+    if not flaw and not _ID.fullmatch(call_id):
+        flaw = "id"
+    block = Block(
+        "call", (*path, "input"), path, compact(value), label=tool, tool=tool,
+        call_id=call_id, spelling="json", sealed=flaw == "arguments",
+    )  # fmt: skip
+    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked)
+
+
+def _read_result(part: Any, path: Path, call_id: str) -> Iterator[Block]:
+    content, error = part.get("content"), part.get("is_error") is True
+    if isinstance(content, str):
+        yield Block("result", (*path, "content"), path, content, call_id=call_id, error=error)
+    elif content is not None and not isinstance(content, list):
+        yield in_result(other_block(content, (*path, "content")), call_id)
+    for index, item in enumerate(_as_list(content)):
+        inner: Path = (*path, "content", index)
+        kind = item.get("type") if isinstance(item, dict) else None
+        if kind == "text" and isinstance(item.get("text"), str):
+            yield Block(
+                "result", (*inner, "text"), inner, item["text"], call_id=call_id, error=error
+            )
+        elif kind in ("image", "document"):
+            yield in_result(_media(item, inner, kind), call_id)
+        elif kind == "search_result":
+            yield from _search_result(item, inner, call_id, error)
+        else:
+            yield in_result(other_block(item, inner), call_id)
+
+
+def _search_result(item: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
+    """A search result's texts can be shortened; its title and source stay as they are."""
+    rest = {key: value for key, value in item.items() if key not in ("content", "cache_control")}
+    yield in_result(other_block(rest, path), call_id)
+    for number, part in enumerate(_as_list(item.get("content"))):
+        inner: Path = (*path, "content", number)
+        if isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield Block(
+                "result", (*inner, "text"), inner, part["text"], call_id=call_id, error=error
+            )
+        else:
+            yield in_result(other_block(part, inner), call_id)
+
+
+def _media(part: Any, path: Path, kind: str) -> Block:
+    """An image or a document; a document that is text costs what its text costs."""
+    block = media_block(part, path, kind)
+    source = part.get("source")
+    inner = source if isinstance(source, dict) else {}
+    text = inner.get("data") if inner.get("type") == "text" else None
+    if inner.get("type") == "content":
+        text = compact(inner.get("content"))
+    if kind != "document" or not isinstance(text, str):
+        return block
+    return replace(block, text=text, fixed_tokens=0)
+
+
+def _read_thinking(part: Any, path: Path) -> Block:
+    if part.get("type") == "thinking":
+        text = part.get("thinking")
+        text = text if isinstance(text, str) else ""
+        signature = part.get("signature")
+        return Block(
+            "reasoning", path, path, text, sealed=True, identity=_short(part, "signature"),
+            signature_chars=len(signature) if isinstance(signature, str) else 0,
+        )  # fmt: skip
+    data = str(part.get("data", ""))
+    return Block(
+        "reasoning", path, path, "", sealed=True, fixed_tokens=len(data) // 5,
+        identity=_short(part, "data"),
+    )  # fmt: skip
+
+
+def _short(part: Any, key: str) -> str:
+    """Sealed payloads can be re-encrypted on the way, so only their presence is part of a ref.
+
+    Thinking text tells blocks apart where there is any; the ordinal does where there is none.
+    """
+    return key if part.get(key) else ""
+
+
+def _thinking_flaw(part: Any) -> str:
+    if part.get("type") == "thinking":
+        if not isinstance(part.get("signature"), str):
+            return "signature"
+        if not part.get("thinking") and not part.get("signature"):
+            return "blank-thinking"
+    return ""
+
+
+def groups(transcript: Transcript) -> tuple[Group, ...]:
+    """Assistant messages up to and including the results that answer them."""
+    return group_turns(transcript)
+
+
+def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
+    """One ``tool_result`` for each call, marked as an error."""
+    return [
+        {"type": "tool_result", "tool_use_id": call.id, "content": text, "is_error": True}
+        for call in calls
+    ]
+
+
+def call_alone(message: Any, call: Any, words: str) -> list[Any]:
+    """The message with this call, behind a text; thinking goes."""
+    content = [text_part(words)] if words else []
+    return [{**message, "content": [*content, _unmarked(call)]}]
+
+
+def answered(result: Any, text: str, *, marked: Any = None) -> Any:
+    """A ``tool_result`` that says this text, and is no error."""
+    lost = ("content", "is_error", "cache_control")
+    kept = {key: value for key, value in result.items() if key not in lost}
+    return {**kept, "content": text} | ({"cache_control": marked} if marked else {})

@@ -1,0 +1,414 @@
+"""The interface of a request format, and what all formats share.
+
+It reads a request into a transcript, remembers messages that were read, and forms groups of model
+turns and their results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from operator import is_
+from typing import Any, Protocol
+
+from trimtab import interruption
+from trimtab.errors import InvalidRequest
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
+from trimtab.jsontext.unreadable import unreadable_paths
+from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
+from trimtab.transcript.tokens import DOCUMENT_TOKENS, IMAGE_TOKENS
+from trimtab.transcript.transcript import Transcript
+from trimtab.wire.compacted import IGNORED, without_compacted
+
+Tree = Any
+
+
+class Format(Protocol):
+    """One request format.  All methods are pure; trees are never changed."""
+
+    name: str
+    merges_roles: bool
+    """Whether the provider merges neighbouring messages of one role before it checks pairs."""
+    content_key: str
+    """The key of a message under which its parts stand."""
+    head_keys: tuple[str, ...]
+    """The keys beside the messages that ``read_head`` reads."""
+    results_in_user: bool
+    """Whether tool results are parts of a user message (else they are messages of their own)."""
+
+    def detect(self, tree: Tree) -> str | None:
+        """Why this tree is of this format, or None."""
+        ...
+
+    def base(self, tree: Tree) -> Path:
+        """Where the list of messages stands: ``("messages",)``, or ``()`` for a bare list."""
+        ...
+
+    def read_head(self, tree: Tree) -> tuple[Block, ...]:
+        """System text, tool definitions and whatever else is sent beside the messages."""
+        ...
+
+    def read_facts(self, tree: Tree, model: str | None) -> Facts:
+        """Model, output limit, thinking mode, declared tools."""
+        ...
+
+    def read_message(self, message: Tree) -> Message:
+        """One message as blocks and parts."""
+        ...
+
+    def groups(self, transcript: Transcript) -> tuple[Group, ...]:
+        """The groups of the messages, in order."""
+        ...
+
+    def text_part(self, text: str, *, marked: Any = None) -> Tree:
+        """A text part; ``marked`` is a cache breakpoint to carry."""
+        ...
+
+    def text_message(self, role: str, text: str, *, marked: Any = None) -> Tree:
+        """A whole message of one text."""
+        ...
+
+    def result_parts(self, calls: Sequence[Part], text: str) -> list[Tree]:
+        """Results for these calls: parts of a user message, or messages, as the format has it."""
+        ...
+
+    def results_message(self, parts: list[Tree]) -> Tree:
+        """A message that holds result parts (only where results are parts of a user message)."""
+        ...
+
+    def may_anchor(self, message: Message, part: Part) -> bool:
+        """Whether this call can stay alone in its message, with a result of ours."""
+        ...
+
+    def call_alone(self, message: Tree, call: Tree, words: str) -> list[Tree]:
+        """What is left of a message of the model where one call stays, behind these words."""
+        ...
+
+    def answered(self, result: Tree, text: str, *, marked: Any = None) -> Tree:
+        """A result (a part, or a message where results are messages) that says this instead;
+        ``marked`` is a cache breakpoint to carry."""
+        ...
+
+    def goes_with(self, transcript: Transcript, place: Place) -> tuple[Path, ...]:
+        """What else must go when this block is removed (an id that refers to it)."""
+        ...
+
+    def mark_of(self, part: Tree) -> Any:
+        """The cache breakpoint that this part carries, or None."""
+        ...
+
+
+def read_one(format: Format, message: Tree) -> Message:
+    """The view of one message, with the places of texts that no provider reads.
+
+    Raises InvalidRequest where it nests too deep.
+    """
+    interruption.check()
+    found = unreadable_paths(message)  # first: it says where containers nest too deep
+    view = format.read_message(message)
+    return replace(view, unreadable=found) if found else view
+
+
+class MessageReader:
+    """Reads the head and the messages of a request.  This one remembers nothing."""
+
+    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
+        """The head's blocks."""
+        return format.read_head(tree)
+
+    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
+        """Views of all messages."""
+        return tuple(read_one(format, message) for message in messages)
+
+
+class SharedMessageReader(MessageReader):
+    """For trees that nobody changes meanwhile: the same object is the same message, wherever it
+    stands.  Begins with what ``tree`` was read as.
+
+    ``by_content``: messages of an earlier request, by their content; ``made``: those of this one
+    that are none of ``tree``'s, for the next.
+    """
+
+    def __init__(
+        self, tree: Tree, read: Transcript, by_content: Mapping[bytes, Message] | None = None
+    ) -> None:
+        self._by_content, self.made = by_content or {}, dict[bytes, Message]()
+        messages = paths.get(tree, read.base) if read.messages else []
+        self._tree, self._head = tree, read.head
+        self._read = {
+            id(message): (message, view)
+            for message, view in zip(messages, read.messages, strict=True)
+            if view.type != IGNORED  # it may count again where the compaction is taken out
+        }
+
+    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
+        """The head's blocks; new ones only where one of its keys has another object."""
+        if type(tree) is type(self._tree) is dict:
+            keys = format.head_keys
+            if all(tree.get(key) is self._tree.get(key) for key in keys):
+                return self._head
+        return format.read_head(tree)
+
+    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
+        """Views of all messages; new ones only of objects that are new."""
+        found = []
+        for message in messages:
+            known = self._read.get(id(message))
+            if known is None:
+                known = self._read[id(message)] = (message, self._read_new(format, message))
+            found.append(known[1])
+        return tuple(found)
+
+    def _read_new(self, format: Format, message: Tree) -> Message:
+        try:
+            content = marshal.dumps(message, 2)  # later versions write equal values differently
+        except ValueError:
+            return read_one(format, message)
+        view = self._by_content.get(content) or read_one(format, message)
+        self.made[content] = view
+        return view
+
+
+class ConversationReader(MessageReader):
+    """Reads the requests of one conversation: a message that is as it was is not read again.
+
+    A message is known by its place and compared with a private copy, as a caller may have changed
+    its object in place.  Another object must also agree in types and key order (``1`` is not
+    ``True``).
+    """
+
+    def __init__(self) -> None:
+        self.private = False
+        """Whether nobody but us has what is read next, so that it needs no copy."""
+        self._format: Format | None = None
+        self._objects: list[Tree] = []
+        self._copies: list[Tree] = []
+        self._views: tuple[Message, ...] = ()
+        self._head: tuple[Tree, tuple[Block, ...]] | None = None
+
+    def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
+        """The head's blocks; read again only when one of its keys has changed."""
+        self._for(format)
+        source = {key: tree.get(key) for key in format.head_keys} if type(tree) is dict else {}
+        if self._head is None or not _same(self._head[0], source):
+            self._head = (_copy(source), format.read_head(tree))
+        return self._head[1]
+
+    def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
+        """Views of all messages; new ones only where something is new."""
+        self._for(format)
+        known = self._unchanged(messages)
+        if known == len(messages) == len(self._views):
+            return self._views
+        views, copies = list(self._views[:known]), self._copies[:known]
+        for index in range(known, len(messages)):
+            message = messages[index]
+            if index < len(self._copies) and self._is(index, message):
+                views.append(self._views[index])
+            else:
+                views.append(read_one(format, message))
+            copies.append(message if self.private else _copy(message))
+        self._objects, self._copies, self._views = list(messages), copies, tuple(views)
+        return self._views
+
+    def _unchanged(self, messages: list[Tree]) -> int:
+        """How many of the first messages are the very objects that were read, and as they were."""
+        same = map(is_, self._objects, messages)
+        shared = min(len(self._objects), len(messages))
+        first = next((index for index, is_same in enumerate(same) if not is_same), shared)
+        return first if self._copies[:first] == messages[:first] else 0
+
+    def _is(self, index: int, message: Tree) -> bool:
+        """Whether this is the message that was read at this place."""
+        copy = self._copies[index]
+        if self._objects[index] is message:
+            return bool(copy is message or copy == message)
+        return _same(copy, message)
+
+    def _for(self, format: Format) -> None:
+        """Views of another format say nothing here."""
+        if self._format is not format:
+            self._format, self._objects, self._copies, self._views = format, [], [], ()
+            self._head = None
+
+
+def _same(one: Tree, other: Tree) -> bool:
+    """Equal in values, types and order; False where that cannot be told."""
+    try:
+        return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
+    except ValueError:
+        return False
+
+
+def _copy(tree: Tree) -> Tree:
+    """A copy whose containers are new and whose leaves are shared."""
+    if isinstance(tree, dict):
+        return {key: _copy(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [_copy(value) for value in tree]
+    return tree
+
+
+def read(
+    tree: Tree, format: Format, *, model: str | None = None, reader: MessageReader | None = None
+) -> Transcript:
+    """The transcript of a parsed request.
+
+    Raises InvalidRequest where a value has a type that no provider takes there.
+    """
+    try:
+        return _read(tree, format, model, reader or MessageReader())
+    except (TypeError, AttributeError, KeyError, IndexError) as error:
+        raise InvalidRequest(
+            f"this cannot be read as {format.name}: a value has an unexpected type ({error}); "
+            "send it as it is, or mend it"
+        ) from error
+
+
+def _read(tree: Tree, format: Format, model: str | None, reader: MessageReader) -> Transcript:
+    base, facts = format.base(tree), format.read_facts(tree, model)
+    messages = tree if not base else tree.get(base[0])
+    if messages is None and not facts.server_state:
+        key = ".".join(str(step) for step in base)
+        raise InvalidRequest(f"as {format.name} this has no {key}: name another format, or mend it")
+    if not isinstance(messages, list):  # one text, or nothing, where a list of messages may stand
+        found = unreadable_paths(tree)
+        return Transcript(format, base, format.read_head(tree), (), facts, unreadable_head=found)
+    beside = {key: value for key, value in tree.items() if key != base[0]} if base else {}
+    head = reader.read_head(format, tree)
+    views, compaction = without_compacted(reader.read(format, messages))
+    return Transcript(
+        format=format,
+        base=base,
+        head=head,
+        messages=views,
+        facts=facts,
+        unreadable_head=unreadable_paths(beside),
+        compaction=compaction,
+    )
+
+
+def alone(transcript: Transcript, place: Place) -> tuple[Path, ...]:
+    """``goes_with`` of formats in which nothing refers to a block."""
+    return ()
+
+
+def any_call(message: Message, part: Part) -> bool:
+    """``may_anchor`` of formats in which each call is the client's."""
+    return True
+
+
+# --- shared by the formats -------------------------------------------------------------------
+
+
+def compact(value: Tree) -> str:
+    """Compact JSON as the model is assumed to read it."""
+    return paths.dump(value)
+
+
+def payload_digest(value: Tree) -> str:
+    """Tells two payloads apart without keeping them: 16 hex characters."""
+    data = paths.dump(value).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def other_block(value: Tree, path: Path) -> Block:
+    """A part we do not know: carried through untouched, counted as its JSON."""
+    return Block("other", path, path, compact(value), sealed=True)
+
+
+def media_block(value: Tree, path: Path, kind: str) -> Block:
+    """An image or a document: a fixed cost, replaceable by a text part."""
+    size = len(compact(value))
+    # A page of PDF costs 1,500–3,000 tokens (Anthropic's PDF guide) and is some 50 kB: chars / 20.
+    cost = IMAGE_TOKENS if kind == "image" else max(DOCUMENT_TOKENS, size // 20)
+    return Block(
+        "media", path, path, "", spelling="part", fixed_tokens=cost, payload_bytes=size,
+        media="image" if kind == "image" else "document", identity=payload_digest(value),
+    )  # fmt: skip
+
+
+def may_answer(message: Message, role: str) -> bool:
+    """Whether results may stand in this message: by its role, or as a user's that holds some."""
+    return message.role == role or (message.role == "user" and bool(message.results))
+
+
+def group_turns(transcript: Transcript, *, by_count: bool = False) -> tuple[Group, ...]:
+    """Model turns with their results, for formats whose items are messages.
+
+    A turn is one assistant message (a run of them where the provider merges roles) and the
+    results that follow it: messages of their own, or the leading parts of the next user message.
+    It is closed where each call's id has a result; ``by_count``: where their numbers agree.
+    """
+    messages, prefix = transcript.messages, transcript.prefix
+    groups = prefix.ended_groups if prefix is not None else []
+    index = groups[-1].last + 1 if groups else 0
+    merges = transcript.format.merges_roles
+    while index < len(messages):
+        if messages[index].role != "assistant":
+            index += 1
+            continue
+        first = index
+        index += 1
+        while merges and index < len(messages) and messages[index].role == "assistant":
+            index += 1
+        groups.append(_turn(transcript, first, index, by_count))
+        index = max(groups[-1].last + 1, index)
+    return tuple(groups)
+
+
+def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group:
+    """The group whose model part is messages[first:end]."""
+    messages = transcript.messages
+    waiting = [id for message in messages[first:end] for id in message.call_ids]
+    has_calls, partial, index = bool(waiting), False, end
+    unanswered = len(waiting)
+    role = "user" if transcript.format.results_in_user else "tool"
+    while has_calls and not partial and index < len(messages):
+        message = messages[index]
+        if not (message.results and may_answer(message, role)):
+            break
+        unanswered -= len(message.results)
+        for id in message.result_ids:
+            if id in waiting:
+                waiting.remove(id)
+        partial = len(message.results) < len(message.parts)
+        index += 1
+    # The turn with the provider's compaction never goes as a whole: it stands for all before it.
+    may_go = not any(message.compaction for message in messages[first:end])
+    return Group(
+        messages, transcript.base, range(first, index),
+        closed=not (unanswered if by_count else waiting), has_calls=has_calls and may_go,
+        partial=partial,
+    )  # fmt: skip
+
+
+# --- content parts with a ``type`` and a ``cache_control``: Chat Completions and Anthropic ---
+
+
+def text_part(text: str, *, marked: Any = None) -> Any:
+    """``{"type": "text", "text": …}``, with this cache breakpoint if there is one."""
+    return {"type": "text", "text": text} | ({"cache_control": marked} if marked else {})
+
+
+def text_message(role: str, text: str, *, marked: Any = None) -> Any:
+    """A message of one text; its content is a list of one part where it has a breakpoint."""
+    return {"role": role, "content": [text_part(text, marked=marked)] if marked else text}
+
+
+def results_message(parts: list[Any]) -> Any:
+    """A user message that holds these ``tool_result`` parts."""
+    return {"role": "user", "content": parts}
+
+
+def mark_of(part: Any) -> Any:
+    """The ``cache_control`` of a part, or None."""
+    return part.get("cache_control") if isinstance(part, dict) else None
+
+
+def in_result(block: Block, call_id: str | None) -> Block:
+    """The block as a part of the result of this call; unchanged where there is no call."""
+    return block if call_id is None else replace(block, call_id=call_id)

@@ -1,0 +1,81 @@
+"""What the provider compacted itself: what stands before its newest compaction has no blocks.
+
+The provider ignores it (Anthropic: "the API ignores everything before it"; OpenAI: items before the
+latest compaction may be left out), so it costs nothing, breaks no rule, and nothing in it is worth
+an edit.  It stays in the request as the client sent it.  OpenAI's ``/responses/compact`` gives a
+whole window instead, the user's words first and the compaction behind them: there nothing is
+ignored.  It is told by what stands before: nothing of the model's and no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtab.transcript.model import Message
+from trimtab.transcript.transcript import Compaction
+
+IGNORED = "ignored"
+"""The type of the view of a message that the provider ignores."""
+_NOTHING = Message("other", (), framed=False, type=IGNORED)
+
+
+def without_compacted(
+    messages: tuple[Message, ...],
+) -> tuple[tuple[Message, ...], Compaction | None]:
+    """The views of all messages, and where what was compacted ends; None where nothing was."""
+    found = [(number, message) for number, message in enumerate(messages) if message.compaction]
+    if not found:
+        return messages, None
+    number, newest = found[-1]
+    assert newest.compaction is not None
+    newest_part = newest.compaction
+    if newest_part.path == () and not any(
+        message.role in ("assistant", "tool") for message in messages[:number]
+    ):
+        return messages, None  # a window that /responses/compact made: the user's words stay live
+    earlier = [
+        (at, part)
+        for at, message in found
+        for part in message.parts
+        if part.kind == "compaction" and part is not newest_part
+    ]
+    live = (_live_part(newest), *messages[number + 1 :])
+    needed = _answered_later(messages[:number], live)
+    ignored = tuple(
+        one if at in needed else _ignored(one) for at, one in enumerate(messages[:number])
+    )
+    return (*ignored, *live), Compaction(number, newest_part, tuple(earlier))
+
+
+def _ignored(message: Message) -> Message:
+    """Nothing of it but texts that no provider can read at all."""
+    if not message.unreadable:
+        return _NOTHING
+    return Message("other", (), framed=False, type=IGNORED, unreadable=message.unreadable)
+
+
+def _live_part(message: Message) -> Message:
+    """The message from its compaction on."""
+    assert message.compaction is not None
+    first = message.parts.index(message.compaction)
+    if first == 0:
+        return message
+    gone = [part.path for part in message.parts[:first]]
+    blocks = tuple(
+        block
+        for block in message.blocks
+        if not any(block.item[: len(path)] == path for path in gone)
+    )
+    return Message(
+        message.role, blocks, message.parts[first:], message.listed, message.marks,
+        message.inner_marks, message.id, message.type, message.framed, message.unreadable,
+    )  # fmt: skip
+
+
+def _answered_later(before: Sequence[Message], live: Sequence[Message]) -> frozenset[int]:
+    """Messages before the compaction with a call whose result stands behind it."""
+    called = {call_id for message in live for call_id in message.call_ids}
+    lacking = {id for message in live for id in message.result_ids if id not in called}
+    return frozenset(
+        number for number, message in enumerate(before) if lacking.intersection(message.call_ids)
+    )

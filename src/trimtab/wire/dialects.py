@@ -1,0 +1,128 @@
+"""Dialects of the chat format: whose rules apply, by the name of the model and the host."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+from trimtab.transcript.model import Facts
+
+DIALECTS = (
+    *("openai", "azure", "deepseek", "kimi", "glm", "minimax", "mistral", "mistral-v3", "xiaomi"),
+    *("openrouter", "vllm", "llamacpp", "other"),
+)
+"""``openai`` is the default and the strictest in lengths; ``other`` is a model of somebody else's
+whose rules nobody has quoted; ``mistral-v3`` are Mistral's models up to the end of 2024."""
+
+_FAMILIES = (
+    ("deepseek", re.compile(r"deepseek")),
+    ("kimi", re.compile(r"kimi|moonshot")),
+    ("glm", re.compile(r"(?<![a-z])glm|chatglm|zhipu|(^|/)z-?ai/")),
+    ("minimax", re.compile(r"minimax|(^|/)abab")),
+    ("xiaomi", re.compile(r"xiaomi|(?<![a-z])mimo")),
+    (
+        "mistral-v3",
+        re.compile(
+            r"open-mi[sx]tral|mistral-7b|mixtral|mistral-nemo|mamba|"
+            r"(mistral|codestral|ministral|pixtral)[a-z0-9-]*-24\d\d"
+        ),
+    ),
+    ("mistral", re.compile(r"mistral|ministral|codestral|devstral|magistral|pixtral|voxtral")),
+    (
+        "other",
+        re.compile(
+            r"gpt-oss|claude|anthropic|gemini|gemma|grok|llama|qwen|qwq|(^|/)phi|command|cohere|"
+            r"nova|nemotron|jamba|granite|hermes|(^|/)yi-|ernie|doubao|hunyuan|step-|sonar"
+        ),
+    ),
+)
+
+_HOSTS = (
+    ("api.openai.com", "openai"),
+    ("openai.azure.com", "azure"),
+    ("ai.azure.com", "azure"),
+    ("cognitiveservices.azure.com", "azure"),
+    ("api.deepseek.com", "deepseek"),
+    ("api.moonshot.ai", "kimi"),
+    ("api.moonshot.cn", "kimi"),
+    ("api.kimi.com", "kimi"),
+    ("bigmodel.cn", "glm"),
+    ("api.z.ai", "glm"),
+    ("minimax.io", "minimax"),
+    ("minimaxi.com", "minimax"),
+    ("minimax.chat", "minimax"),
+    ("mistral.ai", "mistral"),
+    ("xiaomimimo.com", "xiaomi"),
+    ("openrouter.ai", "openrouter"),
+    ("api.x.ai", "other"),
+    ("api.groq.com", "other"),
+    ("api.cerebras.ai", "other"),
+    ("api.together.xyz", "other"),
+    ("api.fireworks.ai", "other"),
+    ("aliyuncs.com", "other"),
+    ("generativelanguage.googleapis.com", "other"),
+)
+_PASS_ON = ("azure", "openrouter")
+"""Who hands a request on to whoever made the model: the maker's rules hold."""
+
+STAND_INS = {"mistral": "assistant", "mistral-v3": "assistant", "deepseek": "user"}
+"""Who must speak a note that stands for dropped turns: after results Mistral takes no user,
+DeepSeek demands reasoning of everything the model says in a turn with calls."""
+
+_THINKS = re.compile(
+    r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
+    r"|(kimi|moonshot).*thinking"
+)
+"""Models of DeepSeek and Moonshot that think unless they are told not to (their documentation)."""
+_NEVER_THINKS = re.compile(r"deepseek-chat|deepseek-coder|kimi-k2-(0|instruct|turbo)|moonshot-v1")
+
+
+def of_model(model: Any) -> str:
+    """``deepseek/deepseek-v4-pro`` → deepseek, ``gpt-5.1``, an unknown alias or None → openai."""
+    name = str(model or "").lower()
+    return next((dialect for dialect, pattern in _FAMILIES if pattern.search(name)), "openai")
+
+
+def of_host(host: str) -> str:
+    """``api.deepseek.com`` → deepseek; "" for a host that says nothing."""
+    low = host.lower().partition(":")[0]
+    found = (d for end, d in _HOSTS if low == end or low.endswith(f".{end}"))
+    return next(found, "")
+
+
+def combine_dialects(named: str, own: str) -> str:
+    """The dialect of a request: ``named`` by a host or a caller, ``own`` from the model's name."""
+    if not named or own.startswith(f"{named}-"):
+        return own
+    if named in _PASS_ON and own not in ("openai", "other"):
+        return own
+    return named
+
+
+def thinking(model: Any) -> str:
+    """What a model does that is told nothing: "enabled", "disabled", or "" where we do not know."""
+    name = str(model or "").lower()
+    if _THINKS.search(name):
+        return "enabled"
+    return "disabled" if _NEVER_THINKS.search(name) else ""
+
+
+def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
+    """The facts of a chat request in this dialect."""
+    return replace(facts, dialect=dialect, stand_in=cast(Any, STAND_INS.get(dialect, "")))
+
+
+class DialectFormat:
+    """A format as one provider speaks it: all as the format has it, save whose rules hold."""
+
+    def __init__(self, format: Any, dialect: str) -> None:
+        self._format, self._dialect = format, dialect
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._format, name)
+
+    def read_facts(self, tree: Any, model: str | None) -> Facts:
+        """The format's facts, in this dialect."""
+        facts: Facts = self._format.read_facts(tree, model)
+        return facts_with_dialect(facts, combine_dialects(self._dialect, facts.dialect))

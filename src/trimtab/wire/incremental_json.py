@@ -1,0 +1,232 @@
+"""Incremental parser for growing bodies: only what is new since an earlier request is parsed.
+
+Remembers where the messages of the last few requests end in their bytes.  The result equals that
+of ``RequestBody.of``; the objects of known messages are the same objects as before.  Knows no
+format beyond the names of the key that holds the messages.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab import interruption
+from trimtab.errors import InvalidRequest
+from trimtab.jsontext import parsing
+from trimtab.jsontext.message_spans import MessageSpans
+from trimtab.wire.body import RequestBody
+
+_RECENT = 8
+"""Requests that are remembered."""
+_MOST_BYTES = 32_000_000
+"""Of all texts that are remembered; the newest stays in any case."""
+_SMALL = 16_384
+"""Bytes below which parsing anew costs nothing."""
+_WINDOW = 30_000
+"""Bytes read at once: in any spelling below what is mapped anew each time."""
+_OPENS = re.compile(rb'"(messages|input|contents)"\s*:\s*\[\s*')
+_SCAN: Callable[[str, int], tuple[Any, int]]
+_SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Text:
+    """A parsed request."""
+
+    data: bytes
+    tree: dict[str, Any]
+    rows: MessageSpans
+
+
+class IncrementalParser:
+    """Parses requests; several threads may."""
+
+    def __init__(self) -> None:
+        self._recent: deque[_Text] = deque(maxlen=_RECENT)
+
+    @property
+    def stored_bytes(self) -> int:
+        """Length of all texts that are remembered; with what they were parsed to it is more."""
+        return sum(len(text.data) for text in list(self._recent))
+
+    def parse(self, request: Any) -> RequestBody:
+        """The same as ``RequestBody.of``; known messages are not parsed again.
+
+        Raises InvalidRequest.
+        """
+        if not isinstance(request, bytes) or len(request) < _SMALL:
+            return RequestBody.of(request)
+        known, count = self._closest(request)
+        found = (known and _on_top(known, request, count)) or _whole(request)
+        if found is None:
+            return RequestBody.of(request)
+        self._keep(found, known if known and count == len(known.rows.ends) else None)
+        return RequestBody(request, found.tree, request, found.rows)
+
+    def _closest(self, data: bytes) -> tuple[_Text | None, int]:
+        """The known text with which it has the most messages in common, and how many."""
+        best, most = None, 0
+        for known in list(self._recent):
+            if known.data[:256] == data[:256] and (count := _alike(known, data)) > most:
+                best, most = known, count
+                if count == len(known.rows.ends):
+                    break
+        return best, most
+
+    def _keep(self, text: _Text, instead: _Text | None) -> None:
+        """Remember a text, no longer one of which it holds every message."""
+        if instead is not None:
+            with suppress(ValueError):  # another thread was first
+                self._recent.remove(instead)
+        self._recent.appendleft(text)
+        with suppress(IndexError):  # another thread was first
+            while len(self._recent) > 1 and self.stored_bytes > _MOST_BYTES:
+                self._recent.pop()
+
+
+def _alike(known: _Text, data: bytes) -> int:
+    """How many of the first messages, and all before them, stand in the same bytes."""
+    ends, view = known.rows.ends, memoryview(known.data)
+
+    def differs(count: int) -> bool:
+        return not data.startswith(view[: ends[count - 1]])
+
+    low, step = len(ends), 1
+    while low > 0 and differs(low):
+        low, step = max(low - step, 0), 2 * step
+    return bisect_left(range(low + 1, len(ends) + 1), True, key=differs) + low
+
+
+def _whole(data: bytes) -> _Text | None:
+    """A text read message by message; None for one that has to be read as ever."""
+    opens = _OPENS.search(data)
+    if opens is None:
+        return None
+    key, at = opens[1].decode(), opens.end()
+    try:
+        head = parsing.parse(parsing.decode(data[:at]) + "]}")
+    except InvalidRequest:  # these messages stand deeper in something else
+        return None
+    if not isinstance(head, dict) or next(reversed(head)) != key:
+        return None
+    return _read(data, at, head, MessageSpans(key, [], []), [])
+
+
+def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
+    rows, head = known.rows, dict[str, Any]()
+    for key, value in known.tree.items():  # keys before the messages: the same bytes
+        head[key] = value
+        if key == rows.key:
+            break
+    begun = MessageSpans(rows.key, rows.starts[:count], rows.ends[:count])
+    return _read(data, rows.ends[count - 1], head, begun, known.tree[rows.key][:count])
+
+
+def _read(
+    data: bytes, place: int, head: dict[str, Any], begun: MessageSpans, kept: list[Any]
+) -> _Text | None:
+    """The messages from a place on, behind those that are kept, and what follows them."""
+    new: list[Any] = []
+    starts, ends, size = [*begun.starts], [*begun.ends], _WINDOW
+    try:
+        while True:
+            text = _window(data, place, size)
+            values, spans, closed = _scanned(text, behind=bool(ends))
+            if closed < 0 and not values:  # one message is longer
+                if place + size >= len(data):
+                    return None
+                size *= 2
+                continue
+            new += values
+            found, behind = _in_bytes(text, place, spans), spans[-1] if spans else 0
+            starts += found[::2]
+            ends += found[1::2]
+            place, size = found[-1] if found else place, _WINDOW
+            if closed >= 0:
+                break
+        tail = _tail(parsing.decode(data[place + closed - behind + 1 :]))
+        parsing.check_depth([new])  # as deep as they stand in the text
+    except (ValueError, RecursionError):
+        return None
+    if not ends or not head.keys().isdisjoint(tail):
+        return None
+    tree = {**head, begun.key: [*kept, *new], **tail}
+    return _Text(data, tree, MessageSpans(begun.key, starts, ends))
+
+
+def _window(data: bytes, place: int, size: int) -> str:
+    """The text of about so many bytes: small pieces are read in memory that is used again."""
+    end = min(place + size, len(data))
+    while end < len(data) and data[end] & 0xC0 == 0x80:  # within a character
+        end -= 1
+    return parsing.decode(data[place:end])
+
+
+def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
+    """The messages that stand whole in a text, where each begins and ends, and where the bracket
+    is that ends them (−1: not in here).  ``behind``: whether a message stands before the text."""
+    values: list[Any] = []
+    spans: list[int] = []
+    try:
+        at = _separated(text, 0) if behind else 0
+        while text[at] != "]":
+            interruption.check()
+            value, end = _SCAN(text, at)
+            then = _separated(text, end)
+            values.append(value)
+            spans += (at, end)
+            at = then
+    except (ValueError, IndexError, StopIteration):  # no JSON, or cut off
+        return values, spans, -1
+    return values, spans, at
+
+
+def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
+    """Where messages begin and end in a text, as places in its bytes; it begins at ``place``."""
+    if text.isascii():
+        return [place + at for at in spans]
+    found, last = [], 0
+    for start, end in zip(spans[::2], spans[1::2], strict=True):
+        place += start - last  # a comma and spaces
+        found.append(place)
+        place += len(text[start:end].encode())
+        found.append(place)
+        last = end
+    return found
+
+
+def _tail(text: str) -> dict[str, Any]:
+    """The members of the object behind its messages.  Raises ValueError (InvalidRequest)."""
+    rest = text.lstrip(" \t\r\n")
+    if rest.startswith("}"):
+        return _members(rest)
+    if rest.startswith(",") and (tail := _members(rest[1:])):
+        return tail
+    raise ValueError("neither the end nor a comma and a member")
+
+
+def _members(text: str) -> dict[str, Any]:
+    members: dict[str, Any] = parsing.parse("{" + text)
+    return members
+
+
+def _separated(text: str, at: int) -> int:
+    """Where the next message begins, or the bracket that ends them.  Raises ValueError."""
+    while text[at] in " \t\r\n":
+        at += 1
+    if text[at] == "]":
+        return at
+    if text[at] != ",":
+        raise ValueError("neither a comma nor the end")
+    at += 1
+    while text[at] in " \t\r\n":
+        at += 1
+    if text[at] == "]":
+        raise ValueError("a comma before the end")
+    return at

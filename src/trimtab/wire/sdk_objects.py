@@ -1,0 +1,180 @@
+"""Requests that hold objects of a provider's SDK, read as the JSON that the SDK would send.
+
+Tutorials append what came back: ``messages.append(response.choices[0].message)``.  Such an object
+is read by its ``model_dump``, with the options its SDK uses, and LangChain's messages as Chat
+Completions has them.  What did not change is given back as the very same object; what changed as
+an object of the same class, or as a dict where its class does not take the change.
+"""
+
+from __future__ import annotations
+
+import importlib
+import marshal
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.errors import InvalidRequest
+from trimtab.jsontext.parsing import too_deep
+
+_PLAIN = frozenset((str, int, float, bool, type(None)))
+_DUMP_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "google": {"exclude_none": True, "by_alias": True},
+    "mistralai": {"exclude_none": True, "by_alias": True},
+}
+"""By the SDK's package.  What google-genai 3.4 and mistralai 3 serialise with; openai and
+anthropic leave out what is not set (their ``_transform``)."""
+_OTHER_DUMP: Mapping[str, Any] = {"exclude_unset": True, "by_alias": True}
+
+
+def as_json(given: Any) -> Any:
+    """The same value in dicts, lists and plain values; the very object where it is that already.
+
+    Raises InvalidRequest for an object that is none of an SDK: it names the place.
+    """
+    try:
+        marshal.dumps(given, 2)  # a look at every value in C: it takes builtin types alone
+    except ValueError:
+        try:
+            return _as_json(given, ())
+        except RecursionError:
+            raise too_deep() from None
+    return given
+
+
+def _as_json(value: Any, path: tuple[str | int, ...]) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict:
+        made: dict[Any, Any] | None = None
+        for key, inner in value.items():
+            if type(inner) in _PLAIN:
+                continue
+            plain = _as_json(inner, (*path, key))
+            if plain is not inner:
+                made = dict(value) if made is None else made
+                made[key] = plain
+        return value if made is None else made
+    if kind is list:
+        items = [item if type(item) in _PLAIN else _as_json(item, (*path, index))
+                 for index, item in enumerate(value)]  # fmt: skip
+        same = all(map(_is, items, value))
+        return value if same else items
+    if isinstance(value, (dict, list, str, int, float)):  # subclasses: defaultdict, IntEnum …
+        return value
+    return _dumped(value, path)
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def _dumped(value: Any, path: tuple[str | int, ...]) -> Any:
+    package = type(value).__module__.partition(".")[0]
+    if package.startswith("langchain"):
+        return _chat_message(value, path)
+    dump = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        if path and isinstance(value, tuple):
+            return [_as_json(item, (*path, index)) for index, item in enumerate(value)]
+        raise InvalidRequest(
+            f"{_place(path)} is an object of {type(value).__module__}.{type(value).__name__}: "
+            "give dicts, JSON, or objects of the provider's SDK"
+        )
+    options = dict(_DUMP_OPTIONS.get(package, _OTHER_DUMP))
+    if hidden := getattr(value, "__api_exclude__", None):  # what openai and anthropic do not send
+        options["exclude"] = hidden
+    return dump(mode="json", warnings=False, **options)
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    if not path:
+        return "the request"
+    number = next((step for step in path if isinstance(step, int)), None)
+    where = ".".join(str(step) for step in path)
+    return where if number is None else f"message {number} ({where})"
+
+
+def _chat_message(value: Any, path: tuple[str | int, ...]) -> Any:
+    try:
+        messages = importlib.import_module("langchain_core.messages")
+        return messages.convert_to_openai_messages(value)
+    except (ImportError, ValueError, TypeError) as error:
+        raise InvalidRequest(
+            f"{_place(path)}, a {type(value).__name__} of LangChain, cannot be read ({error}); "
+            "use trimtab.clients.langchain, or give dicts"
+        ) from error
+
+
+# --- the way back ----------------------------------------------------------------------------
+
+
+def restored(tree: Any, plain: Any, given: Any) -> Any:
+    """A changed tree with the caller's objects in it: ``plain`` is what ``given`` was read as."""
+    if tree is plain:
+        return given
+    if isinstance(given, dict) and isinstance(tree, dict) and isinstance(plain, dict):
+        return {
+            key: restored(value, plain[key], given[key]) if key in plain else value
+            for key, value in tree.items()
+        }
+    if isinstance(given, list) and isinstance(tree, list) and isinstance(plain, list):
+        return _restored_list(tree, plain, given)
+    if isinstance(given, (dict, list, tuple)) or type(given) in _PLAIN:
+        return tree
+    return _rebuilt(tree, given)
+
+
+def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[Any]:
+    """Unchanged items as they came; changed ones paired by their place between them."""
+    places = {id(item): index for index, item in enumerate(plain) if type(item) not in _PLAIN}
+    found: list[Any] = []
+    behind = 0  # the first item of ``plain`` that stands behind the last unchanged one
+    changed: list[Any] = []
+
+    def settle(before: int) -> None:
+        between = range(behind, before)
+        if len(between) == len(changed):
+            found.extend(
+                restored(item, plain[n], given[n]) for item, n in zip(changed, between, strict=True)
+            )
+        else:
+            found.extend(_like_its_neighbours(item, given) for item in changed)
+        changed.clear()
+
+    for item in tree:
+        index = places.get(id(item))
+        if index is None or index < behind:
+            changed.append(item)
+            continue
+        settle(index)
+        found.append(given[index])
+        behind = index + 1
+    settle(len(plain))
+    return found
+
+
+def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
+    """A new item as the others of its list are: an object where all are of one class."""
+    kinds = {type(other) for other in given}
+    if len(kinds) == 1 and not kinds & {dict, list, *_PLAIN}:
+        return _rebuilt(item, given[0])
+    if given and all(_of_langchain(other) for other in given):
+        return _rebuilt(item, given[0])
+    return item
+
+
+def _of_langchain(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0].startswith("langchain")
+
+
+def _rebuilt(tree: Any, like: Any) -> Any:
+    """An object of this class with this content; the dict where the class does not take it."""
+    try:
+        if _of_langchain(like):
+            messages = importlib.import_module("langchain_core.messages")
+            [made] = messages.convert_to_messages([tree])
+            return made.model_copy(update={"id": like.id}) if type(made) is type(like) else made
+        return type(like).model_validate(tree)
+    except (AttributeError, ImportError, TypeError, ValueError, NotImplementedError):
+        return tree

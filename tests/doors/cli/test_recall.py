@@ -1,0 +1,112 @@
+"""``trimtab recall``: from a journal's file and from a store, whole, in part, searched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from trimtab import stores
+from trimtab.cli import main
+
+TEXT = "first line\r\nsecond line: Größe 7 \ud83d\nthird\n"
+HANDLE = "abcdefghijk"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    url = f"sqlite:///{tmp_path}/originals.db"
+    for tenant, text in (("default", TEXT), ("other", "of somebody else")):
+        store = stores.open(url, tenant)
+        store.write(store.batch("c", originals={HANDLE + tenant[:1]: text}))
+    return url
+
+
+def recalled(tmp_path: Path, *arguments: str) -> tuple[int, str]:
+    out = tmp_path / "out"
+    code = main(["recall", HANDLE + "d", *arguments, "-o", str(out)])
+    return code, out.read_bytes().decode("utf-8", "surrogatepass") if out.exists() else ""
+
+
+PARTS = [  # (options, exactly what is printed)
+    ([], TEXT),
+    (["--range", "0:5"], TEXT[:5]),
+    (["--range", "12:"], TEXT[12:]),
+    (["--range", ":12"], TEXT[:12]),
+    (["--range", ":"], TEXT),
+    (["--range", "6:99999"], TEXT[6:]),
+    (["--range", "500:600"], ""),
+    (["--search", "GRÖSSE line"], None),
+    (["--search", "größe"], "12:34\tsecond line: Größe 7 \ud83d\n"),
+    (["--search", "line"], "0:10\tfirst line\n12:34\tsecond line: Größe 7 \ud83d\n"),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), PARTS)
+def test_an_original_comes_whole_in_part_or_searched(
+    tmp_path: Path, url: str, options: list[str], expected: str | None
+) -> None:
+    done = recalled(tmp_path, "--store", url, *options)
+    assert done == ((7, "") if expected is None else (0, expected))
+
+
+def test_folded_steps_come_as_a_table_of_contents_one_by_one_or_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [
+        {"role": role, "content": f"{role} {n}: " + "w" * 900} for n in range(4)
+        for role in ("assistant", "tool")
+    ]  # fmt: skip
+    url, whole = f"sqlite:///{tmp_path}/steps.db", json.dumps(items)
+    store = stores.open(url, "default")
+    store.write(store.batch("c", originals={HANDLE + "d": whole}))
+    code, rows = recalled(tmp_path, "--store", url)
+    assert code == 0
+    assert "--steps N or N-M" in capsys.readouterr().err
+    assert [row.split(" (")[0] for row in rows.splitlines()] == [
+        f"step {n}: no call" for n in (1, 2, 3, 4)
+    ]
+    assert recalled(tmp_path, "--store", url, "--whole") == (0, whole)
+    assert json.loads(recalled(tmp_path, "--store", url, "--steps", "2-3")[1]) == items[2:6]
+    assert recalled(tmp_path, "--store", url, "--steps", "9")[0] == 7
+
+
+def test_another_tenants_handle_is_unknown(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", url, "--tenant", "other")[0] == 7
+    assert "no original is kept under" in capsys.readouterr().err
+
+
+def test_a_tenant_of_whom_nothing_is_kept_names_those_there_are(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", url, "--tenant", "nobody")[0] == 7
+    said = capsys.readouterr().err
+    assert said.endswith("; nothing of tenant nobody; here are: --tenant default, --tenant other\n")
+
+
+def test_a_handle_that_its_own_tenant_does_not_have_names_no_others(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recall", "nobodyshandl", "--store", url]) == 7
+    assert "--tenant" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["5", "b:a", "-1:4", "1:2:3", "1.5:2"])
+def test_an_odd_range_is_wrong_usage(
+    tmp_path: Path, url: str, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        recalled(tmp_path, "--store", url, f"--range={given}")
+    assert stopped.value.code == 2
+    assert "is no range" in capsys.readouterr().err
+
+
+def test_a_mistyped_store_is_no_such_file_and_none_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert recalled(tmp_path, "--store", f"sqlite:///{tmp_path}/typo.db")[0] == 6
+    assert "typo.db: no such file" in capsys.readouterr().err
+    assert not (tmp_path / "typo.db").exists()

@@ -1,0 +1,240 @@
+"""``trimtab run``: how each agent is put behind a proxy, what is said, what is left behind.
+
+Knows the agents' configuration files.  The agents themselves run in world/test_agents.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from trimtab.proxy.agents import AGENTS, LaunchContext, agent_for
+from trimtab.testing import Refuse, StrictProvider
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A home and a working folder, and a way to write files there."""
+
+    def made(env=None, arguments=(), **files):
+        for name, content in files.items():
+            path = tmp_path / name.replace("__", "/").replace("_DOT_", ".")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = content if isinstance(content, str) else json.dumps(content)
+            path.write_text(text)
+        return LaunchContext(env or {}, tmp_path, tmp_path / "work", arguments)
+
+    return made
+
+
+def ready(name, where):
+    setup = agent_for(name).prepare(where)
+    return setup, setup.at("http://127.0.0.1:9")
+
+
+def test_claude_keeps_the_address_that_its_user_had(place):
+    setup, at = ready("claude", place())
+    assert at.env == {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9/to/anthropic"}
+    assert setup.upstreams[0].url == "https://api.anthropic.com"
+    setup, at = ready("claude", place({"ANTHROPIC_BASE_URL": "https://gateway.example/claude"}))
+    assert setup.upstreams[0].url == "https://gateway.example/claude"
+    own = {"env": {"ANTHROPIC_BASE_URL": "https://own.example"}}
+    setup, at = ready("claude", place(_DOT_claude__settings_DOT_json=own))
+    assert setup.upstreams[0].url == "https://own.example"
+    assert json.loads(at.arguments[1]) == {"env": at.env}  # its files win over the environment
+
+
+def test_codex_keeps_its_provider_and_says_when_its_login_cannot_go_through(place):
+    setup, at = ready("codex", place({"OPENAI_API_KEY": "sk"}))
+    assert setup.upstreams[0].url == "https://api.openai.com/v1"
+    assert 'model_providers.trimtab.base_url="http://127.0.0.1:9/to/openai"' in at.arguments
+    toml = (
+        'model_provider = "mine"\n[model_providers.mine]\nname = "x"\n'
+        'base_url = "https://mine.example/v1"\nenv_key = "KEY"\n'
+    )
+    setup, at = ready("codex", place(_DOT_codex__config_DOT_toml=toml))
+    assert setup.upstreams[0].url == "https://mine.example/v1"
+    assert at.arguments == ["-c", 'model_providers.mine.base_url="http://127.0.0.1:9/to/codex"']
+    login = {"tokens": {"access_token": "x"}}
+    (place().home / ".codex" / "config.toml").unlink()
+    setup, _ = ready("codex", place())
+    assert setup.problem.startswith("codex: it has no key: set OPENAI_API_KEY")
+    setup, _ = ready("codex", place(_DOT_codex__auth_DOT_json=login))
+    assert setup.problem.count("\n") == 0
+    assert setup.problem.endswith("set OPENAI_API_KEY")
+
+
+def test_opencode_gets_an_address_for_each_provider_of_its_own(place):
+    config = '{"provider": {"fake": {"options": {"baseURL": "{env:URL}/v1"}}}, /* x */ "a": 1,}'
+    where = place({"URL": "https://fake.example"}, work__opencode_DOT_json=config)
+    setup, at = ready("opencode", where)
+    urls = {upstream.name: upstream.url for upstream in setup.upstreams}
+    assert urls["fake"] == "https://fake.example/v1"
+    assert urls["anthropic"] == "https://api.anthropic.com/v1"
+    told = json.loads(at.env["OPENCODE_CONFIG_CONTENT"])["provider"]
+    assert told["fake"]["options"] == {"baseURL": "http://127.0.0.1:9/to/fake"}
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "content", "says"),
+    [
+        ("gemini", "_DOT_gemini__settings_DOT_json",
+         {"security": {"auth": {"selectedType": "oauth-personal"}}}, "set GEMINI_API_KEY"),
+        ("qwen", "_DOT_qwen__settings_DOT_json",
+         {"security": {"auth": {"selectedType": "qwen-oauth"}}}, "set OPENAI_API_KEY"),
+    ],
+)  # fmt: skip
+def test_a_login_that_cannot_go_through_is_one_line_with_what_to_do(
+    name, file, content, says, place
+):
+    setup, _ = ready(name, place(**{file: content}))
+    assert says in setup.problem
+    assert "\n" not in setup.problem
+    assert ready(name, LaunchContext({}, Path("/nowhere"), Path("/nowhere")))[0].problem == ""
+
+
+def test_claude_on_a_cloud_of_its_own_is_told_so(place):
+    setup, _ = ready("claude", place({"CLAUDE_CODE_USE_BEDROCK": "1"}))
+    assert "ANTHROPIC_API_KEY" in setup.problem
+    assert ready("claude", place({"CLAUDE_CODE_USE_BEDROCK": "0"}))[0].problem == ""
+
+
+def test_any_other_program_gets_the_variables_that_sdks_read(place):
+    setup, at = ready("my-agent", place({"OPENAI_BASE_URL": "http://127.0.0.1:8/v1"}))
+    assert at.env["OPENAI_BASE_URL"] == at.env["OPENAI_API_BASE"] == "http://127.0.0.1:9/to/openai"
+    assert {u.name: u.url for u in setup.upstreams}["openai"] == "http://127.0.0.1:8/v1"
+    assert at.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9/to/anthropic"
+
+
+COMPACTS_AT = {"claude": 0.83, "codex": 0.9, "opencode": 0.84, "gemini": 0.5, "qwen": 0.7}
+"""Share of the window at which each agent compacts by itself, by its own documentation; opencode
+keeps 32,000 of 200,000 for the answer."""
+
+
+@pytest.mark.row("X13")
+def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself():
+    for name, share in COMPACTS_AT.items():
+        assert AGENTS[name].trigger < share, name
+    page = (ROOT / "docs" / "proxy.md").read_text()
+    for name in COMPACTS_AT:
+        assert f"| {name} | {AGENTS[name].trigger:.0%} |" in page
+
+
+# --- a program that stands for an agent ------------------------------------------------
+
+SCRIPT = """
+import json, os, sys, time, urllib.request
+base = os.environ["OPENAI_API_BASE"]
+messages = [{"role": "user", "content": "Go."}]
+for n in range(int(sys.argv[1])):
+    messages += [
+        {"role": "assistant", "content": None, "tool_calls": [
+            {"id": f"c{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": f"c{n}",
+         "content": "".join(f"line {i} of {n} is value_{i * 7919 % 1009 + n}\\n" for i in range(300))},
+    ]
+    body = json.dumps({"model": "gpt-5.1", "messages": messages}).encode()
+    request = urllib.request.Request(base + "/chat/completions", body,
+                                     {"content-type": "application/json"})
+    print(urllib.request.urlopen(request).status)
+if len(sys.argv) > 2:
+    print("waiting", flush=True)
+    time.sleep(20)
+sys.exit(7)
+"""  # noqa: E501
+
+
+@pytest.fixture
+def aider(tmp_path):
+    """A program called aider on the path, and its environment."""
+    program = tmp_path / "bin" / "aider"
+    program.parent.mkdir()
+    program.write_text(f"#!{sys.executable}\n{SCRIPT}")
+    program.chmod(0o755)
+    env = {**os.environ, "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
+           "HOME": str(tmp_path / "home"), "PYTHONPATH": os.pathsep.join(sys.path)}  # fmt: skip
+    env.pop("XDG_STATE_HOME", None)
+    return env
+
+
+def trimtab(env, *words, **more):
+    command = [sys.executable, "-m", "trimtab", *words]
+    return subprocess.Popen(
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
+    )
+
+
+def test_an_agent_runs_behind_a_proxy_of_its_own_and_one_line_sums_up(aider, tmp_path):
+    with StrictProvider([*["ok"] * 5, Refuse("overflow", limit=20_000)], window=30_000) as provider:
+        env = {**aider, "OPENAI_API_BASE": f"{provider.url}/v1"}
+        process = trimtab(env, "run", "--window", "30k", "aider", "9")
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 7
+    assert out == "200\n" * 9
+    page, err = err.splitlines(keepends=True)
+    assert page.startswith("trimtab: dashboard http://127.0.0.1:")
+    assert err.startswith("trimtab: ")
+    assert " tokens saved over 9 requests, " in err
+    assert err.endswith("1 refusal survived\n"), "no table, no money"
+    left = [p for p in (tmp_path / "home").rglob("*") if p.is_file()]
+    assert {p.parent for p in left} == {tmp_path / "home" / ".local/state/trimtab"}
+    assert all(p.stat().st_mode & 0o077 == 0 for p in left)
+
+
+def test_a_signal_goes_to_the_agent_and_the_line_is_still_said(aider):
+    with StrictProvider() as provider:
+        env = {**aider, "OPENAI_API_BASE": f"{provider.url}/v1"}
+        words = ("run", "--store", "memory:", "--window", "30k", "aider", "1", "wait")
+        process = trimtab(env, *words)
+        assert process.stdout.readline() == "200\n"
+        assert process.stdout.readline() == "waiting\n"
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert time.monotonic() - began < 15
+    assert "over 1 request" in err
+
+
+def test_an_agent_that_is_not_installed_is_one_line_with_how_to_install_it(aider):
+    process = trimtab({**aider, "PATH": "/nowhere"}, "run", "claude", "-p", "x")
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 127
+    assert err == ("trimtab: claude is not installed: npm install -g @anthropic-ai/claude-code\n")
+
+
+def test_doctor_says_what_is_wrong_and_the_line_that_mends_it(aider, tmp_path):
+    home = tmp_path / "home"
+    (home / ".gemini").mkdir(parents=True)
+    auth = {"security": {"auth": {"selectedType": "oauth-personal"}}}
+    (home / ".gemini" / "settings.json").write_text(json.dumps(auth))
+    for name in ("gemini", "codex"):
+        (tmp_path / "bin" / name).write_text("#!/bin/sh\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    env = {**aider, "OPENAI_API_KEY": "sk"}
+    env.pop("GEMINI_API_KEY", None)
+    out, _ = (process := trimtab(env, "doctor")).communicate(timeout=30)
+    assert process.returncode == 1
+    assert "no  gemini\n" in out
+    assert "set GEMINI_API_KEY" in out
+    assert "ok  codex: trimtab run codex sends to https://api.openai.com/v1" in out
+    assert "ok  aider: " in out
+    assert "--  claude: not installed\n      npm install -g @anthropic-ai/claude-code" in out
+
+
+def test_the_example_of_the_settings_is_read_without_a_complaint():
+    from trimtab.proxy import load
+
+    found = load(ROOT / "examples" / "proxy" / "proxy.toml").checked()
+    assert found.warnings == ()
+    assert [upstream.name for upstream in found.upstreams[:2]] == ["local", "team-blue"]
+    assert (found.most_bytes, found.upstreams[0].window) == (64_000_000, 32_000)

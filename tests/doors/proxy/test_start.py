@@ -1,0 +1,109 @@
+"""A proxy that could make nothing fit says so before it listens.
+
+Knows settings and extras that are wrong or missing, and the extra that is only missed when a
+request has to be signed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from proxies import ask, proxied
+
+from trimtab import Settings
+from trimtab.cli import main
+from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.proxy import Proxy, ProxySettings, Upstream, aws_signing
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"fit": {"preset": "nonsense"}}, "give a trimtab.Settings"),
+        ({"store": "foo://x"}, "foo://x"),
+    ],
+)
+def test_settings_that_every_request_would_fail_with_are_told_at_the_start(given, named):
+    with pytest.raises((InvalidSetting, TypeError), match=named):
+        Proxy(ProxySettings(**given))
+
+
+@pytest.mark.parametrize(
+    ("module", "store", "key", "extra"),
+    [
+        ("redis", "redis://127.0.0.1:6379/0", "", "redis"),
+        ("psycopg", "postgresql://127.0.0.1/test", "", "postgresql"),
+        ("cryptography.hazmat.primitives.ciphers.aead", "memory:", "secret", "encryption"),
+    ],
+)
+def test_a_store_without_its_extra_is_told_at_the_start(monkeypatch, module, store, key, extra):
+    monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.setenv("TRIMTAB_STORE_KEY", key)
+    with pytest.raises(MissingExtra, match=rf"pip install 'trimtab\[{extra}\]'"):
+        Proxy(ProxySettings(store=store))
+
+
+def test_settings_read_again_that_cannot_work_change_nothing():
+    proxy = Proxy(ProxySettings(fit=Settings(window=32_000)))
+    with pytest.raises(InvalidSetting, match="nonsense"):
+        proxy.reload(ProxySettings(store="nonsense:"))
+    assert proxy.settings.fit == proxy.tenants.settings.fit == Settings(window=32_000)
+
+
+@pytest.mark.parametrize("command", [["proxy", "--listen", "127.0.0.1:0"], ["run"]])
+def test_a_preset_that_is_none_is_refused_with_those_there_are(command, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main([*command, "--preset", "nonsense"])
+    assert "in-place" in capsys.readouterr().err
+
+
+def test_a_settings_file_that_is_not_there_is_said_plainly(capsys):
+    assert main(["proxy", "--config", "no-such.toml"]) == 2
+    assert capsys.readouterr().err == (
+        "trimtab: no-such.toml: No such file or directory: name a file that can be read\n"
+    )
+
+
+def test_a_key_that_is_unknown_is_reported_before_the_agent_starts(
+    tmp_path: Path, monkeypatch, capfd
+):
+    (tmp_path / "trimtab.toml").write_text('prset = "deep"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "--store", "memory:", "true"]) == 0
+    first, page, last = capfd.readouterr().err.splitlines()
+    assert page.startswith("trimtab: dashboard http://127.0.0.1:")
+    assert "/_trimtab/?token=" in page
+    assert first.startswith("trimtab: ")
+    assert first.endswith("unknown key prset; did you mean preset?")
+    assert last == "trimtab: no request was fitted"
+
+
+def test_a_request_to_bedrock_without_the_extra_is_answered_with_its_name(monkeypatch):
+    aws_signing.forget()
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
+    bedrock = Upstream("bedrock", "http://127.0.0.1:9", paths=("/model/",), sign="aws")
+    body = json.dumps({"messages": [{"role": "user", "content": [{"text": "Hi."}]}]})
+    with proxied("", upstreams=(bedrock,)) as server:
+        head = {"content-type": "application/json"}
+        status, _, answer = ask(server.base, "POST", "/model/some/converse", body, head)
+    assert status == 502
+    assert (
+        "needs botocore: pip install 'trimtab[bedrock]'" in json.loads(answer)["error"]["message"]
+    )
+
+
+def test_who_opens_the_address_in_a_browser_is_told_where_the_dashboard_is():
+    bedrock = Upstream("bedrock", "http://127.0.0.1:9", paths=("/model/",))
+    with proxied("", upstreams=(bedrock,)) as server:
+        status, _, answer = ask(server.url, "GET", "/")
+        assert status == 404
+        assert "the dashboard is at /_trimtab/" in json.loads(answer)["error"]["message"]
+
+
+def test_an_upstream_that_is_no_address_is_named_as_the_option_is(capsys):
+    assert main(["proxy", "--upstream", "nonsense"]) == 2
+    said = capsys.readouterr().err
+    assert said == "trimtab: upstream: 'nonsense' is no http or https address\n"

@@ -1,0 +1,44 @@
+"""docs/costs.md and docs/recall.md: their examples run, and print what stands below them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    return FENCE.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", ["costs.md", "recall.md"])
+def test_the_first_example_prints_what_stands_below_it(page: str) -> None:
+    code, below = blocks(page)[:2]
+    assert (code[0], below[0]) == ("python", "text")
+    done = subprocess.run(
+        [sys.executable, "-c", code[1]], capture_output=True, cwd=ROOT, timeout=60
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout.decode() == below[1]
+
+
+def test_the_configurations_of_clients_can_be_read_and_start_the_same_command() -> None:
+    import json
+
+    found = blocks("recall.md")
+    trees = [json.loads(text) for language, text in found if language == "json"]
+    trees += [tomllib.loads(text) for language, text in found if language == "toml"]
+    assert len(trees) == 4
+    command = ["trimtab", "mcp", "--store", "sqlite:////home/me/agent.db"]
+    for tree in trees:
+        (servers,) = tree.values()
+        server = servers["trimtab"]
+        given = server["command"]
+        assert (given if isinstance(given, list) else [given, *server["args"]]) == command

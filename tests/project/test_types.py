@@ -1,0 +1,84 @@
+"""A user's program under mypy and pyright: what is misspelt is caught, what is legal is clean.
+
+The two type checkers read the package's annotations only.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).resolve().parents[2] / "src"
+
+LEGAL = """
+import openai
+import trimtab
+from trimtab import ArticleRule, Duplicates, Settings
+from trimtab.clients import Guard
+
+def pick(flag: bool) -> int:
+    messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
+    careful = Settings(protected_tools=["todo*"], preset="cautious", thinking="drop_block")
+    fitted = trimtab.fit(messages, window=32_000, settings=careful)
+    both = careful | Settings(on_arrival="large", duplicates=Duplicates(enabled=False))
+    session = trimtab.Session(window=32_000, preset="deep", settings=both, store="memory:")
+    session.fit(messages, conversation="c", target=0.5, settings=Settings(calls_left=3))
+    trimtab.fit(b"[]", format="openai-chat:deepseek", recall=flag)
+    trimtab.Session.from_config(window=5, tenant="t")
+    trimtab.check(messages, open_tail=True)
+    trimtab.fit(messages, settings=Settings(articles=ArticleRule(keep=2), counter=len))
+    trimtab.fit(messages, settings=trimtab.load_settings())
+    client = trimtab.wrap(openai.OpenAI(api_key="k"), window=9_000, strict=True)
+    client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+    trimtab.wrap(client, guard=Guard(session=session))
+    return fitted.tokens_after
+"""
+WRONG = (
+    "trimtab.Session(windw=3)",
+    "trimtab.fit([], windw=3)",
+    "trimtab.Session(window=9).fit([], tarjet=0.5)",
+    "trimtab.Settings(protected_tool=[])",
+    'trimtab.Session(preset="agressive")',
+    'trimtab.Settings(thinking="dorp")',
+    'trimtab.Settings(on_arrival="huge")',
+    'trimtab.fit([], format="openai-caht")',
+    'trimtab.fit([], settings={"window": 3})',
+    "trimtab.wrap(openai.OpenAI(), windw=3)",
+    "trimtab.wrap(openai.OpenAI()).chat.compltions",
+)
+
+
+def problems(checker: str, program: Path) -> set[int]:
+    """The lines with an error."""
+    commands = {
+        "mypy": ["mypy", "--strict", "--no-error-summary", "--follow-imports=silent"],
+        "pyright": ["pyright", "--pythonpath", sys.executable],
+    }
+    if importlib.util.find_spec(checker) is None:
+        pytest.skip(f"{checker} is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", *commands[checker], program.name], cwd=program.parent,
+        capture_output=True, text=True, timeout=500,
+        env={**os.environ, "PYTHONPATH": str(SRC), "MYPYPATH": str(SRC)},
+    )  # fmt: skip
+    found = re.findall(rf"{program.name}:(\d+)(?::\d+)?(?: -|:) error", done.stdout)
+    assert found or done.returncode == 0, done.stdout + done.stderr
+    return set(map(int, found))
+
+
+@pytest.mark.parametrize("checker", ["mypy", "pyright"])
+def test_legal_uses_are_clean_and_each_misspelling_is_caught(checker: str, tmp_path: Path) -> None:
+    wrong = "".join(f"\ndef wrong_{n}() -> None:\n    {line}\n" for n, line in enumerate(WRONG))
+    (tmp_path / "program.py").write_text(LEGAL + wrong)
+    if checker == "pyright":
+        config = f'{{"extraPaths": ["{SRC}"], "typeCheckingMode": "basic"}}'
+        (tmp_path / "pyrightconfig.json").write_text(config)
+    lines = (LEGAL + wrong).splitlines()
+    caught = problems(checker, tmp_path / "program.py")
+    assert {lines[n - 1].strip() for n in caught} == set(WRONG)

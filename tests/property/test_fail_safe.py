@@ -1,0 +1,176 @@
+"""Law 10, fail safe: whatever part of ours raises, the request goes out legal or as it came.
+
+Breaks the library's own registries (reducers, rule tables) and the counter, one at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import histories
+import judge
+import pytest
+import wire
+from settings_words import as_keywords
+
+import trimtab
+import trimtab.reducers
+import trimtab.rules
+
+
+class Broken(RuntimeError):
+    """What a part of ours raises when it is made to fail."""
+
+
+def fails(*args: Any, **more: Any) -> Any:
+    raise Broken("made to fail")
+
+
+BIG = "The quick brown fox reads line after line of the log file. " * 40
+
+
+def long_request(format: str) -> Any:
+    """A legal request with something for each reducer, 4 to 6 times over a window of 4,000."""
+    calls = [
+        wire.Call("bash", {"cmd": "cat log", "content": BIG}, "image", f"{n} {BIG * 4}")
+        for n in range(6)
+    ]
+    script = [wire.Step("user", "Find the bug.", "image")]
+    script += [wire.Step("model", "Looking.", "thinking", [call]) for call in calls]
+    frame = wire.Frame(False, None, "Be brief.", False, 1, None, False, "global", False)
+    return wire.write([*script, wire.Step("user", "And?")], frame, format)
+
+
+def assert_served(request: Any, format: str, **more: Any) -> Any:
+    """Whatever broke, what is sent is legal and fits, and the report says what happened."""
+    more = {"counter": "o200k", "window": 4_000, **more}
+    fitted = trimtab.fit(request, **as_keywords(format=format, reserve=0, **more))
+    assert judge.problems(fitted.request, format) == []
+    assert fitted.report.warnings, "it failed without a word"
+    return fitted
+
+
+REDUCER_NAMES = [reducer.__name__ for reducer in trimtab.reducers.REDUCERS]
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
+@pytest.mark.parametrize("name", REDUCER_NAMES)
+def test_law_10_a_reducer_that_raises_is_left_out_and_named(
+    name: str, format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tuple(fails if one.__name__ == name else one for one in trimtab.reducers.REDUCERS)
+    break_reducers(monkeypatch, broken)
+    fitted = assert_served(long_request(format), format)
+    assert judge.tokens(fitted.request, format) <= 4_000
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
+def test_law_10_without_any_working_reducer_whole_groups_still_go(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_reducers(monkeypatch, (fails,) * len(REDUCER_NAMES))
+    monkeypatch.setattr("trimtab.planning.make_room.fold", fails)
+    fitted = assert_served(long_request(format), format, window=10_000)
+    assert {"drop", "fold"} & {edit.kind for edit in fitted.report.edits}
+
+
+def break_reducers(monkeypatch: pytest.MonkeyPatch, broken: tuple[Any, ...]) -> None:
+    """Put these in place of the library's list, wherever it is read from."""
+    monkeypatch.setattr(trimtab.reducers, "REDUCERS", broken)
+    defaults = trimtab.reducers.levels.__kwdefaults__
+    if "reducers" in (defaults or {}):
+        monkeypatch.setitem(defaults, "reducers", broken)
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
+@pytest.mark.parametrize("good_calls", [0, 1, 7, 40])
+def test_law_10_a_counter_that_raises_is_replaced(good_calls: int, format: str) -> None:
+    left = good_calls
+
+    def counter(text: str) -> int:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Broken("made to fail")
+        return len(text) // 4 + 1
+
+    fitted = assert_served(long_request(format), format, counter=counter)
+    assert judge.tokens(fitted.request, format) <= 4_000
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
+@pytest.mark.parametrize("nonsense", [None, -5, "12", float("nan"), 10**30])
+def test_law_10_a_counter_that_returns_nonsense_breaks_nothing(nonsense: Any, format: str) -> None:
+    request = long_request(format)
+    try:
+        fitted = trimtab.fit(
+            request,
+            format=format,
+            window=4_000,
+            reserve=0,
+            settings=trimtab.Settings(counter=lambda text: nonsense),
+        )
+    except trimtab.TrimtabError:  # told so, on purpose
+        return
+    assert judge.problems(fitted.request, format) == []
+
+
+def rule_parts(format: str) -> list[str]:
+    """Names of everything in a format's table that is called."""
+    table = trimtab.rules.TABLES[format]
+    rows = [f"mend {row.name}" for row in table.rows]
+    return [*rows, *(f"scan {number}" for number in range(len(table.scans)))]
+
+
+@pytest.mark.parametrize(
+    ("format", "part"), [(name, part) for name in histories.FORMATS for part in rule_parts(name)]
+)
+@pytest.mark.parametrize("damage", ["", "unanswered", "orphan", "blank", "duplicate result"])
+def test_law_10_a_rule_that_raises_never_breaks_a_request(
+    format: str, part: str, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = trimtab.rules.TABLES[format]
+    kind, name = part.split(" ")
+    if kind == "mend":
+        rows = tuple(
+            replace(row, make_repairs=fails) if row.name == name else row for row in table.rows
+        )
+        broken = replace(table, rows=rows)
+    else:
+        scans = [fails if str(number) == name else scan for number, scan in enumerate(table.scans)]
+        broken = replace(table, scans=tuple(scans))
+    monkeypatch.setitem(trimtab.rules.TABLES, format, broken)
+    request = long_request(format)
+    if damage:
+        step = wire.Step("model", "", "", [wire.Call("bash", {}, "string", "x")], damage)
+        frame = wire.Frame(True, None, "", False, 0, None, False, "global", False)
+        wound = wire.write([wire.Step("user", "Go on."), step], frame, format)
+        request["messages"][1:1] = wound
+    for window in (4_000, 10**6):
+        fitted = trimtab.fit(
+            request,
+            format=format,
+            window=window,
+            reserve=0,
+            settings=trimtab.Settings(counter="o200k"),
+        )
+        sent = judge.problems(fitted.request, format)
+        if not judge.problems(request, format):
+            assert sent == [], "a good request was broken"
+        else:
+            assert sent == [] or fitted.report.warnings, "doomed, and nothing was said"
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
+def test_law_10_strict_mode_raises_what_went_wrong(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trimtab.pipeline.make_room", fails)
+    request, window = long_request(format), 4_000
+    with pytest.raises(Broken):
+        trimtab.fit(
+            request, format=format, window=window, reserve=0, settings=trimtab.Settings(strict=True)
+        )
+    served = trimtab.fit(request, format=format, window=window, reserve=0)
+    assert any("failed: Broken" in warning for warning in served.report.warnings)

@@ -1,0 +1,132 @@
+"""No conversation dies of its length: chats of a thousand short turns, and the minimum.
+
+``chats`` writes them; ``judge_speakers`` and ``check`` say whether what is sent is sound.
+"""
+
+from __future__ import annotations
+
+import chats
+import pytest
+import spoken
+from hypothesis import given
+from hypothesis import strategies as st
+from judge_speakers import foreign_pieces
+from spoken import Script
+
+import trimtab
+
+FORMATS = spoken.FORMATS
+EXACT = trimtab.Settings(counter="o200k")
+WINDOW, RESERVE = 8_000, 1_000
+
+
+def minimum(format: str, script: Script) -> int:
+    request = spoken.written(format, script)
+    report = trimtab.fit(request, window=10**9, reserve=0, format=format, settings=EXACT).report
+    return report.minimum
+
+
+@given(st.sampled_from(FORMATS), st.integers(1, 12), st.sampled_from([1, 5, 40]), st.booleans())
+def test_law_10_the_minimum_does_not_grow_with_closed_turns(
+    format: str, before: int, more: int, tools: bool
+) -> None:
+    whole = chats.script(before + more, tools=tools, constraints=False)
+    turns = [n for n, said in enumerate(whole) if isinstance(said, str)]
+    short = [*whole[: turns[before]], whole[-1]]
+    assert minimum(format, whole) <= minimum(format, short) + 64
+
+
+@given(spoken.scripts(), st.sampled_from(FORMATS), st.integers(1, 30))
+def test_law_10_holds_behind_any_conversation(script: Script, format: str, more: int) -> None:
+    turns = chats.script(more, constraints=False)[:-1]
+    grown = [*script[:-1], *turns, script[-1]]
+    assert minimum(format, grown) <= minimum(format, script) + 64
+
+
+@given(spoken.scripts(), st.sampled_from(FORMATS), st.sampled_from([0.0, 0.1, 0.5]))
+def test_law_10_everything_above_the_minimum_fits(
+    script: Script, format: str, share: float
+) -> None:
+    request = spoken.written(format, script)
+    total = trimtab.measure(request, format=format, counter="o200k").total
+    floor = minimum(format, script)
+    window = int(floor + share * max(0, total - floor))
+    fitted = trimtab.fit(request, window=window, reserve=0, format=format, settings=EXACT)
+    assert fitted.report.tokens_after <= window
+    assert trimtab.check(fitted.request, format=format) == ()
+    assert foreign_pieces(request, fitted.request) == []
+    assert not [text for text in fitted.report.warnings if "fell back" in text]
+    again = trimtab.fit(
+        fitted.request,
+        window=window,
+        reserve=0,
+        format=format,
+        settings=EXACT,
+    )
+    assert again.request == fitted.request
+
+
+def walked(format: str, turns: int, *, tools: bool, every: int = 1) -> tuple[int, int]:
+    """Turns sent, and batches; each request is sound, fits, and holds what the user demanded."""
+    whole = chats.script(turns, tools=tools)
+    session = trimtab.Session(window=WINDOW, reserve=RESERVE, format=format)
+    sent = batches = 0
+    for number, request in enumerate(chats.requests(format, whole)):
+        if number % every:
+            continue
+        fitted = session.fit(request)
+        sent += 1
+        batches += any(edit.new for edit in fitted.report.edits)
+        assert fitted.report.tokens_after <= WINDOW - RESERVE
+        if number % 25 == 0:
+            assert trimtab.check(fitted.request, format=format) == ()
+            assert foreign_pieces(request, fitted.request) == []
+        told, asked = str(fitted.request), str(request)
+        for turn, demand in chats.CONSTRAINTS.items():
+            assert demand in told or f"Question {turn}:" not in asked, (number, turn)
+        assert not [w for w in fitted.report.warnings if "fell back" in w or "skipped" in w]
+    return turns, batches
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_law_10_a_long_chat_with_tools_fits_with_a_batch_in_eight_turns_at_most(
+    format: str,
+) -> None:
+    turns, batches = walked(format, 120, tools=True)
+    assert batches <= turns / 8
+
+
+def test_law_10_a_long_chat_fits_with_a_batch_in_eight_turns_at_most() -> None:
+    turns, batches = walked("anthropic", 120, tools=False)
+    assert batches <= turns / 8
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("tools", [False, True], ids=["chat", "tools"])
+@pytest.mark.parametrize("format", FORMATS)
+def test_law_10_a_thousand_turns(format: str, tools: bool) -> None:
+    turns, batches = walked(format, 1_000, tools=tools)
+    assert batches <= turns / 8
+
+
+def test_law_10_old_constraints_give_way_last_of_all() -> None:
+    script: Script = []
+    for number in range(60):
+        script += [f"You must never touch the file number {number} of them.", spoken.Step("Fine.")]
+    script.append("And now?")
+    request = spoken.written("openai-chat", script)
+    total = trimtab.measure(request, counter="o200k").total
+    for share in (0.9, 0.7):
+        sent = str(
+            trimtab.fit(
+                request,
+                window=int(share * total),
+                reserve=0,
+                settings=EXACT,
+            ).request
+        )
+        assert all(f"file number {n} of" in sent for n in range(60)), share
+    tight = trimtab.fit(request, window=200, reserve=0, settings=EXACT)
+    assert tight.report.tokens_after <= 200
+    (edit,) = [edit for edit in tight.report.edits if edit.op == "fold"]
+    assert "file number 17 of" in tight.recall(edit.handle)

@@ -1,0 +1,141 @@
+"""Coding agents from npm against the strict provider, through ``trimtab run``.
+
+Knows how each is started without a person, and which tool runs a shell.  TRIMTAB_AGENTS names a
+folder with node_modules; ``.ci/world`` makes one.  Asserts nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from world_needs import absent
+
+from trimtab.testing import Answer, Call, Refuse, StrictProvider
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPT = "Do the steps."
+SECONDS = 240
+MOST_REQUESTS = 80
+"""An agent that loops is stopped by the provider."""
+
+
+@dataclass
+class Story:
+    """What the model does: so many shell calls that print so many lines, then an end.
+
+    ``refuse_at``: the request of the conversation that is refused as too long, once.
+    """
+
+    tool: str
+    argument: str
+    steps: int
+    lines: int
+    refuse_at: int = 0
+    more: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+    refused: bool = False
+
+    def __call__(self, record: Any) -> Any:
+        body = record.body if isinstance(record.body, dict) else {}
+        if not body.get("tools") or self.tool not in json.dumps(body["tools"]):
+            return Answer("A title")
+        self.asked += 1
+        if self.asked == self.refuse_at and not self.refused:
+            self.refused, self.asked = True, self.asked - 1
+            return Refuse("overflow", limit=record.tokens - 500)
+        if self.asked > self.steps:
+            return Answer("All done: MARMALADE.")
+        n = self.asked
+        command = (
+            f"for i in $(seq {self.lines}); do "
+            f"echo step {n} line $i value $((i*{n}*7919%10007)) of a long listing; done"
+        )
+        return Answer(f"Step {n}.", [Call(self.tool, {self.argument: command, **self.more})])
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One agent: its tool, its words, its environment."""
+
+    name: str
+    tool: str
+    argument: str
+    words: tuple[str, ...]
+    more: tuple[tuple[str, str], ...] = ()
+
+
+AGENTS = (
+    Agent("claude", "Bash", "command",
+          ("-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
+          (("description", "list"),)),
+    Agent("codex", "exec_command", "cmd",
+          ("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox", "danger-full-access",
+           "--json", PROMPT)),
+    Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),)),
+)  # fmt: skip
+
+
+def program(name: str) -> str:
+    """The path of an agent."""
+    folder = os.environ.get("TRIMTAB_AGENTS", "")
+    found = shutil.which(name, path=f"{folder}/node_modules/.bin" if folder else None)
+    if not found:
+        absent(f"{name} is not installed: .ci/world does it, or npm install it and name its folder "
+               "in TRIMTAB_AGENTS")  # fmt: skip
+    return found
+
+
+def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
+    """A fresh home, a key, and the address that the user of the agent would have."""
+    folder = str(Path(program(agent.name)).parent)
+    env = {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), "TERM": "dumb",
+           "LANG": "C.UTF-8", "IS_SANDBOX": "1", "PYTHONPATH": str(ROOT / "src")}  # fmt: skip
+    match agent.name:
+        case "claude":
+            env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-fake",
+                    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+                    "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4000"}  # fmt: skip
+        case "codex":
+            env |= {"OPENAI_API_KEY": "sk-fake", "OPENAI_BASE_URL": f"{url}/v1"}
+        case "opencode":
+            env |= {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+            limit = {"context": 272_000, "output": 4_000}
+            provider = {"npm": "@ai-sdk/openai-compatible", "models": {"gpt-5.1": {"limit": limit}},
+                        "options": {"baseURL": f"{url}/v1", "apiKey": "k"}}  # fmt: skip
+            settings = {"model": "fake/gpt-5.1", "provider": {"fake": provider},
+                        "permission": {"bash": "allow"}}  # fmt: skip
+            (home / "work" / "opencode.json").write_text(json.dumps(settings))
+    return env
+
+
+def run(
+    agent: Agent, provider: StrictProvider, home: Path, *options: str
+) -> subprocess.CompletedProcess[str]:
+    """One run of an agent through ``trimtab run``, in a repository of its own."""
+    work = home / "work"
+    work.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    env = environment(agent, home, provider.url)
+    command = [sys.executable, "-m", "trimtab", "run", *options, agent.name, *agent.words]
+    return subprocess.run(
+        command, cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=SECONDS,
+    )  # fmt: skip
+
+
+def traces(home: Path) -> set[str]:
+    """Files below home that speak of the proxy."""
+    found = set()
+    for path in home.rglob("*"):
+        if path.is_file() and path.stat().st_size < 2_000_000:
+            data = path.read_bytes()
+            if b"127.0.0.1" in data and b"/to/" in data:
+                found.add(str(path.relative_to(home)))
+    return found

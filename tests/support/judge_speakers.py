@@ -1,0 +1,158 @@
+"""An independent judge: is anybody's text sent in another's name.
+
+It reads requests of all five formats as they go over the wire and compares what arrived with what
+is sent: no piece of 40 characters may stand under a speaker where in what arrived only another had
+it.  It does not know the library under test: nothing of it is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+PIECE = 40
+HEADER = 80
+SPEAKERS = ("user", "model", "tool")
+MARKER = re.compile(r"\[[\d,]+ earlier (?:step|message)s?\b[^\n]*\]")
+
+
+def foreign_pieces(arrived: Any, sent: Any) -> list[tuple[str, str]]:
+    """(speaker, piece) of what is sent in the name of somebody who never had it; the first of
+    each text."""
+    texts, new = by_speaker(arrived), by_speaker(sent)
+    tools = {name for name, _ in calls(arrived)}
+    known = {who: set[str]() for who in SPEAKERS}
+    for who, said in texts.items():
+        for text in said:
+            known[who].update(pieces(text))
+    found = []
+    for who in SPEAKERS:
+        others = set[str]().union(*(known[other] for other in SPEAKERS if other != who))
+        before = set(texts[who])
+        for text in new[who]:
+            if text in before:
+                continue
+            own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text)
+            own = without_headers(own, tools) if who == "tool" else own
+            bad = next((p for p in pieces(own) if p in others and p not in known[who]), None)
+            if bad is not None:
+                found.append((who, bad))
+    return found
+
+
+def without_headers(text: str, tools: set[str]) -> str:
+    """A note's header may name its call: the tool, and at most 80 characters."""
+    rows = []
+    for row in text.split("\n"):
+        tool = next((t for t in tools if row.startswith(f"# {t}")), None)
+        is_header = tool is not None and len(row) <= len(f"# {tool} ") + HEADER
+        rows.append("\0" if is_header else row)
+    return "\n".join(rows)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Every 40 characters in a row."""
+    for start in range(len(text) - PIECE + 1):
+        yield text[start : start + PIECE]
+
+
+def by_speaker(request: Any) -> dict[str, list[str]]:
+    """All texts of a request, by who says them."""
+    said: dict[str, list[str]] = {who: [] for who in SPEAKERS}
+    for who, text in texts_of(request):
+        if who in said:
+            said[who] += strings(text)
+    return said
+
+
+def strings(value: Any) -> list[str]:
+    """The strings in a value; of a text that is JSON, itself and those in it."""
+    if isinstance(value, str):
+        found = [value]
+        if value[:1] in '{["' and value[-1:] in '}]"':
+            try:
+                inner = json.loads(value)
+            except ValueError:
+                return found
+            found += [] if inner == value else strings(inner)
+        return found
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in strings(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in strings(item)]
+    return []
+
+
+def messages_of(request: Any) -> list[Any]:
+    if isinstance(request, list):
+        return request
+    for key in ("messages", "input", "contents"):
+        if isinstance(request.get(key), list):
+            found: list[Any] = request[key]
+            return found
+        if isinstance(request.get(key), str):
+            return [{"role": "user", "content": request[key]}]
+    return []
+
+
+def texts_of(request: Any) -> Iterator[tuple[str, Any]]:
+    """(speaker, text or value) of everything that is said."""
+    for message in messages_of(request):
+        role = message.get("role")
+        kind = str(message.get("type") or "")
+        if kind == "reasoning":
+            yield "model", [message.get("summary"), message.get("content")]
+        elif kind.endswith("_output"):
+            yield "tool", [message.get("output"), message.get("result"), message.get("tools")]
+        elif kind.endswith("_call") or kind == "program":
+            yield "model", {k: v for k, v in message.items() if k not in ("id", "call_id", "type")}
+        elif role in ("tool", "function") and "parts" not in message:
+            yield "tool", message.get("content")
+        else:
+            who = "model" if role in ("assistant", "model") else "user"
+            who = "system" if role in ("system", "developer") else who
+            yield from _message(message, who)
+
+
+def _message(message: Any, who: str) -> Iterator[tuple[str, Any]]:
+    for key in ("tool_calls", "function_call", "reasoning_content", "reasoning", "refusal"):
+        if message.get(key):
+            yield "model", message[key]
+            for call in message[key] if isinstance(message[key], list) else ():
+                yield "model", (call.get("function") or {}).get("arguments")
+    content = message.get("content", message.get("parts"))
+    if isinstance(content, str):
+        yield who, content
+    for part in content if isinstance(content, list) else ():
+        if not isinstance(part, dict):
+            continue
+        kind = str(part.get("type") or "")
+        if kind == "tool_result" or "toolResult" in part:
+            yield "tool", part.get("content", part.get("toolResult"))
+        elif "functionResponse" in part or "function_response" in part:
+            yield "tool", part.get("functionResponse", part.get("function_response"))
+        elif kind == "tool_use":
+            yield "model", part.get("input")
+        elif "toolUse" in part or "functionCall" in part or "function_call" in part:
+            yield "model", part
+        else:
+            yield who, {k: v for k, v in part.items() if k not in ("type", "signature")}
+
+
+def calls(request: Any) -> Iterator[tuple[str, Any]]:
+    """(tool, call) of every call."""
+    for message in messages_of(request):
+        if str(message.get("type") or "").endswith("_call"):
+            yield str(message.get("name") or message["type"].removesuffix("_call")), message
+        for call in message.get("tool_calls") or ():
+            inner = call.get("function") or call.get("custom") or {}
+            yield str(inner.get("name")), call
+        content = message.get("content", message.get("parts"))
+        for part in content if isinstance(content, list) else ():
+            for key in ("toolUse", "functionCall", "function_call"):
+                if isinstance(part, dict) and isinstance(part.get(key), dict):
+                    yield str(part[key].get("name")), part
+            if isinstance(part, dict) and part.get("type") == "tool_use":
+                yield str(part.get("name")), part

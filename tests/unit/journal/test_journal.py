@@ -1,0 +1,65 @@
+"""The journal: append-only, and the last entry of a block wins."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.journal.file_format import replayed, rows
+from trimtab.journal.journal import Journal
+from trimtab.transcript.model import Edit
+
+REFS = ("a.0", "b.0", "c.0")
+
+
+def replace(text: str, *refs: str) -> Edit:
+    return Edit("replace", refs, text, "cut", "too long", handle=text)
+
+
+def winners(journal: Journal) -> dict[str, Edit]:
+    """Ref → the last entry that names it, told without the journal's own code."""
+    return {ref: edit for edit in journal.entries for ref in edit.targets}
+
+
+def test_an_edit_that_a_newer_one_overruled_is_appended_again() -> None:
+    old, newer = replace("old", "a.0", "b.0"), replace("newer", "b.0")
+    journal = Journal().add([old], {}).add([newer], {}).add([old], {})
+    assert journal.entries == (old, newer, old)
+    assert set(winners(journal).values()) == {old}
+
+
+def test_an_edit_that_is_the_last_word_already_is_not_appended() -> None:
+    old, other = replace("old", "a.0"), replace("other", "b.0")
+    journal = Journal().add([old, other], {})
+    assert journal.add([old], {}) is journal
+
+
+def test_an_insertion_and_a_replacement_of_one_block_do_not_overrule_each_other() -> None:
+    insert = Edit("insert", ("a.0",), "go on", "repair", "the last message is the model's")
+    journal = Journal().add([insert, replace("cut", "a.0")], {})
+    assert journal.add([insert], {}) is journal
+
+
+edits = st.builds(
+    lambda op, refs, text: Edit(op, tuple(refs), text, "cut", "too long"),
+    st.sampled_from(["replace", "restore", "drop"]),
+    st.lists(st.sampled_from(REFS), min_size=1, unique=True),
+    st.sampled_from(["one", "two"]),
+)
+
+
+@given(st.lists(st.lists(edits, max_size=3), max_size=8))
+def test_whatever_is_added_the_last_wins_and_a_store_gives_the_same_journal_back(
+    batches: list[list[Edit]],
+) -> None:
+    journal, stream, wanted = Journal(), dict[str, bytes](), dict[str, Edit]()
+    for batch in batches:
+        after = journal.add(batch, {})
+        assert after.entries[: len(journal.entries)] == journal.entries
+        for row in rows(journal, after, at=0):
+            assert row.id not in stream
+            stream[row.id] = row.data
+        wanted |= {ref: edit for edit in batch for ref in edit.targets}
+        journal = after
+    assert winners(journal) == wanted
+    assert replayed(Journal(), stream.values()).entries == journal.entries

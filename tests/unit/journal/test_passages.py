@@ -1,0 +1,82 @@
+"""Search by words: passages ranked by BM25, with their neighbours, over everything taken out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tool_calls import Step, conversation
+
+import trimtab
+from trimtab.journal.excerpts import answer
+from trimtab.journal.passages import SHOWN_CHARS, PassageIndex
+
+TOPICS = ("invoice", "harbour", "violin", "glacier", "kernel", "orchard")
+
+
+def text_about(topic: str, seed: int) -> str:
+    rows = [f"line {n} speaks of {topic} matters, entry_{seed}_{n}" for n in range(40)]
+    rows[20] = f"the keeper of the {topic} lighthouse wrote code_{seed} on the wall"
+    return "\n".join(rows)
+
+
+def test_the_passage_with_the_rarest_words_comes_first_with_its_neighbours() -> None:
+    index = PassageIndex()
+    texts = {topic: text_about(topic, n) for n, topic in enumerate(TOPICS)}
+    for topic, text in texts.items():
+        index.add(topic, text)
+    best, *_ = index.search("who was keeper and wrote on a wall near the violin?")
+    assert best.handle == "violin"
+    shown = best.text(texts["violin"])
+    assert "code_2" in shown
+    assert "entry_2_19" in shown
+    assert len(shown) <= SHOWN_CHARS
+
+
+def test_no_passage_is_given_twice_and_nothing_for_unknown_words() -> None:
+    index = PassageIndex()
+    text = text_about("harbour", 1)
+    index.add("one", text)
+    index.add("again", text)
+    found = index.search("harbour matters keeper wall lighthouse", most=5)
+    assert {passage.handle for passage in found} == {"one"}
+    lines = [line for passage in found for line in passage.lines]
+    assert len(lines) == len(set(lines))
+    assert index.search("zyx") == []
+
+
+def test_messages_are_searched_by_what_they_say_not_by_their_keys() -> None:
+    index = PassageIndex()
+    items = [{"role": "tool", "tool_call_id": "c1", "content": text_about("glacier", 7)}]
+    original = json.dumps(items)
+    index.add("fold", original)
+    assert index.search("role tool_call_id content") == []
+    (best, *_) = index.search("the keeper of a glacier lighthouse")
+    assert "wrote code_7 on the wall" in best.text(original)
+
+
+def fitted_session() -> tuple[trimtab.Session, Any]:
+    steps = [Step("read", {"file_path": f"{t}.md"}, text_about(t, n)) for n, t in enumerate(TOPICS)]
+    body = conversation("anthropic", *steps, *steps[:1], last="Who wrote it?")
+    session = trimtab.Session(window=1_500, reserve=0, format="anthropic")
+    return session, session.fit(body)
+
+
+def test_a_session_finds_what_no_line_holds_whole() -> None:
+    session, fitted = fitted_session()
+    assert "code_3" not in json.dumps(fitted.request)
+    hits = session.search("whoever wrote something upon the wall, glacier keeper", most=5)
+    assert "code_3" in hits[0].text
+    hit = hits[0]
+    assert "code_3" in session.recall(hit.handle, hit.start, hit.end)
+    said = answer(session, {"handle": hit.handle, "search": "some glacier keeper, wall code"})
+    assert not said.failed
+    assert "code_3" in said.text
+
+
+def test_lines_that_hold_all_the_words_come_before_passages() -> None:
+    session, _ = fitted_session()
+    hits = session.search("glacier lighthouse wrote")
+    assert [hit.text.strip() for hit in hits] == [
+        "the keeper of the glacier lighthouse wrote code_3 on the wall"
+    ]

@@ -1,0 +1,166 @@
+"""Edits written where messages are known to stand: the same bytes as after a walk of the text.
+
+Knows JSON, not requests.  The oracle is ``paths.splice``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from odd_json import SPACE, VALUES, every_path
+from path_ops import WILD, ops_on
+
+from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
+from trimtab.wire import incremental_json
+from trimtab.wire.body import RequestBody
+
+
+@pytest.fixture(autouse=True, scope="module")
+def texts_of_any_size() -> Any:
+    patch = pytest.MonkeyPatch()
+    patch.setattr(incremental_json, "_SMALL", 0)
+    yield
+    patch.undo()
+
+
+def listed(items: list[str], spaces: list[str]) -> str:
+    """Items with odd layout, the same for the same item."""
+    return ",".join(
+        f"{spaces[n % len(spaces)]}{item}{spaces[(n + 1) % len(spaces)]}"
+        for n, item in enumerate(items)
+    )
+
+
+@st.composite
+def growing(draw: st.DrawFn) -> tuple[bytes, bytes]:
+    """Two texts, of which one has the same beginning and more messages, and another end."""
+    bom, key = draw(st.sampled_from(["", "\ufeff"])), draw(st.sampled_from(["messages", "input"]))
+    spaces = draw(st.lists(SPACE, min_size=1, max_size=4))
+    head = draw(st.sampled_from(["", '"model": "é" ,', '"a":[1, {"b":2}],\n"tools": [ ],']))
+    items = draw(st.lists(VALUES, min_size=1, max_size=5))
+    more = draw(st.lists(VALUES, max_size=3))
+    tails = st.sampled_from(["", ', "stream" : true', ',"x": {"y": [1]}\n,"z":"é"'])
+    text = [
+        f'{bom}{{{head} "{key}" :{spaces[0]}[{listed(all_, spaces)}]{draw(tails)}}} '
+        for all_ in (items, [*items, *more])
+    ]
+    return text[0].encode(), text[1].encode()
+
+
+def known(data: bytes) -> RequestBody | None:
+    """A source whose messages are known to stand somewhere; None where the text is too odd."""
+    source = incremental_json.IncrementalParser().parse(data)
+    return source if source.rows else None
+
+
+@given(growing(), st.data())
+def test_edits_are_written_as_a_walk_of_the_whole_text_writes_them(
+    texts: tuple[bytes, bytes], data: st.DataObject
+) -> None:
+    source = known(texts[0])
+    if source is None:
+        return
+    ops = data.draw(ops_on(source.tree))
+    assert source.text == texts[0].decode()
+    got = source.after([ops])
+    assert got.written == paths.splice(texts[0].decode(), ops).encode()
+    assert repr(got.tree) == repr(paths.apply(source.tree, ops))
+    if not isinstance(got.tree, dict):
+        return
+    again = data.draw(ops_on(got.tree))
+    assert source.after([ops, again]).written == (
+        paths.splice(paths.splice(texts[0].decode(), ops), again).encode()
+    )
+
+
+@given(growing())
+def test_values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes]) -> None:
+    source = known(texts[1])
+    if source is None:
+        return
+    text = texts[1].decode()
+    everywhere = list(every_path(source.tree))
+    spans = paths.spans(text, everywhere)
+    assert source.spelled(everywhere) == [text[slice(*spans[path])] for path in everywhere]
+    assert source.rows
+    deep = [path for path in everywhere if path[:1] == (source.rows.key,) and len(path) > 1]
+    assert source.rows.spelled(texts[1], deep) == [text[slice(*spans[path])] for path in deep]
+
+
+@given(growing(), st.lists(st.builds(Set, WILD, st.none()) | st.builds(Delete, WILD)), WILD)
+def test_places_that_do_not_exist_are_refused(
+    texts: tuple[bytes, bytes], ops: list[PathOp], box: Any
+) -> None:
+    source = known(texts[0])
+    if source is None:
+        return
+    assert source.rows
+    key = source.rows.key
+    wild: list[PathOp] = [type(op)((key, *op.path), *([None] * isinstance(op, Set))) for op in ops]
+    wild.append(Insert((key, *box, 1), None))
+    try:
+        want = paths.splice(texts[0].decode(), wild).encode()
+    except LookupError:
+        with pytest.raises(LookupError):
+            source.rows.spliced(texts[0], wild)
+    else:
+        assert source.rows.spliced(texts[0], wild) == want
+
+
+def assert_written_alone(texts: tuple[bytes, bytes], ops: list[PathOp]) -> None:
+    """The second text, read behind the first, is edited as if no other had been read."""
+    parser = incremental_json.IncrementalParser()
+    before = parser.parse(texts[0])
+    before.after([ops])
+    after = parser.parse(texts[1])
+    wanted = paths.splice(texts[1].decode(), ops).encode()
+    assert after.after([ops]).written == wanted
+    assert after.written == texts[1], "what came is as it was"
+    assert repr(after.after([ops]).tree) == repr(RequestBody.of(wanted).tree)
+
+
+@given(growing(), st.data())
+def test_a_longer_request_is_edited_as_if_it_came_alone(
+    texts: tuple[bytes, bytes], data: st.DataObject
+) -> None:
+    parser = incremental_json.IncrementalParser()
+    before, after = (parser.parse(text) for text in texts)
+    ops = data.draw(ops_on(before.tree, "set delete insert"))
+    try:
+        wanted = paths.splice(texts[1].decode(), ops).encode()
+    except LookupError:
+        return  # what stood behind the messages of the shorter one is not in the longer
+    sent = after.after([ops])
+    assert sent.written == wanted
+    assert repr(sent.tree) == repr(paths.apply(after.tree, ops))
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        Set(("messages", 1, "content"), "cut"), Delete(("messages", 4)), Delete(("messages", 0)),
+        Set(("model",), "n"), Set(("messages",), []), Delete(("stream",)),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_an_edit_of_a_longer_request_is_written_wherever_it_stands(op: PathOp) -> None:
+    messages: list[Any] = [{"role": "user", "content": f"é {n}"} for n in range(5)]
+    short = {"model": "m", "messages": messages, "stream": True}
+    longer = {**short, "messages": [*messages, {"role": "user", "content": "go"}]}
+    assert_written_alone((json.dumps(short).encode(), json.dumps(longer).encode()), [op])
+
+
+def test_a_request_with_other_space_in_its_beginning_is_edited_as_it_is_spelled() -> None:
+    assert_written_alone(
+        (b'{"messages": [1, 2]}', b'{"messages": [1,  2, 3]}'), [Set(("messages", 1), 5)]
+    )
+
+
+def test_a_last_number_that_got_longer_is_another_number() -> None:
+    texts = (b'{"messages": [1, 2]}', b'{"messages": [1, 25, 3]}')
+    assert_written_alone(texts, [Set(("messages", 0), 7)])

@@ -1,0 +1,33 @@
+"""Dropped groups as rows of neighbours: the same answers as a set of their numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trimtab.planning.dropped_ranges import IntervalSet
+
+SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(lambda s: (s[0], s[0] + s[1]))
+MOVES = st.lists(st.tuples(st.booleans(), SPANS), max_size=12)
+"""Whether numbers come in or go out, and which."""
+Move = tuple[bool, tuple[int, int]]
+
+
+@given(MOVES)
+def test_rows_of_neighbours_tell_the_same_as_a_set(
+    moves: list[Move],
+) -> None:
+    gone, numbers = IntervalSet(), set[int]()
+    for adds, (first, last) in moves:
+        if adds:
+            gone.add(first, last)
+            numbers.update(range(first, last + 1))
+        else:
+            gone.remove(first, last)
+            numbers.difference_update(range(first, last + 1))
+        for number in range(40):
+            assert (number in gone) == (number in numbers)
+            begin = number
+            while begin - 1 in numbers:
+                begin -= 1
+            assert gone.begin(number) == begin

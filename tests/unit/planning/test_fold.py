@@ -1,0 +1,198 @@
+"""Old steps folded into notes: which lines stay, that they are theirs, and that notes stay put."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from file_reads import FILLER, request, step
+
+import trimtab
+from trimtab import wire
+from trimtab.planning.line_selection import CandidateLines, LineSelector, written
+from trimtab.planning.lines import LineIndex, lines_of, only, weighed
+from trimtab.transcript.model import Block
+
+
+def fit(body: dict[str, Any], session: Any = trimtab, window: int = 12_000) -> Any:
+    return session.fit(body, window=window, reserve=0, settings=trimtab.Settings(counter="o200k"))
+
+
+def notes(fitted: Any) -> list[str]:
+    texts = [
+        str(part["content"])
+        for message in fitted.request["messages"]
+        for part in message["content"]
+        if part["type"] == "tool_result"
+    ]
+    return [text for text in texts if "of which these lines are left" in text]
+
+
+def test_each_line_of_a_note_is_a_line_of_its_steps_or_says_whose_it_is() -> None:
+    body = request(30)
+    (note,) = notes(fit(body))
+    told = [line for line in note.split("\n")[1:] if not line.startswith("# ")]
+    there = {
+        line
+        for message in body["messages"]
+        for part in message["content"]
+        for text in (str(part.get("content", "")), *part.get("input", {}).values())
+        for line in text.split("\n")
+    }
+    assert len(told) > 20
+    assert set(told) <= there
+
+
+def test_the_line_with_an_identifier_stays_and_the_ones_around_it_that_say_nothing_go() -> None:
+    (note,) = notes(fit(request(30)))
+    kept = sum(f"load_config_{number:03d}" in note for number in range(20))
+    assert kept == 20
+    assert note.count(FILLER) < 30 * 59 / 4
+
+
+def test_a_note_stays_byte_for_byte_while_there_is_room_for_what_is_folded_next() -> None:
+    session = trimtab.Session(window=12_000)
+    body = request(24, lines=30)
+    (first,) = notes(fit(body, session))
+    found = [first]
+    for number in range(24, 60):
+        body["messages"] += step(number, "\n".join(f"{FILLER} {number} x{n}" for n in range(30)))
+        found = notes(fit(body, session))
+        if len(found) > 1:
+            break
+    assert found[0] == first
+    assert len(found) == 2
+
+
+def test_the_original_of_a_fold_is_the_dropped_messages_as_they_came() -> None:
+    body = request(30)
+    fitted = fit(body)
+    (edit,) = [edit for edit in fitted.report.edits if edit.kind == "fold"]
+    back = json.loads(fitted.recall(edit.handle))
+    assert back == body["messages"][1 : 1 + len(back)]
+
+
+def source(text: str, kind: Any = "result") -> CandidateLines:
+    return CandidateLines(kind, lines_of(Block(kind, (), (), text)), 0.25)
+
+
+def kept(
+    tokens: float, *sources: CandidateLines, own: tuple[CandidateLines, ...] = ()
+) -> list[str]:
+    weights = weighed([(False, s.lines) for s in sources] + [(True, s.lines) for s in own])
+    LineSelector(sources, weights, set()).take(tokens)
+    return written(sources)
+
+
+def test_an_identifier_counts_once_and_more_if_the_agent_wrote_it() -> None:
+    twice = source(f"{FILLER}\nwe read max_tokens here\n{FILLER}")
+    again = source(f"{FILLER}\nwe read max_tokens there\n{FILLER}")
+    both = [line for line in kept(9, twice, again) if "max_tokens" in line]
+    assert both == ["we read max_tokens here"]
+    seen = source("x one\nsome words by first_name\nsome words by other_name\ny two")
+    said = source("I will change other_name", "text")
+    assert kept(9, seen, own=(said,)) == ["some words by other_name"]
+
+
+def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> None:
+    pair = "\ud83d\ude80"  # a rocket as some clients send it: in two halves
+    long = "a" + pair * 300
+    block = Block("call", (), (), json.dumps({"command": long}), tool="bash", spelling="json")
+    # json.loads joins the halves, so the text itself is given as free text too
+    free = Block("call", (), (), long, tool="bash")
+    for found in (lines_of(block), lines_of(free)):
+        pieces = [found.header.removeprefix("bash ").removesuffix(" …")]
+        pieces += [line.text for line in found.lines]
+        assert len(pieces) > 2
+        for piece in pieces:
+            left = piece.removeprefix("a").replace(pair, "")
+            assert not any("\ud800" <= char <= "\udfff" for char in left), piece
+        assert "".join(line.text for line in found.lines) in (long, "a" + "🚀" * 300)
+
+
+def tight(last: int) -> dict[str, Any]:
+    """A head that takes more than two fifths of 16k, and steps; the newest of so many lines."""
+    body = request(0)
+    body["system"] = "\n".join(f"Rule {n}: leave module_{n}.py as it is." for n in range(700))
+    for number, lines in enumerate([60] * 30 + [last]):
+        rows = (f"part_{number}/unit_{n}.py: {FILLER}, says setting_{n}" for n in range(lines))
+        body["messages"] += step(number, "\n".join(rows))
+    return body
+
+
+def test_where_the_head_leaves_little_room_notes_fill_it() -> None:
+    """What lines cost is estimated high: the rest was lost to the notes."""
+    report = fit(tight(30), window=16_000).report
+    target, trigger = report.limits["target_tokens"], report.limits["trigger_tokens"]
+    assert target - 100 < report.tokens_after <= target + 100 < trigger
+
+
+def test_there_a_large_newest_result_takes_no_room_from_the_notes() -> None:
+    """It is folded next turn in any case: what stays free before the trigger goes to the notes."""
+    session = trimtab.Session()
+    body = tight(120)
+    report = fit(body, session, window=16_000).report
+    trigger = report.limits["trigger_tokens"]
+    assert trigger - 600 < report.tokens_after <= trigger
+    body["messages"] += step(31, "\n".join(f"{FILLER} {n}" for n in range(20)))
+    later = fit(body, session, window=16_000).report
+    assert later.tokens_after < report.tokens_after - 600
+
+
+def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """All notes are chosen anew in each batch here."""
+
+    def most_lines(steps: int, horizon: int) -> int:
+        found: list[int] = []
+
+        class Counted(LineSelector):
+            def __init__(self, sources: Sequence[CandidateLines], *rest: Any) -> None:
+                found.append(sum(len(source.lines.lines) for source in sources))
+                super().__init__(sources, *rest)
+
+        monkeypatch.setattr("trimtab.planning.fold.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.fold.PAST", horizon + 1)
+        monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
+        monkeypatch.setattr("trimtab.planning.fold.LineSelector", Counted)
+        session, body = trimtab.Session(), request(steps)
+        for end in range(3, len(body["messages"]), 2):
+            fit({**body, "messages": body["messages"][:end]}, session)
+        assert len(found) > steps / 20
+        return max(found)
+
+    assert most_lines(160, 2) < 1.2 * most_lines(80, 2)
+    assert most_lines(160, 1000) > 1.8 * most_lines(80, 1000)
+
+
+def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
+    long = " ".join(f"word{n} and more" for n in range(60))
+    body = {"messages": [
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": f"first line here\n{long}\nlast line here"},
+    ]}  # fmt: skip
+    transcript = wire.read(body, wire.find(body, "openai-chat")[0])
+    lines = lines_of(transcript.at(1, 0).block)
+    pieces = [n for n, line in enumerate(lines.lines) if line.text in long]
+    assert len(pieces) > 3
+    every = set(range(len(lines.lines)))
+    for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, {*pieces[-2:]}, {pieces[-1]}, every):
+        note = "\n".join(written([CandidateLines("text", lines, 0.3, kept=set(kept))]))
+        left = LineIndex(transcript, 2).left([note])
+        assert left == {(1, 0): sorted(kept)}
+        again = only(lines, left[1, 0])
+        whole = CandidateLines("text", again, 0.3, kept=set(range(len(again.lines))))
+        assert "\n".join(written([whole])) == note
+
+
+def test_of_equal_lines_the_newest_is_the_one_that_was_left() -> None:
+    said = ["one line of words", "and another line", "one line of words", "one line of words"]
+    body = {"messages": [{"role": "assistant", "content": text} for text in said]}
+    transcript = wire.read(body, wire.find(body, "openai-chat")[0])
+    for end, at in ((1, 0), (2, 0), (3, 2)):
+        assert LineIndex(transcript, end).left(["one line of words\nnowhere"]) == {(at, 0): [0]}, (
+            end
+        )

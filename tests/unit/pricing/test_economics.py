@@ -1,0 +1,312 @@
+"""Money: break-even by published rates, cold caches, batches that are not worth it, arrival."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+import pytest
+from settings_words import as_keywords
+
+import trimtab
+from trimtab.errors import InvalidSetting
+from trimtab.planning.planner import Bounds
+from trimtab.prepared_request import PreparedRequest
+from trimtab.pricing.economics import (
+    BatchCost,
+    EditBatch,
+    batch_cost,
+    bounds_for_cold_cache,
+    break_even,
+    extra_cost,
+    is_cache_cold,
+    is_worthwhile,
+)
+from trimtab.pricing.prices import TABLES
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import counter_for
+
+CLAUDE, HOUR, GEMINI = TABLES["claude-5m"], TABLES["claude-1h"], TABLES["gemini"]
+
+
+# --- the bill ------------------------------------------------------------------------------------
+
+
+def bill(sizes: list[tuple[int, int]], read: float, write: float) -> float:
+    """What requests cost of which so many tokens are (read, written); nothing of ours is asked."""
+    return sum(read * cached + write * fresh for cached, fresh in sizes)
+
+
+@pytest.mark.parametrize("name", ["claude-5m", "claude-1h", "openai", "openai-5", "gemini"])
+@pytest.mark.parametrize("later", [0, 1, 10, 100])
+def test_the_gain_is_the_difference_of_two_bills(name: str, later: int) -> None:
+    """40,000 tokens are cached; a batch keeps 10,000, rewrites 20,000 and saves 10,000."""
+    prices = TABLES[name]
+    without = bill([(40_000, 0)] * (later + 1), prices.read, prices.write)
+    with_it = bill([(10_000, 20_000), *[(30_000, 0)] * later], prices.read, prices.write)
+    found = batch_cost(prices, EditBatch(20_000, 10_000), later, None)
+    assert found.gain == pytest.approx(without - with_it, abs=1)
+    assert found.dollars is None
+
+
+def test_break_even_is_that_of_the_published_rates() -> None:
+    """One-off S·(w − r), D·r a request: 11.5·S/D requests with Claude's rates, less the first."""
+    assert break_even(CLAUDE, EditBatch(10_000, 10_000)) == pytest.approx(11.5 - 1)
+    assert break_even(HOUR, EditBatch(10_000, 10_000)) == pytest.approx(19 - 1)
+    assert break_even(GEMINI, EditBatch(10_000, 10_000)) == pytest.approx(9 - 1)
+    assert break_even(CLAUDE, EditBatch(10_000, 0)) == inf
+    assert break_even(TABLES["none"], EditBatch(10_000, 1)) == 0
+
+
+def test_where_the_cache_is_cold_a_batch_pays_at_once() -> None:
+    batch = EditBatch(20_000, 10_000, cold=True)
+    assert extra_cost(CLAUDE, batch) == -12_500
+    assert break_even(CLAUDE, batch) == 0
+    assert batch_cost(CLAUDE, batch, 5, None).gain == 12_500 + 5 * 1_000
+
+
+def test_dollars_are_the_gain_at_the_models_price() -> None:
+    found = batch_cost(CLAUDE, EditBatch(10_000, 10_000), 100, 3.0)
+    assert found.dollars == pytest.approx(found.gain * 3 / 1e6)
+    assert "US dollars" in str(found)
+    assert "it pays after 11 requests" in str(found)
+    never = BatchCost("claude-5m", 5, 0, False, 6, 0, None, 3, -6)
+    assert "it never pays" in str(never)
+
+
+def test_a_cache_is_cold_after_its_own_lifetime_and_never_where_none_is_documented() -> None:
+    assert [is_cache_cold(seconds, CLAUDE) for seconds in (None, 0, 300, 301)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert (is_cache_cold(3_600, HOUR), is_cache_cold(3_601, HOUR)) == (False, True)
+    assert (is_cache_cold(3_600, None), is_cache_cold(3_601, None)) == (False, True)
+    assert not is_cache_cold(10**9, GEMINI)
+
+
+def test_cold_bounds_act_half_way_between_target_and_trigger() -> None:
+    bounds = bounds_for_cold_cache(Bounds(capacity=100_000, trigger=90_000, target=0.7))
+    assert (bounds.trigger, bounds.target, bounds.capacity) == (76_500, 0.7, 100_000)
+
+
+# --- in a request --------------------------------------------------------------------------------
+
+
+def talk(steps: int, result: str = "", lines: int = 60) -> dict[str, Any]:
+    messages: list[Any] = [{"role": "user", "content": "Look for the fault."}]
+    for n in range(steps):
+        function = {"name": "run", "arguments": json.dumps({"n": n})}
+        call = {"id": f"c{n}", "type": "function", "function": function}
+        text = result or "".join(f"src/mod_{n}.py:{i}: value {i * n}\n" for i in range(lines))
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"c{n}", "content": text})
+    return {"model": "gpt-5.1", "messages": messages}
+
+
+def fit(request: Any, window: int, **keywords: Any) -> trimtab.Report:
+    return trimtab.fit(request, **as_keywords(window=window, counter="o200k", **keywords)).report
+
+
+def test_the_report_tells_money_only_with_a_named_table() -> None:
+    request = talk(40)
+    assert fit(request, 20_000).money == {}
+    told = fit(request, 20_000, settings=trimtab.Settings(prices="claude-5m"))
+    assert told.money["prices"] == "claude-5m"
+    assert told.money["saved"] == told.tokens_before - told.tokens_after
+    assert 0 < told.money["rewritten"] < told.tokens_after
+    assert told.money["requests"] == 40
+    assert told.money["dollars"] == pytest.approx(told.money["gain"] * 1.25 / 1e6, abs=1e-5)
+    assert told.money["told"] in str(told)
+    assert told.as_dict()["money"] == told.money
+
+
+def test_a_request_without_new_edits_has_no_money_to_tell() -> None:
+    assert fit(talk(3), 20_000, settings=trimtab.Settings(prices="openai")).money == {}
+
+
+@pytest.mark.parametrize(
+    "keywords", [{"prices": "gold"}, {"idle_seconds": -1}, {"idle_seconds": "long"},
+                 {"on_arrival": "never"}],
+)  # fmt: skip
+def test_odd_settings_are_refused(keywords: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSetting, match=r"price|idle|arrival"):
+        fit(talk(1), 20_000, **as_keywords(**keywords))
+
+
+def test_a_cold_cache_brings_the_batch_forward_and_the_reason_says_so() -> None:
+    request = talk(17)  # between where a cold and where a warm batch begins
+    size = fit(request, 10**6).tokens_before
+    window = int(size / 0.85)
+    assert (
+        fit(request, window, settings=trimtab.Settings(idle_seconds=200, prices="claude-5m")).edits
+        == ()
+    )
+    told = fit(request, window, settings=trimtab.Settings(idle_seconds=400, prices="claude-5m"))
+    assert told.edits
+    assert "idle for 400 s: the cache is cold" in told.reason
+    assert told.money["break_even"] == 0
+    assert (
+        fit(request, window, settings=trimtab.Settings(idle_seconds=400)).edits == ()
+    )  # no table: an hour
+
+
+def test_a_session_measures_how_long_a_conversation_lay_idle_with_the_clock_it_is_given() -> None:
+    now = [0.0]
+    request = talk(17)
+    window = int(fit(request, 10**6).tokens_before / 0.85)
+    for pause, cut in ((100.0, False), (5_000.0, True)):
+        session = trimtab.Session(
+            window=window, clock=lambda: now[0], settings=trimtab.Settings(counter="o200k")
+        )
+        session.fit(talk(16))
+        now[0] += pause
+        assert bool(session.fit(request).report.edits) is cut
+
+
+def test_below_where_a_cold_batch_begins_a_cold_request_is_the_very_object() -> None:
+    request = talk(17)
+    window = 2 * fit(request, 10**6).tokens_before
+    done = trimtab.fit(
+        request, window=window, settings=trimtab.Settings(idle_seconds=10**6, counter="o200k")
+    )
+    assert done.request is request
+
+
+def test_a_batch_that_the_next_turn_would_use_up_is_not_made_until_it_must_be() -> None:
+    """Nearly all is the user's own words: a batch could only save a little, again and again."""
+    request = talk(1)
+    request["messages"][0]["content"] = "word " * 30_000
+    size = fit(request, 10**6).tokens_before
+    free = trimtab.fit(request, window=int(size / 0.95), settings=trimtab.Settings(counter="o200k"))
+    assert free.request is request
+    forced = fit(request, size - 1)
+    assert forced.edits
+    assert forced.tokens_after <= size - 1
+
+
+def test_worth_is_what_the_next_turn_brings_or_three_hundredths_of_what_may_be_sent() -> None:
+    class Nothing:
+        groups = ()
+
+    usage = TokenSizes(counter_for("o200k", model=None, format="anthropic"))
+    assert is_worthwhile(Nothing(), usage, 10_000, 1)  # type: ignore[arg-type]
+    assert not is_worthwhile(Nothing(), usage, 10_000, 0)  # type: ignore[arg-type]
+
+
+# --- arrival -------------------------------------------------------------------------------------
+
+PRETTY = json.dumps(
+    [{"id": n, "name": f"entry {n}", "state": "open"} for n in range(200)], indent=4
+)
+
+
+def told(texts: list[str]) -> dict[str, Any]:
+    """A conversation with these results."""
+    whole = talk(len(texts))
+    for n, text in enumerate(texts):
+        whole["messages"][2 + 2 * n]["content"] = text
+    return whole
+
+
+def turns(session: trimtab.Session, texts: list[str]) -> list[Any]:
+    """What is sent turn by turn as results come in."""
+    parts = [told(texts[: n + 1]) for n in range(len(texts))]
+    return [session.fit(part).request["messages"] for part in parts]
+
+
+def test_a_new_result_is_re_spelled_before_it_is_cached_and_stays_so() -> None:
+    session = trimtab.Session(
+        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
+    )
+    sent = turns(session, ["short", PRETTY, "short", "short"])
+    shown = sent[1][4]["content"]
+    assert len(shown) < len(PRETTY) / 2
+    assert all(later[: len(before)] == before for before, later in pairwise(sent))
+    handle = session.history()[0]["handle"]
+    assert session.recall(handle) == PRETTY
+
+
+def test_what_was_read_from_a_file_arrives_as_it_stands_there_for_an_edit_may_quote_it() -> None:
+    def request(tool: str, made: dict[str, str]) -> Any:
+        function = {"name": tool, "arguments": json.dumps(made)}
+        call = {"id": "a", "type": "function", "function": function}
+        return [
+            {"role": "user", "content": "Look."},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": PRETTY},
+        ]  # fmt: skip
+
+    for tool, made, same in (
+        ("read_file", {"path": "a.json"}, True),
+        ("bash", {"command": "npm view --json"}, False),
+    ):
+        session = trimtab.Session(
+            window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
+        )
+        sent = session.fit(request(tool, made)).request
+        assert (sent[2]["content"] == PRETTY) is same, tool
+
+
+def test_by_itself_nothing_happens_below_the_trigger() -> None:
+    session = trimtab.Session(window=200_000, settings=trimtab.Settings(counter="o200k"))
+    assert turns(session, ["short", PRETTY, "short"])[2][4]["content"] == PRETTY
+
+
+def test_what_was_sent_before_and_what_saves_little_is_left_as_it_is() -> None:
+    session = trimtab.Session(
+        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
+    )
+    small = json.dumps({"id": 1, "names": ["a", "b"]}, indent=4)
+    request = talk(2)
+    request["messages"][2]["content"], request["messages"][4]["content"] = PRETTY, small
+    assert session.fit(request).request is request
+
+
+def test_a_very_large_result_is_cut_to_a_quarter_at_once_and_recallable() -> None:
+    text = "".join(f"2026-11-22 line {n}: value {n * n}\n" for n in range(2_000))
+    plain = trimtab.Session(
+        window=100_000, settings=trimtab.Settings(counter="o200k", on_arrival="lossless")
+    )
+    large = trimtab.Session(
+        window=100_000, settings=trimtab.Settings(counter="o200k", on_arrival="large")
+    )
+    assert turns(plain, [text])[0][2]["content"] == text
+    report = large.fit({**(request := talk(1)), "messages": [*request["messages"][:2], {
+        **request["messages"][2], "content": text}]}).report  # fmt: skip
+    (edit,) = report.edits
+    assert edit.tokens_before > 25_000 >= edit.tokens_after
+    assert large.recall(edit.handle) == text
+
+
+def test_a_turn_with_nothing_to_re_spell_goes_on_from_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing is planned for it: a turn costs what is new."""
+    session = trimtab.Session(
+        window=200_000, settings=trimtab.Settings(counter="o200k", on_arrival="large")
+    )
+    turns(session, ["short", PRETTY, "short"])
+    planner = PreparedRequest.planner
+    planned: list[Any] = []
+
+    def seen(work: PreparedRequest, *given: Any, **keywords: Any) -> Any:
+        planned.append(work)
+        return planner(work, *given, **keywords)
+
+    monkeypatch.setattr(PreparedRequest, "planner", seen)
+    session.fit(told(["short", PRETTY, "short", "plain words " * 900]))
+    assert planned == []
+    session.fit(told(["short", PRETTY, "short", "plain words " * 900, PRETTY]))
+    assert planned
+
+
+def test_protected_and_pinned_results_arrive_whole() -> None:
+    for keywords in ({"protected_tools": ["run"]}, {"pins": [lambda block: True]}):
+        session = trimtab.Session(
+            **as_keywords(window=200_000, counter="o200k", on_arrival="large", **keywords)
+        )
+        assert turns(session, [PRETTY])[0][2]["content"] == PRETTY

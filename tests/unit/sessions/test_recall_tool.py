@@ -1,0 +1,284 @@
+"""The recall tool: what a model gets back, in five formats, through the providers' own clients."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from five_formats import FORMATS, items_of, session
+from sdk_clients import anthropic, boto3, genai, openai  # skips where they are not installed
+
+import trimtab
+from trimtab.errors import InvalidSetting, UnknownHandle
+from trimtab.journal.excerpts import LINE_CHARS, MOST_CHARS, MOST_HITS, Said, answer, hits, part
+from trimtab.testing import Answer, Call, StrictProvider
+
+TEXT = "".join(f"line {n}: value {n * n}\n" for n in range(2_000))
+LONG = "x" * 5_000 + "NEEDLE" + "y" * 5_000
+
+
+class Kept:
+    """Two originals under handles."""
+
+    def recall(self, handle: str) -> str:
+        try:
+            return {"aaaaaaaaaaa": TEXT, "bbbbbbbbbbb": LONG}[handle]
+        except KeyError:
+            raise UnknownHandle(
+                f"no original is kept under {handle!r}: run the tool again"
+            ) from None
+
+
+def asked(**arguments: Any) -> Said:
+    return answer(Kept(), {"handle": "aaaaaaaaaaa", **arguments})
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def test_a_part_is_exactly_the_characters_between_two_positions() -> None:
+    assert asked(start=0, end=20).text == TEXT[:20]
+    assert asked(start=1_000, end=5_000).text == TEXT[1_000:5_000]
+    assert asked(start=len(TEXT) - 5).text == TEXT[-5:]
+    assert asked(start=len(TEXT) - 5, end=10**9).text == TEXT[-5:]
+    assert (part("abc"), part("abc", 1), part("abc", None, 2), part("abc", 9)) == (
+        "abc", "bc", "ab", "",
+    )  # fmt: skip
+
+
+def test_a_long_original_comes_in_parts_that_join_to_the_whole() -> None:
+    found, start = "", 0
+    while True:
+        said = asked(start=start).text
+        cut = re.search(r"\n\[chars .*; the rest: start=(\d+), or search", said)
+        found += said[: cut.start()] if cut else said
+        if cut is None:
+            break
+        start = int(cut[1])
+    assert found == TEXT
+    assert len(asked().text) <= MOST_CHARS + 200
+
+
+def test_a_search_gives_numbers_positions_and_text_of_the_lines() -> None:
+    said = asked(search="VALUE 144")
+    first = said.text.splitlines()[0]
+    number, start, end = (int(n) for n in re.findall(r"line (\d+) \(chars (\d+)-(\d+)\)", first)[0])
+    assert number == 13
+    assert TEXT[start:end] == "line 12: value 144"
+    assert first.endswith(": line 12: value 144")
+    assert asked(start=start, end=end).text == "line 12: value 144"
+
+
+def test_words_apart_are_found_where_the_phrase_is_not() -> None:
+    assert asked(search="144 line").text.startswith("line 13 (")
+
+
+def test_many_hits_are_said_to_be_the_first_and_a_long_line_shows_the_match() -> None:
+    many = asked(search="value").text.splitlines()
+    assert len(many) == MOST_HITS + 1
+    assert "first 40 lines" in many[-1]
+    one = answer(Kept(), {"handle": "bbbbbbbbbbb", "search": "needle"}).text
+    assert "NEEDLE" in one
+    assert len(one) < LINE_CHARS + 60
+
+
+ODD = [  # (arguments, words of the answer)
+    ({}, "give the handle"),
+    ({"handle": 7}, "give the handle"),
+    ({"handle": " "}, "give the handle"),
+    ({"handle": "nope"}, "no original is kept under 'nope'"),
+    ({"handle": "aaaaaaaaaaa", "start": -1}, "start is a number"),
+    ({"handle": "aaaaaaaaaaa", "end": "all"}, "end is a number"),
+    ({"handle": "aaaaaaaaaaa", "start": True}, "start is a number"),
+    ({"handle": "aaaaaaaaaaa", "start": 10**9}, "nothing stands there: the original has"),
+    ({"handle": "aaaaaaaaaaa", "start": 5, "end": 5}, "nothing stands there"),
+    ({"handle": "aaaaaaaaaaa", "search": "sought in vain"}, "no line of the original holds"),
+    ({"handle": "x" * 10**6}, "no original"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "words"), ODD)
+def test_odd_arguments_are_answered_and_marked_as_failed(
+    arguments: dict[str, Any], words: str
+) -> None:
+    said = answer(Kept(), arguments)
+    assert said.failed
+    assert words in said.text
+    assert len(said.text) < 400
+
+
+def test_what_models_write_for_a_number_or_a_handle_is_understood() -> None:
+    assert asked(start="3", end=8.0).text == TEXT[3:8]
+    assert asked(start=None, end="").text == asked().text
+    assert answer(Kept(), {"handle": ' "aaaaaaaaaaa"', "end": 4}).text == TEXT[:4]
+
+
+def test_dropped_messages_are_searched_line_by_line_within_their_strings() -> None:
+    text = json.dumps([{"role": "tool", "content": TEXT}])
+    found = hits(text, "value 144")
+    assert found[0].text == "line 12: value 144"
+    assert [text[hit.start : hit.end] for hit in found] == [hit.text for hit in found]
+
+
+def test_a_search_for_nothing_finds_nothing() -> None:
+    assert hits(TEXT, "") == hits(TEXT, "   ") == hits("", "x") == []
+
+
+# --- the five formats ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_definition_is_the_same_bytes_each_time_and_nobody_can_change_it(format: str) -> None:
+    tool = trimtab.recall_tool(format)
+    before = json.dumps(tool.definition)
+    tool.definition.clear()
+    next(iter(v for v in tool.definition.values() if isinstance(v, (dict, list)))).clear()
+    assert (
+        json.dumps(tool.definition) == json.dumps(trimtab.recall_tool(format).definition) == before
+    )
+
+
+def test_a_format_nobody_has_is_an_error_that_names_the_five() -> None:
+    assert trimtab.recall_tool("openai-chat:deepseek").format == "openai-chat"
+    with pytest.raises(InvalidSetting, match="openai-chat, openai-responses, anthropic"):
+        trimtab.recall_tool("cobol")
+
+
+def _chat(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+    message = client.chat.completions.create(**request).choices[0].message
+    return [message.model_dump(exclude_none=True)], list(message.tool_calls or ())
+
+
+def _responses(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+    output = client.responses.create(**request, store=False).output
+    kept = [item.model_dump(exclude_none=True) for item in output]
+    return kept, [item for item in output if item.type == "function_call"]
+
+
+def _anthropic(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    client = anthropic.Anthropic(base_url=url, api_key="x", max_retries=0)
+    content = client.messages.create(**request).content
+    kept = {"role": "assistant", "content": [b.model_dump(exclude_none=True) for b in content]}
+    return [kept], [block for block in content if block.type == "tool_use"]
+
+
+def _bedrock(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    client = boto3.client(
+        "bedrock-runtime", endpoint_url=url, region_name="us-east-1",
+        aws_access_key_id="x", aws_secret_access_key="x",
+    )  # fmt: skip
+    message = client.converse(**request)["output"]["message"]
+    return [message], [part for part in message["content"] if "toolUse" in part]
+
+
+def _gemini(url: str, request: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    options = genai.types.HttpOptions(base_url=url)
+    client = genai.Client(api_key="x", vertexai=False, http_options=options)
+    config = {"tools": request["tools"], "automatic_function_calling": {"disable": True}}
+    done = client.models.generate_content(
+        model=request["model"], contents=request["contents"], config=config
+    )
+    content = done.candidates[0].content
+    kept = content.model_dump(by_alias=True, exclude_none=True, mode="json")
+    return [kept], [p for p in content.parts if p.function_call]
+
+
+SEND: dict[str, Callable[[str, dict[str, Any]], tuple[list[Any], list[Any]]]] = {
+    "openai-chat": _chat, "openai-responses": _responses, "anthropic": _anthropic,
+    "bedrock": _bedrock, "gemini": _gemini,
+}  # fmt: skip
+MODELS = {"openai-chat": "gpt-5.1", "openai-responses": "gpt-5.1"}
+
+
+def with_tools(format: str, request: dict[str, Any]) -> dict[str, Any]:
+    """The request with the recall tool beside the one that its calls are of."""
+    schema, own = {"type": "object", "properties": {}}, trimtab.recall_tool(format).definition
+    if format == "bedrock":
+        request["toolConfig"]["tools"].append(own)
+    elif format == "gemini":
+        request["tools"] = [{"functionDeclarations": [{"name": "read"}]}, own]
+    elif format == "anthropic":
+        request["tools"] = [{"name": "read", "input_schema": schema}, own]
+    else:
+        function = {"name": "read", "parameters": schema}
+        chat = {"type": "function", "function": function}
+        request["tools"] = [
+            chat if format == "openai-chat" else {"type": "function", **function},
+            own,
+        ]
+    return request
+
+
+def recalls(record: Any) -> Answer | str:
+    """A model that asks once for the first thing a note names, then is content."""
+    text = json.dumps(items_of(record.body))
+    if '"name": "recall"' in text:
+        return "Done."
+    handle = re.search(r'recall\(\\*"([^"\\]+)', text)
+    assert handle, "no note names a handle"
+    return Answer("", [Call("recall", {"handle": handle[1], "search": "token"})])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_model_gets_an_original_back_through_the_providers_own_client(format: str) -> None:
+    request = with_tools(format, session(format, steps=12, model=MODELS.get(format, "")))
+    if format == "openai-chat":
+        for message in request["messages"]:
+            message.pop("reasoning_details", None)
+    tool, ours = trimtab.recall_tool(format), trimtab.Session(window=9_000, recall=True)
+    with (
+        warnings.catch_warnings(),
+        StrictProvider(recalls, window=9_000, bind_thinking=False) as provider,
+    ):
+        warnings.simplefilter("ignore", DeprecationWarning)  # the client's, of a model's end
+        answered, calls = SEND[format](provider.url, ours.fit(request).request)
+        assert [tool.is_call(call) for call in calls] == [True]
+        items_of(request).extend([*answered, tool.execute(ours, calls[0])])
+        _, more = SEND[format](provider.url, ours.fit(request).request)
+    assert more == []
+    assert [record.status for record in provider.requests] == [200, 200]
+    said = json.dumps(items_of(request)[-1])
+    assert re.search(r"line \d+ \(chars \d+-\d+\): src/mod_\d+\.py:\d+: token \d+", said)
+    assert trimtab.check(request, format=format) == ()
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_handle_that_is_not_kept_is_a_result_that_says_so(format: str) -> None:
+    calls = {
+        "openai-chat": {"id": "c", "type": "function",
+                        "function": {"name": "recall", "arguments": '{"handle": "gone"}'}},
+        "openai-responses": {"type": "function_call", "call_id": "c", "name": "recall",
+                             "arguments": '{"handle": "gone"}'},
+        "anthropic": {"type": "tool_use", "id": "c", "name": "recall", "input": {"handle": "gone"}},
+        "bedrock": {"toolUse": {"toolUseId": "c", "name": "recall", "input": {"handle": "gone"}}},
+        "gemini": {"functionCall": {"name": "recall", "args": {"handle": "gone"}}},
+    }  # fmt: skip
+    tool, other = (
+        trimtab.recall_tool(format),
+        json.loads(json.dumps(calls[format]).replace("recall", "read")),
+    )
+    assert tool.is_call(calls[format])
+    assert not tool.is_call(other)
+    result = tool.result(Kept(), calls[format])
+    assert "no original is kept under 'gone'" in json.dumps(result)
+    flags = {"anthropic": '"is_error": true', "bedrock": '"status": "error"', "gemini": '"error":'}
+    assert flags.get(format, "") in json.dumps(result)
+
+
+@pytest.mark.parametrize(
+    "arguments", ["", "{", "[]", "null", '"aaaaaaaaaaa"', "aaaaaaaaaaa", None, 7]
+)
+def test_broken_arguments_never_raise(arguments: Any) -> None:
+    call = {"id": "c", "function": {"name": "recall", "arguments": arguments}}
+    result = trimtab.recall_tool("openai-chat").result(Kept(), call)
+    found = isinstance(arguments, str) and "aaa" in arguments
+    assert result["content"].startswith(
+        "line 0" if found else ("give the", "no original")[arguments == "{"]
+    )
+    assert trimtab.recall_tool("bedrock").result(Kept(), None)["toolResult"]["status"] == "error"

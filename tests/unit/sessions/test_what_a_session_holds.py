@@ -1,0 +1,69 @@
+"""What a session holds of memory and threads, and that it lets go of it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+from tool_calls import Step, conversation
+
+import trimtab
+
+
+def request(steps: int) -> dict[str, Any]:
+    found = "\n".join(f"name_{n * 7919} = {n * 31} of it" for n in range(60))
+    return conversation(
+        "anthropic",
+        *(Step("read", {"file_path": f"{n}.py"}, f"# {n}\n{found}") for n in range(steps)),
+    )
+
+
+def writers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "trimtab-store"]
+
+
+def test_a_closed_session_leaves_no_thread_behind(tmp_path: Path) -> None:
+    before = threading.active_count()
+    session = trimtab.Session(window=4_000, reserve=0, store=f"sqlite:///{tmp_path}/kept.db")
+    fitted = session.fit(request(10))
+    assert writers()
+    session.close()
+    assert writers() == []
+    assert threading.active_count() == before
+    again = trimtab.Session(window=4_000, reserve=0, store=f"sqlite:///{tmp_path}/kept.db")
+    again.fit(request(10))
+    assert again.recall(fitted.report.edits[0].handle) != ""
+    again.close()
+    assert writers() == []
+
+
+def test_one_closed_session_does_not_stop_another_on_the_same_store(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/kept.db"
+    one, other = (trimtab.Session(window=4_000, reserve=0, store=url, tenant=t) for t in "ab")
+    one.fit(request(10))
+    other.fit(request(10))
+    one.close()
+    handle = other.fit(request(12)).report.edits[0].handle
+    assert other.recall(handle) != ""
+    other.close()
+    assert writers() == []
+
+
+def test_a_session_of_300_turns_holds_at_most_ten_times_its_body() -> None:
+    body = request(300)
+    messages = body["messages"]
+    size = len(json.dumps(body))
+    gc.collect()
+    tracemalloc.start()
+    try:
+        session = trimtab.Session(window=10**6, reserve=0, format="anthropic")
+        for end in range(3, len(messages) + 1, 2):
+            session.fit(json.dumps({**body, "messages": messages[:end]}).encode())
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] <= 10 * size
+    finally:
+        tracemalloc.stop()

@@ -1,0 +1,82 @@
+"""The replay with what stands outside of it: other libraries, Ray, a browser.
+
+Knows the long conversation.  Everything here belongs to the world tier.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+import world_needs
+from replay_story import SAMPLE, WINDOW, recording, timeless, written
+
+from trimtab.cli import main
+from trimtab.errors import MissingExtra
+from trimtab.replay import job_runner, peers, policies
+from trimtab.replay.policies import find
+from trimtab.replay.policy_run import replay
+from trimtab.replay.recording_index import RecordingIndex
+
+pytestmark = pytest.mark.world
+PEERS = [name for name in policies.BUILT_IN if name not in policies.DEFAULT]
+
+
+@pytest.mark.parametrize("name", PEERS)
+def test_a_peer_runs_through_the_same_code_with_its_version(name: str) -> None:
+    try:
+        policy = find(name)
+    except MissingExtra as error:
+        world_needs.absent(str(error))
+    assert policy.version[0].isdigit()
+    done = replay(RecordingIndex(recording()), policy, WINDOW)
+    assert len(done.rows) == 25
+    assert sum(row.failed for row in done.rows) == 0
+    assert all(row.tokens <= row.full for row in done.rows[:3])  # below its trigger nothing is cut
+
+
+def test_a_peer_that_cannot_be_installed_is_named_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setattr(peers, "ENVIRONMENTS", {"litellm": ("litellm",)})
+    for _ in range(2):
+        told = peers.setup()
+        assert "installing litellm" in next(told)
+        assert "No matching distribution" in next(told)
+        with pytest.raises(MissingExtra, match="litellm"):
+            next(told)
+
+
+def test_ray_gives_the_same_figures() -> None:
+    world_needs.module("ray", extra="ray")
+    names = ["none", "trimtab", "drop-oldest-safe"]
+    there, here = (
+        job_runner.replay(SAMPLE, engine=kind, workers=2, policies=names, windows=[WINDOW])
+        for kind in ("ray", "local")
+    )
+    assert len(there) == 6
+    assert timeless(there) == timeless(here)
+
+
+def test_a_browser_without_network_shows_the_plots(tmp_path: Path) -> None:
+    browser = world_needs.browser()
+    log, out = written(tmp_path / "logs"), tmp_path / "out"
+    main(["replay", log, "--window", str(WINDOW), "--workers", "1", "--out", str(out)])
+    probe = "<script>document.title=[...document.querySelectorAll('svg')].map(s=>"
+    probe += "Math.round(s.getBoundingClientRect().height)).join()</script>"
+    page = out / "probe.html"
+    page.write_text((out / "replay.html").read_text().replace("</html>", probe + "</html>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    offline = ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [browser, *flags, *offline, page.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    title = done.stdout.partition("<title>")[2].partition("</title>")[0]
+    heights = [int(number) for number in title.split(",")]
+    assert len(heights) >= 4
+    assert min(heights) > 10
+    assert "<polyline" in done.stdout
