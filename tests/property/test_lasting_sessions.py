@@ -42,7 +42,7 @@ def test_in_a_session_of_many_windows_every_turn_is_what_it_would_be_by_itself(
 def test_a_row_that_ends_within_what_a_note_left_reads_its_own_groups_alone() -> None:
     left: dict[int, Mapping[Any, Any]] = {number: {} for number in (1, 4, 6, 7, 14)}
     reopened = ReopenedGroups([range(0, 9), range(11, 15)], left, past=6)
-    rows = list(reopened.parted([(0, 17)]))
-    assert rows == [(0, 5), (6, 17)]
+    rows = list(reopened.parted([Run(0, 17)]))
+    assert rows == [Run(0, 5), Run(6, 17)]
     assert [list(reopened.read(row)) for row in rows] == [[1, 4], [6, 7, 9, 10, 14, 15, 16, 17]]
-    assert list(reopened.read((12, 13))) == []
+    assert list(reopened.read(Run(12, 13))) == []

@@ -22,27 +22,33 @@ def request(steps: int) -> dict[str, Any]:
     )
 
 
-def writers() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "trimtab-store"]
+class Threads:
+    """Those that write to stores, save the ones that stood when this was made."""
+
+    def __init__(self) -> None:
+        self.before = {*threading.enumerate()}
+
+    def writers(self) -> list[threading.Thread]:
+        started = (one for one in threading.enumerate() if one not in self.before)
+        return [thread for thread in started if thread.name == "trimtab-store"]
 
 
 def test_a_closed_session_leaves_no_thread_behind(tmp_path: Path) -> None:
-    before = threading.active_count()
+    threads = Threads()
     session = trimtab.Session(window=4_000, reserve=0, store=f"sqlite:///{tmp_path}/kept.db")
     fitted = session.fit(request(10))
-    assert writers()
+    assert threads.writers()
     session.close()
-    assert writers() == []
-    assert threading.active_count() == before
+    assert threads.writers() == []
     again = trimtab.Session(window=4_000, reserve=0, store=f"sqlite:///{tmp_path}/kept.db")
     again.fit(request(10))
     assert again.recall(fitted.report.edits[0].handle) != ""
     again.close()
-    assert writers() == []
+    assert threads.writers() == []
 
 
 def test_one_closed_session_does_not_stop_another_on_the_same_store(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/kept.db"
+    threads, url = Threads(), f"sqlite:///{tmp_path}/kept.db"
     one, other = (trimtab.Session(window=4_000, reserve=0, store=url, tenant=t) for t in "ab")
     one.fit(request(10))
     other.fit(request(10))
@@ -50,7 +56,7 @@ def test_one_closed_session_does_not_stop_another_on_the_same_store(tmp_path: Pa
     handle = other.fit(request(12)).report.edits[0].handle
     assert other.recall(handle) != ""
     other.close()
-    assert writers() == []
+    assert threads.writers() == []
 
 
 def test_a_session_of_300_turns_holds_at_most_ten_times_its_body() -> None:

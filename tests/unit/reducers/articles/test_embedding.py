@@ -147,7 +147,7 @@ def test_without_the_extra_one_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtra, match=r"pip install 'trimtab\[embed\]'"):
         EmbeddingRanker()
     with pytest.raises(MissingExtra, match=r"pip install 'trimtab\[embed\]'"):
-        config.from_table({"articles": {"ranker": "embed"}}, "here").keywords()
+        config.from_table({"articles": {"ranker": "embed"}}, "here").settings()
 
 
 def test_nothing_is_imported_or_read_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,12 +160,12 @@ def test_nothing_is_imported_or_read_before_the_first_use(monkeypatch: pytest.Mo
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", watched)
-    keywords = config.from_table(
+    given = config.from_table(
         {"articles": {"ranker": "embed", "ranker_share": 0.3}}, "here"
-    ).keywords()
-    assert keywords == {"articles": ArticleRule(ranker=EmbeddingRanker(), ranker_share=0.3)}
+    ).settings()
+    assert given.articles == ArticleRule(ranker=EmbeddingRanker(), ranker_share=0.3)
 
 
 def test_words_alone_are_what_a_file_gets_by_default() -> None:
-    given = config.from_table({"articles": {"ranker": "words"}}, "here").keywords()
-    assert given == {"articles": ArticleRule()}
+    given = config.from_table({"articles": {"ranker": "words"}}, "here").settings()
+    assert given.articles == ArticleRule()
