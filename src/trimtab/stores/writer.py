@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -110,7 +110,7 @@ class WriteQueue:
                 if self.ending and not self.jobs and not self.later:
                     self.thread = None
                     return None
-                times = [job.resume_at for job in self.jobs]
+                times = [job.resume_at for job in self._first_jobs()]
                 times += [due] if self.later and due > now else []
                 woken = self.changed.wait(min(times) - now if times else IDLE_SECONDS)
                 if not woken and not self.jobs and not self.later:
@@ -119,12 +119,18 @@ class WriteQueue:
 
     def _runnable(self, now: float) -> WriteJob | None:
         """The first that is not behind another one of its tenant, nor to be tried later."""
+        for job in self._first_jobs():
+            if job.resume_at <= now or self.flushing:
+                return job
+        return None
+
+    def _first_jobs(self) -> Iterator[WriteJob]:
+        """The oldest job of each tenant: those behind it wait for it, whatever their time."""
         seen = set[Writer]()
         for job in self.jobs:
-            if job.owner not in seen and (job.resume_at <= now or self.flushing):
-                return job
-            seen.add(job.owner)
-        return None
+            if job.owner not in seen:
+                seen.add(job.owner)
+                yield job
 
     def _queue_later(self) -> None:
         """What may be kept later is kept now; where its tenant has a job, it goes with that."""
