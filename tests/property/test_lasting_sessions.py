@@ -13,6 +13,7 @@ from soak.story import FORMATS
 from trimtab.planning import fold
 from trimtab.planning.fold import ReopenedGroups
 from trimtab.planning.planner import Planner
+from trimtab.planning.runs import Run
 
 TURNS, SEED = 100, 3
 
