@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,15 @@ LAZY |= {"numpy", "onnxruntime", "tokenizers"}  # the embedding ranker's
 """Third-party, and only within a function."""
 
 
+@cache
+def parsed(file: Path) -> ast.Module:
+    """The syntax tree of a file of the package, for all tests."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
 def imports(file: Path) -> Iterator[tuple[str, bool]]:
     """(dotted module, whether it is imported when the file is) of every import statement."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = parsed(file)
     at_once = {id(node) for node in tree.body}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -58,17 +65,20 @@ def test_imports_point_down_the_layers_that_pyproject_lists():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-KNOWN = house.modules(SRC)
-GRAPH = {name: set(house.imports(module, KNOWN)) - {name} for name, module in KNOWN.items()}
+@pytest.fixture(scope="module")
+def known():
+    """Every file of the package by its dotted name."""
+    return house.modules(SRC)
 
 
-def test_no_files_and_no_layers_import_each_other():
-    assert not house.cycles(GRAPH)
-    assert not house.cycles(house.edges(GRAPH, KNOWN, house.layer))
+def test_no_files_and_no_layers_import_each_other(known):
+    graph = {name: set(house.imports(module, known)) - {name} for name, module in known.items()}
+    assert not house.cycles(graph)
+    assert not house.cycles(house.edges(graph, known, house.layer))
 
 
-def test_a_class_name_is_defined_once():
-    assert not house.repeated_classes(KNOWN)
+def test_a_class_name_is_defined_once(known):
+    assert not house.repeated_classes(known)
 
 
 def test_fit_loads_no_door():
@@ -87,8 +97,7 @@ def test_third_party_modules_are_imported_on_first_use(file):
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
 def test_a_file_begins_by_saying_what_it_is_for(file):
-    text = file.read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), f"{file.name} begins without a docstring"
+    assert ast.get_docstring(parsed(file)), f"{file.name} begins without a docstring"
 
 
 PROVIDERS = re.compile(
@@ -106,7 +115,7 @@ NEUTRAL = ("planning", "journal", "reducers", "pipeline.py")
 )
 def test_what_decides_names_no_provider(file):
     """In code: prose may name the source of a number."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = parsed(file)
     prose = {
         id(node.value) for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -229,12 +238,11 @@ def given_names(tree: ast.AST) -> Iterator[str]:
             yield node.attr
 
 
-def private_uses(file: Path) -> Iterator[str]:
+def private_uses(file: Path, tree: ast.Module) -> Iterator[str]:
     """Private attributes and modules of others that a file uses, by name or as a text.
 
     Of others: what nothing in the file itself is called.
     """
-    tree = ast.parse(file.read_text(encoding="utf-8"))
     own = PUBLIC_FIELDS | OURS | set(given_names(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
@@ -255,11 +263,11 @@ def private_uses(file: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
 def test_nothing_private_of_another_package_is_used(file):
-    assert not list(private_uses(file))
+    assert not list(private_uses(file, parsed(file)))
     assert "uvicorn.protocols" not in file.read_text(encoding="utf-8")
 
 
-def test_what_is_private_is_found_however_it_is_written(tmp_path):
+def test_what_is_private_is_found_however_it_is_written():
     text = """
 import httpx._client
 from openai import _base_client
@@ -267,11 +275,8 @@ from openai._base_client import post
 client._transport
 getattr(client, "_mounts")
 """
-    file = tmp_path / "reaching.py"
-    file.write_text(text)
-    found = {line.rpartition(" ")[2] for line in private_uses(file)}
+    file = Path("reaching.py")
+    found = {line.rpartition(" ")[2] for line in private_uses(file, ast.parse(text))}
     assert found == {"_client", "_base_client", "_transport", "_mounts"}
-    file.write_text(
-        "class A:\n    def __init__(self):\n        self._a = 1\n\n\ndef f(a: A):\n    a._a"
-    )
-    assert not list(private_uses(file))
+    text = "class A:\n    def __init__(self):\n        self._a = 1\n\n\ndef f(a: A):\n    a._a"
+    assert not list(private_uses(file, ast.parse(text)))

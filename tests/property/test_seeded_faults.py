@@ -9,8 +9,27 @@ import pytest
 from soak.faults import FAULTS, Fault
 from soak.trial import Case, case_of, verdict_of
 
-MANY = 400
-"""Histories tried for one fault, at the most."""
+MANY, FEW = 400, 10
+"""Histories tried for one fault, at the most; for one that none shows."""
+SHOWN_BY = {
+    ("second results are never reported", "openai-chat"): 88,
+    ("equal call ids are never reported", "openai-chat"): 24,
+    ("equal call ids are never reported", "anthropic"): 89,
+    ("equal call ids are never reported", "bedrock"): 89,
+    ("results are left where they strayed", "anthropic"): 22,
+    ("blank texts are never reported", "gemini"): 57,
+    ("a history may begin with the model", "anthropic"): 30,
+    ("a history may begin with the model", "bedrock"): 30,
+    ("a history may begin with the model", "gemini"): 30,
+    ("a history may end with the model", "bedrock"): 71,
+    ("unsigned thoughts are let through", "bedrock"): 47,
+    ("tools need not be declared", "bedrock"): 34,
+    ("arguments may be anything", "gemini"): 96,
+    ("reasoning may stand alone", "openai-responses"): 159,
+    ("thoughts go without what demands them", "openai-responses"): 27,
+    ("any other thought may go", "anthropic"): 161,
+}
+"""The history to try first, where it takes many to find one that shows the fault."""
 PLANTED = [(fault, format) for fault in FAULTS for format in fault.formats]
 
 
@@ -35,7 +54,9 @@ MISSED = {"five cache marks are let through"}
 def test_a_planted_fault_is_caught(
     fault: Fault, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for seed in range(MANY):
+    tries = range(FEW if fault.name in MISSED else MANY)
+    first = SHOWN_BY.get((fault.name, format), 0)
+    for seed in (first, *tries):
         case = _case(fault, format, seed)
         with monkeypatch.context() as patch:
             fault.plant(patch, format)
@@ -43,7 +64,7 @@ def test_a_planted_fault_is_caught(
         assert "rule skipped" not in found.detail, "the fault itself is broken"
         if found.fault and not verdict_of(case, thorough=True).fault:
             return
-    pytest.fail(f"{MANY} histories did not catch it")
+    pytest.fail(f"{len(tries)} histories did not catch it")
 
 
 def test_twenty_faults_and_more_are_planted_and_every_format_gets_some() -> None:
