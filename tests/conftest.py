@@ -1,15 +1,17 @@
-"""What holds for every test: how hard Hypothesis tries, and that programs can be interrupted."""
+"""What holds for every test: how hard Hypothesis tries, which files begin, which tests are slow."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]
-for name, examples in (("quick", 25), ("ci", 100), ("soak", 3_000)):
+for name, examples in (("quick", 25), ("ci", 50), ("long", 3_000)):
     settings.register_profile(
         name, max_examples=examples, deadline=None, suppress_health_check=QUIET, phases=PHASES
     )
@@ -18,3 +20,26 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 # A shell's background jobs ignore SIGINT, and so would every program that a test starts and ends.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SLOW_SECONDS = 20.0
+"""A test that takes longer is named at the end of a run: one file is one worker's."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Files are dealt out in their own order, the many small ones of ``unit`` last: by the number
+    of tests, as xdist would, the dearest came last, and one worker was left with them."""
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name the tests that took long, whether they passed or not."""
+    seconds = Counter[str]()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid] += report.duration
+    if slow := [(name, s) for name, s in seconds.most_common() if s > SLOW_SECONDS]:
+        terminalreporter.section(f"more than {SLOW_SECONDS:g} seconds: make these cheaper")
+        for name, took in slow:
+            terminalreporter.write_line(f"{took:6.1f} s  {name}")

@@ -12,7 +12,8 @@ from itertools import permutations
 import pytest
 from chat_messages import USER, answer, called, chat
 from conversions import assert_nothing_is_missing, assert_same_again
-from hypothesis import HealthCheck, assume, given, settings
+from effort import examples
+from hypothesis import HealthCheck, assume, given
 from hypothesis import strategies as st
 from stories import FORMATS, stories, written
 
@@ -23,7 +24,7 @@ PAIRS = list(permutations(FORMATS, 2))
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(0.5, suppress_health_check=list(HealthCheck))
 @given(story=stories())
 def test_every_word_id_and_flag_arrives_and_comes_back(source, to, story):
     request = written(story, source)
@@ -41,7 +42,7 @@ def test_every_word_id_and_flag_arrives_and_comes_back(source, to, story):
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS)
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(0.2, suppress_health_check=list(HealthCheck))
 @given(story=stories())
 def test_the_output_is_recognised_for_what_it_is(source, to, story):
     out = convert(written(story, source), to, format=source).request

@@ -17,7 +17,8 @@ import gemini_histories
 import histories
 import pytest
 import stories
-from hypothesis import event, given, settings
+from effort import examples
+from hypothesis import event, given
 from hypothesis import strategies as st
 from responses_cases import LOCAL, PROGRAM, SEARCH, call, output, said, thought, user
 from responses_histories import mutated
@@ -451,7 +452,7 @@ WOUNDS = ("none", "none", "none", "out", "twice", "swapped", "moved", "copied", 
 STEPS = st.tuples(st.integers(0, 60), st.sampled_from(WOUNDS), st.integers(0, 60), st.booleans())
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(cases(), st.lists(STEPS, min_size=1, max_size=12), st.integers(0, 9))
 def test_what_is_said_behind_known_messages_is_what_the_whole_check_says(
     case: Case, walk: list[tuple[int, str, int, bool]], opens: int

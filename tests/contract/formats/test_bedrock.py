@@ -26,6 +26,7 @@ from bedrock_histories import (
     use,
     user,
 )
+from effort import FOUND_AGAIN, examples
 from hard_cases import CASES, conversation
 from hypothesis import given
 from hypothesis import strategies as st
@@ -189,6 +190,7 @@ def _beside_media(found: list[str]) -> list[str]:
     reason="right at the minimum, where the user's words stand beside results in one message, a "
     "second fit folds once more"
 )
+@examples(1, phases=FOUND_AGAIN)
 @given(histories(), st.floats(0, 1))
 def test_whatever_fits_is_valid_and_within_any_window_above_the_floor(
     request_: dict[str, Any], share: float

@@ -11,7 +11,8 @@ from typing import Any
 
 import langchain_agents as lc
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -181,7 +182,7 @@ def provider() -> Any:
 
 
 @FORMATS
-@settings(max_examples=40, deadline=None)
+@examples(0.4)
 @given(messages=histories(), window=st.sampled_from([900, 2_500, 10**6]))
 def test_what_comes_back_is_accepted_by_the_provider_and_keeps_the_user_s_words(
     format: str, provider: StrictProvider, messages: list[AnyMessage], window: int

@@ -6,14 +6,15 @@ import time
 
 import pytest
 from blocks import ESC, TEXT
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from megabytes import MEGABYTE
 
 from trimtab.reducers.content.base import MANDATORY
 from trimtab.reducers.digest import line_weights, weigh_lines
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(TEXT)
 @example("")
 @example("\n")

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from blocks import CONFIG, TEXT, block, count, lone_surrogates
+from effort import examples
 from five_formats import FORMATS
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from retrieval_cases import ANSWER, QUESTION, SHAPES, articles, conversation, prose, results_of
 
@@ -411,7 +412,7 @@ ITEM = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=120, deadline=None)
+@examples(1.2)
 @given(
     st.lists(ITEM, max_size=5), st.sampled_from(sorted(SHAPES)), st.booleans(),
     st.sampled_from([ArticleRule(least_tokens=1), ArticleRule.just_in_time(), ArticleRule(keep=1)]),

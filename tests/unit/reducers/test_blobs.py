@@ -11,7 +11,7 @@ import time
 
 import pytest
 from blocks import CONFIG, TEXT, block, count, lone_surrogates, offers
-from hypothesis import given, settings
+from hypothesis import given
 
 from trimtab.reducers.base import json_bytes
 from trimtab.reducers.blobs import shorten_blobs
@@ -79,7 +79,6 @@ def test_what_can_be_read_or_is_short_stays(text: str) -> None:
     assert shorten_blobs(text) is text
 
 
-@settings(deadline=None)
 @given(TEXT)
 def test_nothing_grows_and_no_character_is_split(text: str) -> None:
     new = shorten_blobs(f"{text}{RUN}{text}")

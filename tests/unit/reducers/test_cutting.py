@@ -15,7 +15,8 @@ from blocks import (
     call,
     offers,
 )
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.reducers import HANDLE, cut_to_chars, levels
@@ -75,7 +76,7 @@ def test_the_note_of_the_caller_stands_in_objects_and_arrays() -> None:
     assert json.loads(cut_to_chars(JSON_CUTS[5][1], 600, note))[-1].endswith(f" chars; {note}]")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(JSON_VALUE, st.integers(2, 300))
 def test_valid_json_stays_valid_json(value: Any, chars: int) -> None:
     new = cut_to_chars(json.dumps(value, indent=1), chars)
@@ -134,7 +135,7 @@ def test_free_text_arguments_are_cut_as_text() -> None:
     assert offers(call(LOG, spelling="json-string"), CONFIG)[0].kind == "arguments"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 @given(ARGUMENTS)
 def test_arguments_stay_json_objects_with_the_same_keys(text: str) -> None:
     for offer in levels(call(text), CONFIG):

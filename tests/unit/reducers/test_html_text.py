@@ -7,7 +7,7 @@ import time
 
 import pytest
 from blocks import TEXT, block, offers
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sizes import o200k
 
@@ -71,7 +71,6 @@ def test_other_texts_are_no_pages(text: str) -> None:
     assert list(html_text(block(PAGE, "text"), config)) == []
 
 
-@settings(deadline=None)
 @given(TEXT, st.sampled_from(["<div>", "<p>", "</p>", "<script>", "<!--", "&amp;", "<a href=/x>"]))
 def test_no_page_makes_it_raise_and_none_is_offered_twice(text: str, piece: str) -> None:
     html = "<html>" + f"{piece}{text}" * 14

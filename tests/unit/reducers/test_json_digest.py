@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import search_result
 from blocks import JSON_VALUE, RECALL, block, offers
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.reducers import Config, Offer
@@ -141,7 +142,7 @@ def test_number_spellings_and_equal_keys_stay_in_less_detail() -> None:
         assert '"n":[1.0,NaN,-0]' in offer.text
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(JSON_VALUE, st.integers(1, 30))
 def test_less_detail_is_valid_json_behind_its_note(value: Any, times: int) -> None:
     for offer in levels_of({"a": [value] * times, "b": {"c": value, "d": "x " * 300}}):

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import pytest
 from blocks import CONFIG, TEXT, block, count, offers
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import trimtab
@@ -113,7 +114,7 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@examples(4)
 @given(ROWS)
 @example([(1, 9, 6, "→", "x", "--"), (11, 9, 6, "→", "x", "")])
 def test_every_thinned_text_can_be_restored_byte_for_byte(rows: list[tuple]) -> None:  # type: ignore[type-arg]

@@ -25,7 +25,8 @@ from blocks import (
     lone_surrogates,
     offers,
 )
-from hypothesis import example, given, settings
+from effort import examples
+from hypothesis import example, given
 from hypothesis import strategies as st
 from megabytes import MEGABYTE
 
@@ -47,7 +48,7 @@ from trimtab.reducers.cutting import cut
 from trimtab.transcript.model import Block
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(TEXT | ARGUMENTS, st.sampled_from(KINDS), st.booleans(), st.booleans())
 @example(
     "the same line again\n" * 3 + "[the line above, 2 more times]\n" * 3, "result", False, False
@@ -76,7 +77,7 @@ def test_each_level_is_smaller_and_is_not_offered_again(
             assert (offer.kind, offer.why) not in again
 
 
-@settings(max_examples=80, deadline=None)
+@examples(0.8)
 @given(TEXT | ARGUMENTS, st.sampled_from(KINDS), st.integers(0, 3))
 def test_taking_the_same_level_over_and_over_comes_to_rest(
     text: str, kind: str, depth: int
@@ -134,7 +135,6 @@ def test_a_cut_text_is_not_cut_again_to_the_same_size(tokens: int) -> None:
 
 
 @pytest.mark.row("A6")
-@settings(deadline=None)
 @given(TEXT, st.integers(-2, 400))
 def test_total_length_including_the_note_is_within_the_limit(text: str, chars: int) -> None:
     new = cut_to_chars(text, chars)
@@ -239,7 +239,6 @@ def test_prose_is_cut_only_on_request_and_ends_in_a_marker() -> None:
 # ---------------------------------------------------------------- user text
 
 
-@settings(deadline=None)
 @given(TEXT, st.integers(0, 300))
 def test_user_text_keeps_its_first_and_last_hundred_characters(text: str, tokens: int) -> None:
     new = user_cut(text, CONFIG, tokens)

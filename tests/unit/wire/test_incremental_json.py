@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from effort import examples
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trimtab.errors import InvalidRequest
@@ -37,7 +38,7 @@ def same(found, data):
     assert (found.text, found.given) == (wanted.text, data)
 
 
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 @given(
     HEADS, st.sampled_from(["messages", "input", "contents"]), MESSAGES, MESSAGES, HEADS,
     st.sampled_from([None, 1]), st.integers(0, 3),
