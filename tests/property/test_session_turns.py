@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from typing import Any
 
 import pytest
+from effort import seeds
 from file_reads import request, step
 from responses_cases import call, output, thought, user
 from settings_words import as_keywords
@@ -23,8 +23,6 @@ from trimtab.errors import TrimtabError
 DIALECTS = [("openai-chat", "kimi-k2.6"), ("openai-chat", "glm-4.6")]
 DIALECTS += [("openai-responses", "deepseek-v4-flash")]
 KEYWORDS: dict[str, Any] = {"window": 12_000, "reserve": 0, "counter": "o200k"}
-REPAIRED = int(os.environ.get("SOAK_SESSIONS") or 60)
-"""Histories whose turns are repaired one by one."""
 
 
 def story(format: str, steps: int) -> dict[str, Any]:
@@ -329,10 +327,10 @@ def played(case: Case, window: int, open_tail: bool) -> int:
     return repaired
 
 
-@pytest.mark.parametrize("first", range(0, REPAIRED, 20))
+@pytest.mark.parametrize("first", seeds(60)[::20])
 def test_a_repair_late_in_a_session_is_the_one_that_would_be_made_alone(first: int) -> None:
-    seeds = range(first, first + 20)
-    assert sum(played(case_of(seed), 10**7, seed % 3 == 0) for seed in seeds) > 5
+    tried = range(first, first + 20)
+    assert sum(played(case_of(seed), 10**7, seed % 3 == 0) for seed in tried) > 5
 
 
 def test_a_result_that_comes_late_after_all_is_sent_as_if_all_were_read_anew() -> None:

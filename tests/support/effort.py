@@ -1,4 +1,4 @@
-"""How hard Hypothesis tries where an example is cheaper or dearer than most."""
+"""How many made-up histories a test tries, in the profile of ``HYPOTHESIS_PROFILE``."""
 
 from __future__ import annotations
 
@@ -11,5 +11,10 @@ FOUND_AGAIN = (Phase.explicit, Phase.reuse, Phase.generate)
 
 
 def examples(share: float, **more: Any) -> settings:
-    """As a decorator: so many times the examples of the profile (``HYPOTHESIS_PROFILE``)."""
+    """As a decorator: so many times the examples of the profile, for those cheap or dear."""
     return settings(max_examples=max(5, round(settings().max_examples * share)), **more)
+
+
+def seeds(count: int) -> range:
+    """So many seeds in the profile ``ci``, more in ``long``."""
+    return range(max(5, count * settings().max_examples // 50))
