@@ -12,7 +12,19 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import NoReturn, TextIO
 
-from trimtab.cli import check, convert, explain, fit, mcp, proxy, recall, replay, store, sweep
+from trimtab.cli import (
+    check,
+    conform,
+    convert,
+    explain,
+    fit,
+    mcp,
+    proxy,
+    recall,
+    replay,
+    store,
+    sweep,
+)
 from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import clean
 from trimtab.errors import TrimtabError
@@ -29,6 +41,10 @@ _COMMANDS = {
     "purge": (store.add_purge, "delete old conversations from a store"),
     "stats": (store.add_stats, "print what all sessions of a store came to"),
     "replay": (replay.add, "play recorded transcripts through policies and measure them"),
+    "conform": (
+        conform.add,
+        "test whatever makes conversations fit: what it keeps, what it breaks",
+    ),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),
 }

@@ -1,0 +1,28 @@
+"""The conformance suite: what whoever shortens conversations should keep, judged from outside.
+
+Knows stories, the providers' formats and the rule table; nothing of how trimtab plans.
+"""
+
+from __future__ import annotations
+
+from trimtab.testing.conformance.opening import open_target
+from trimtab.testing.conformance.properties import NAMES, PROPERTIES, Property
+from trimtab.testing.conformance.scoreboard import Failure, Row, Scoreboard
+from trimtab.testing.conformance.suite import Options, run
+from trimtab.testing.conformance.targets import Sent, Target, TargetConversation, TargetOptions
+
+__all__ = [
+    "NAMES",
+    "PROPERTIES",
+    "Failure",
+    "Options",
+    "Property",
+    "Row",
+    "Scoreboard",
+    "Sent",
+    "Target",
+    "TargetConversation",
+    "TargetOptions",
+    "open_target",
+    "run",
+]

@@ -1,0 +1,108 @@
+"""A Python callable as a target: a function of requests or of messages, or a factory of such."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from trimtab.testing.conformance.targets import Sent, TargetConversation, TargetOptions
+from trimtab.testing.conformance.writing import FORMATS, MESSAGES_KEY
+
+WINDOW_NAMES = ("window", "max_tokens", "max_input_tokens", "token_limit", "budget", "limit")
+"""Keywords under which a callable may take the window, the first that it has."""
+
+
+def accepted(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
+    """Those of the keywords that a function takes; the window under the name it has for it."""
+    try:
+        known = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # written in C
+        return {}
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values()):
+        named = next((name for name in WINDOW_NAMES if name in known), "window")
+    else:
+        named = next((name for name in WINDOW_NAMES if name in known), "")
+    found = {key: value for key, value in keywords.items() if key in known}
+    if named and "window" in keywords:
+        found.pop("window", None)
+        found[named] = keywords["window"]
+    return found
+
+
+class CallableTarget:
+    """A Python callable.
+
+    It takes a request (``bare``: its list of messages) and returns one, a list of messages, their
+    JSON, or an object whose ``request`` is one.  With ``factory`` it is called once for each
+    conversation and returns such a callable, or an object with ``fit`` or ``__call__``.
+    """
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], options: TargetOptions, bare: bool = False
+    ) -> None:
+        self.name, self._function, self._options, self._bare = name, function, options, bare
+        self.formats = ("openai-chat",) if bare else FORMATS
+
+    def conversation(self, format: str) -> TargetConversation:
+        """A fresh state where the target makes one; else the function itself."""
+        keywords = {"window": self._options.window, "format": format}
+        if not self._options.factory:
+            return _Calls(self._function, self._function, keywords, format, self._bare)
+        made = self._function(**accepted(self._function, keywords))
+        fit = getattr(made, "fit", made)
+        return _Calls(made, fit, keywords, format, self._bare)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+class _Calls:
+    def __init__(
+        self, owner: Any, function: Callable[..., Any], keywords: dict[str, Any], format: str,
+        bare: bool,
+    ) -> None:  # fmt: skip
+        self._owner, self._function, self._format, self._bare = owner, function, format, bare
+        is_made = owner is not function
+        self._keywords = {} if is_made else accepted(function, keywords)
+
+    def send(self, request: dict[str, Any]) -> Sent:
+        given = copy.deepcopy(request)
+        key = MESSAGES_KEY[self._format]
+        result = self._function(given[key] if self._bare else given, **self._keywords)
+        return Sent(whole(result, request, key), handles_of(result))
+
+    def recall(self, handle: str) -> str | None:
+        found = getattr(self._owner, "recall", None)
+        return None if found is None else str(found(handle))
+
+    def close(self) -> None:
+        end = getattr(self._owner, "close", None)
+        if end is not None and self._owner is not self._function:
+            end()
+
+
+def whole(result: Any, request: dict[str, Any], key: str) -> Any:
+    """A callable's result as the body that would be sent.  Raises TypeError."""
+    result = getattr(result, "request", result)
+    if isinstance(result, (str, bytes)):
+        result = json.loads(result)
+    if isinstance(result, tuple):  # LiteLLM returns one beside the messages
+        result = result[0]
+    if isinstance(result, list):
+        return {**request, key: result}
+    if isinstance(result, dict):
+        return result
+    raise TypeError(f"the target returned {type(result).__name__}, neither a request nor a list")
+
+
+def handles_of(result: Any) -> tuple[str, ...]:
+    """Handles of what was taken out: ``result.handles``, or those its report names."""
+    handles: Sequence[Any] | None = getattr(result, "handles", None)
+    if handles is None:
+        report = getattr(result, "report", None)
+        changes = (*getattr(report, "edits", ()), *getattr(report, "repairs", ()))
+        handles = [handle for one in changes if (handle := getattr(one, "handle", None))]
+    return tuple(map(str, handles))

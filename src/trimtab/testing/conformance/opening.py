@@ -1,0 +1,47 @@
+"""Finds the target behind a name: ``module:function``, ``messages:module:function``,
+``langchain:module:factory`` or a URL."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from trimtab.errors import InvalidSetting
+from trimtab.testing.conformance.callable_target import CallableTarget
+from trimtab.testing.conformance.gateway import Gateway
+from trimtab.testing.conformance.langchain_target import LangChainMiddleware
+from trimtab.testing.conformance.targets import Target, TargetOptions
+
+
+def open_target(name: str, options: TargetOptions) -> Target:
+    """The target of this name.  Raises InvalidSetting, MissingExtra."""
+    kind, _, rest = name.partition(":")
+    if kind in ("http", "https"):
+        return Gateway(name, options)
+    if kind == "langchain":
+        return LangChainMiddleware(name, load(rest), options)
+    if kind == "messages":
+        return CallableTarget(name, load(rest), options, bare=True)
+    return CallableTarget(name, load(name), options)
+
+
+def load(name: str) -> Callable[..., Any]:
+    """The object behind ``module:name``, the current folder first.  Raises InvalidSetting."""
+    module, _, path = name.partition(":")
+    if not module or not path:
+        raise InvalidSetting(f"{name!r} names no target: give module:function, or a URL")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found: Any = importlib.import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise InvalidSetting(f"{name!r} cannot be loaded: {error}") from None
+    if not callable(found):
+        raise InvalidSetting(f"{name!r} is not callable")
+    loaded: Callable[..., Any] = found
+    return loaded

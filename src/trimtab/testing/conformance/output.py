@@ -1,0 +1,101 @@
+"""A scoreboard as a table, JUnit XML and a badge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
+
+from trimtab.testing.conformance.scoreboard import Row, Scoreboard
+
+_GREEN, _AMBER, _RED = "#3fa34d", "#c9862a", "#c0392b"
+
+
+def table(board: Scoreboard, again: str, paint: Callable[[bool, str], str] | None = None) -> str:
+    """One row a property: the share that passed, the first failure, and how to run it again.
+
+    ``again``: the command, to which ``--seed N --format F`` is added; ``paint(passed, text)``
+    colours the share.
+    """
+    colour = paint or (lambda passed, text: text)
+    lines = [
+        f"{board.target}: {board.cases} cases at {board.window:,} tokens, "
+        f"formats {', '.join(board.formats)}"
+    ]
+    for row in board.rows:
+        share = colour(not row.failures, f"{_share(row):>6}")
+        count = f"{row.passed:,}/{row.judged:,}" if row.judged else ""
+        lines.append(f"  {row.name:<12}{share}  {count:>11}  {row.about}")
+        if row.failures:
+            first = row.failures[0]
+            reason = first.reason if len(first.reason) <= 160 else first.reason[:159] + "…"
+            where = f"seed {first.seed} ({first.case}), {first.format}, turn {first.turn}"
+            lines += [
+                f"{'':14}first: {where}: {reason}",
+                f"{'':14}again: {again} --seed {first.seed} --format {first.format}",
+            ]
+    lines.append(f"{board.held} of {board.asked} properties hold")
+    return "\n".join(lines)
+
+
+def _share(row: Row) -> str:
+    """100 % only where all passed."""
+    if row.share is None:
+        return "–"
+    percent = row.share * 100
+    return "100 %" if not row.failures else f"{min(percent, 99.9):.1f} %"
+
+
+def to_json(board: Scoreboard) -> str:
+    """All of it, failures included."""
+    return json.dumps(board.as_dict(), indent=1, ensure_ascii=False) + "\n"
+
+
+def to_junit(board: Scoreboard) -> str:
+    """One test case for each property; those that nobody asked for are skipped."""
+    failed = sum(1 for row in board.rows if row.failures)
+    skipped = sum(1 for row in board.rows if not row.judged)
+    suite = ElementTree.Element(
+        "testsuite", name=f"conform {board.target}", tests=str(len(board.rows)),
+        failures=str(failed), skipped=str(skipped), errors="0",
+    )  # fmt: skip
+    for row in board.rows:
+        found = ElementTree.SubElement(suite, "testcase", classname="conform", name=row.name)
+        if not row.judged:
+            ElementTree.SubElement(found, "skipped", message="no case asked for it")
+        if row.failures:
+            message = f"{len(row.failures)} of {row.judged} cases"
+            lines = [
+                f"seed {f.seed} ({f.case}), {f.format}, turn {f.turn}: {f.reason}"
+                for f in row.failures
+            ]
+            failure = ElementTree.SubElement(found, "failure", message=message)
+            failure.text = "\n".join(_xml_safe(line) for line in lines)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(
+        suite, encoding="unicode"
+    )
+
+
+def _xml_safe(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(char if char.isprintable() or char in "\t\n" else "�" for char in text)
+
+
+def to_badge(board: Scoreboard) -> str:
+    """A badge (SVG): how many of the properties hold."""
+    label, value = "conform", f"{board.held}/{board.asked}"
+    most = board.asked or 1
+    colour = _GREEN if board.passed else _AMBER if board.held * 2 >= most else _RED
+    left, right = 7 * len(label) + 12, 7 * len(value) + 14
+    both = left + right
+    said = escape(f"{label}: {value} properties")
+    text = 'fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{both}" height="20" role="img" '
+        f'aria-label="{said}"><title>{said}</title>'
+        f'<rect width="{both}" height="20" rx="3" fill="#555"/>'
+        f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H{left}z" fill="{colour}"/>'
+        f'<text x="{left / 2}" y="14" {text}>{escape(label)}</text>'
+        f'<text x="{left + right / 2}" y="14" {text}>{escape(value)}</text></svg>\n'
+    )

@@ -1,0 +1,161 @@
+"""The properties, and the judges of one request that was sent.
+
+``legal`` asks the rule table and the strict provider's judge; the others read the request with
+``reading`` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from trimtab.testing import judge
+from trimtab.testing.conformance.reading import SaidPiece
+from trimtab.testing.conformance.speakers import Speakers
+from trimtab.testing.conformance.stories import Story
+from trimtab.testing.conformance.writing import MODELS
+from trimtab.testing.http_apis import HTTP_APIS
+from trimtab.testing.http_apis.refusals import style_for
+from trimtab.testing.record import Record
+
+
+class Property(NamedTuple):
+    """A name, and what it promises in one line."""
+
+    name: str
+    about: str
+
+
+PROPERTIES = (
+    Property("fits", "a request comes out, and its prompt is within the window"),
+    Property("legal", "the provider would accept it: no rule of its format is broken"),
+    Property("pairs", "each call has its one result, each result its call, in order"),
+    Property("speakers", "nobody's words are sent in another's name"),
+    Property("constraints", "what the user demanded or forbade stands there word for word"),
+    Property("sealed", "signed thinking and compaction blocks are unchanged or left out whole"),
+    Property("untouched", "a legal request of at most half the window comes out as it went in"),
+    Property("idempotent", "what came out, put in again, comes out the same"),
+    Property("sticky", "what was sent stays while there is room, and is not rewritten every turn"),
+    Property("reversible", "every text that was taken out can be had back, exactly"),
+)
+NAMES = tuple(one.name for one in PROPERTIES)
+
+
+class Weighed(NamedTuple):
+    """A request as the provider sees it: tokens of the prompt, and why it would refuse it."""
+
+    tokens: int
+    refused: str
+
+
+def weigh(request: Any, format: str) -> Weighed:
+    """Count with o200k and judge without a window."""
+    api = HTTP_APIS[format]
+    model = MODELS[format]
+    record = Record(1, format, "generate", "", None, {}, model)
+    verdict = judge.judge(judge.ProviderConfig(), api, style_for(None, format), request, record)
+    if not verdict.when:
+        return Weighed(record.tokens, "")
+    said = [f"{one.rule}: {one.message}" for one in record.violations]
+    message = said[0] if said else str(verdict.facts.get("message", ""))
+    return Weighed(record.tokens, " ".join(f"{verdict.when} {message}".split()))
+
+
+def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
+    """Calls without their result, results without their call, and twins."""
+    waiting: dict[str, int] = {}
+    for said in sent:
+        if said.kind == "call":
+            if said.id in waiting and format != "gemini":
+                yield f"message {said.message}: a second call {said.id} before the first's result"
+            waiting[said.id] = waiting.get(said.id, 0) + 1
+        elif said.kind == "result":
+            if not waiting.get(said.id):
+                yield f"message {said.message}: a result without its call {said.id}"
+                continue
+            waiting[said.id] -= 1
+            if not waiting[said.id]:
+                del waiting[said.id]
+        elif waiting and said.speaker == "user":
+            yield f"message {said.message}: the user speaks before the result of {min(waiting)}"
+            waiting = {}
+    if waiting:
+        yield f"the end: no result of {min(waiting)}"
+
+
+def foreign(sent: Sequence[SaidPiece], speakers: Speakers) -> Iterator[str]:
+    """Texts that stand under a speaker who never said them."""
+    for said in sent:
+        piece = speakers.foreign(said)
+        if piece is not None:
+            yield f"message {said.message}: the {said.speaker} never said {piece!r}"
+
+
+def constraints(sent: Sequence[SaidPiece], story: Story) -> Iterator[str]:
+    """Demands of the user that no text of the user has any more."""
+    spoken = " ".join(" ".join(s.text.split()) for s in sent if (s.speaker, s.kind) == _USER_TEXT)
+    for wanted in story.constraints:
+        if wanted not in spoken:
+            yield f"gone: {wanted!r}"
+
+
+_USER_TEXT = ("user", "text")
+
+
+def sealed(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[str]:
+    """Sealed blocks that were changed, made up, or moved; a compaction block that is gone."""
+    before = {(said.id, said.text) for said in arrived if said.kind == "sealed"}
+    for said in sent:
+        if said.kind == "sealed" and (said.id, said.text) not in before:
+            yield f"message {said.message}: the {said.id} block is not as it arrived"
+    first = next((said for said in arrived if said.id == "compaction"), None)
+    if first is not None:
+        heads = [said for said in sent if said.speaker != "system"][:1]
+        if not heads or (heads[0].id, heads[0].text) != (first.id, first.text):
+            yield "the compaction block does not stand first, as it arrived"
+
+
+def difference(before: Sequence[SaidPiece], after: Sequence[SaidPiece]) -> str:
+    """Where two readings differ; "" where they are equal."""
+    for one, other in zip(before, after, strict=False):
+        if one[1:] != other[1:]:
+            return f"message {one.message}: {_short(one)} → {_short(other)}"
+    if len(before) != len(after):
+        return f"{len(before)} pieces → {len(after)}"
+    return ""
+
+
+def _short(said: SaidPiece) -> str:
+    text = said.text if len(said.text) <= 40 else said.text[:37] + "..."
+    return f"{said.speaker} {said.kind} {text!r}"
+
+
+def lost(
+    arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece], recalled: Sequence[str]
+) -> Iterator[str]:
+    """Words and results that neither stand in what is sent nor can be had back.
+
+    What is had back may be the text itself, or JSON of a step or of several with the text in it.
+    """
+    here = {said.text for said in sent}
+    back = {text for one in recalled for text in _strings(one)}
+    for said in arrived:
+        if said.kind not in ("text", "result") or said.text in here or not said.text.strip():
+            continue
+        whole = said.text in back or any(said.text in text for text in (*recalled, *here))
+        if not whole:
+            yield f"message {said.message}: cannot be had back: {_short(said)}"
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every string in a text that is JSON, the text itself first."""
+    if isinstance(value, str):
+        yield value
+        if value[:1] in "[{" and value[-1:] in "]}":
+            with contextlib.suppress(ValueError):
+                yield from _strings(json.loads(value))
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner)

@@ -1,0 +1,53 @@
+"""Whose words are these: no text is sent in the name of somebody who never said it.
+
+A piece of 40 characters belongs to whoever said it in the conversation.  In a tool result a line
+may name a call (the tool, and a little of its arguments): notes of folded steps have such headers.
+"""
+
+from __future__ import annotations
+
+from trimtab.testing.conformance import stories
+from trimtab.testing.conformance.reading import SaidPiece
+from trimtab.testing.conformance.stories import TOOLS, Story
+
+PIECE = 40
+HEADER_CHARS = 120
+
+
+_BITS = {"user": 1, "model": 2, "tool": 4, "system": 8}
+
+
+class Speakers:
+    """Who said each piece of a story."""
+
+    def __init__(self, story: Story) -> None:
+        self._who: dict[str, int] = {}
+        self._fine: set[tuple[str, str]] = set()
+        who = self._who
+        for speaker, text in stories.texts(story):
+            self._fine.add((speaker, text))
+            bit = _BITS[speaker]
+            for start in range(len(text) - PIECE + 1):
+                piece = text[start : start + PIECE]
+                who[piece] = who.get(piece, 0) | bit
+
+    def foreign(self, said: SaidPiece) -> str | None:
+        """A piece of this text that only others said; None where there is none."""
+        speaker, text = said.speaker, said.text
+        bit = _BITS.get(speaker)
+        if bit is None or said.kind in ("sealed", "other") or (speaker, text) in self._fine:
+            return None
+        for line in text.split("\n"):
+            if _is_header(speaker, line):
+                continue
+            for start in range(len(line) - PIECE + 1):
+                piece = line[start : start + PIECE]
+                if not self._who.get(piece, bit) & bit:
+                    return piece
+        self._fine.add((speaker, text))
+        return None
+
+
+def _is_header(speaker: str, line: str) -> bool:
+    """Whether a line of a tool result names a call."""
+    return speaker == "tool" and len(line) <= HEADER_CHARS and any(name in line for name in TOOLS)

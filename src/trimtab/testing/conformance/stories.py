@@ -1,0 +1,188 @@
+"""Conversations of coding agents in no provider's spelling: the plain values, and their texts.
+
+Every line is made of a few words and numbers, so that any 40 characters of it tell who said them.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+CHARS_PER_TOKEN = 3.2
+"""Of the texts made here, measured with o200k: 2.9 to 3.4."""
+
+TOOLS = ("read", "bash", "grep", "edit", "write")
+
+_WORDS = (
+    "request", "cache", "window", "token", "parser", "result", "session", "error", "index",
+    "value", "import", "journal", "module", "branch", "commit", "header", "stream", "buffer",
+    "socket", "worker", "thread", "client", "server", "lexer", "scope", "folder", "column",
+)  # fmt: skip
+
+_CONSTRAINTS = (
+    "Never change the file config/{word}_{n}.toml.",
+    "You must keep the public name {word}_{n}() as it is.",
+    "Do not run the command make {word}-{n} on this machine.",
+    "Always write the unit of {word} number {n} in the log line.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoryCall:
+    """A call and what came back; ``result`` None: it was interrupted."""
+
+    id: str
+    tool: str
+    arguments: dict[str, Any]
+    result: str | None
+    error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTurn:
+    """What the user says, or the model with its calls and their results.
+
+    ``lost``: the model's message is missing, the results are there.
+    """
+
+    speaker: str
+    text: str = ""
+    calls: tuple[StoryCall, ...] = ()
+    thinking: str = ""
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A conversation; ``summary``: of what the provider compacted before it."""
+
+    turns: tuple[StoryTurn, ...]
+    system: str = "You are a careful engineer. Answer briefly."
+    summary: str = ""
+    constraints: tuple[str, ...] = ()
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether a provider refuses it as it stands."""
+        return any(t.lost or any(c.result is None for c in t.calls) for t in self.turns)
+
+    def until(self, end: int) -> Story:
+        """Its first ``end`` turns, with the constraints that were said by then."""
+        turns = self.turns[:end]
+        said = " ".join(turn.text for turn in turns if turn.speaker == "user")
+        kept = tuple(text for text in self.constraints if text in said)
+        return Story(turns, self.system, self.summary, kept)
+
+    def requests(self) -> list[Story]:
+        """The conversation at each point at which the model was asked, oldest first."""
+        ends = [
+            number
+            for number, turn in enumerate(self.turns, 1)
+            if turn.speaker == "user" or turn.calls
+        ]
+        return [self.until(end) for end in ends]
+
+
+@dataclass(slots=True)
+class Teller:
+    """Draws texts, calls and turns; the same seed tells the same story."""
+
+    random: random.Random
+    _calls: int = 0
+    constraints: list[str] = field(default_factory=list)
+
+    def word(self) -> str:
+        """One word."""
+        return self.random.choice(_WORDS)
+
+    def words(self, count: int) -> str:
+        """So many words."""
+        return " ".join(self.random.choice(_WORDS) for _ in range(count))
+
+    def name(self) -> str:
+        """An identifier that hardly occurs twice."""
+        return f"{self.word()}_{self.random.randrange(10**5)}"
+
+    def constraint(self) -> str:
+        """A sentence of the user that forbids or demands something; it is remembered."""
+        text = self.random.choice(_CONSTRAINTS)
+        said = text.format(word=self.word(), n=self.random.randrange(10**4))
+        self.constraints.append(said)
+        return said
+
+    def user(self, words: int = 20, constraint: bool = False) -> StoryTurn:
+        """The user asks for something."""
+        asked = f"Please look at {self.name()} next: {self.words(words)}."
+        return StoryTurn("user", f"{asked} {self.constraint()}" if constraint else asked)
+
+    def output(self, tokens: int) -> str:
+        """What a tool returns: a listing, a log, rows of JSON or a traceback."""
+        kind = self.random.randrange(4)
+        lines: list[str] = []
+        left = int(tokens * CHARS_PER_TOKEN)
+        while left > 0:
+            lines.append(self._line(kind, len(lines)))
+            left -= len(lines[-1]) + 1
+        if kind == 2:
+            return "[" + ",\n".join(lines) + "]"
+        return "\n".join(lines) or "ok"
+
+    def _line(self, kind: int, number: int) -> str:
+        name, amount = self.name(), self.random.randrange(10**4)
+        if kind == 0:
+            return f"src/{name}.py:{amount}: {self.words(6)}"
+        if kind == 1:
+            level = "ERROR" if amount % 17 == 0 else "INFO"
+            time = f"2026-05-01T12:{number % 60:02}:00Z"
+            return f"{time} {level} {name} took {amount} ms {self.words(4)}"
+        if kind == 2:
+            row = {"id": number, "name": name, "amount": amount, "note": self.words(4)}
+            return json.dumps(row)
+        return f'  File "lib/{name}.py", line {amount}, in {self.word()}: {self.words(4)}'
+
+    def call(self, tokens: int, tool: str = "", *, result: bool = True) -> StoryCall:
+        """A call whose result has about so many tokens."""
+        self._calls += 1
+        tool = tool or self.random.choice(TOOLS[:3])
+        arguments: dict[str, Any] = {"path": f"src/{self.name()}.py"}
+        if tool == "bash":
+            arguments = {"command": f"run {self.name()}", "timeout": self.random.randrange(9, 99)}
+        said = self.output(tokens) if result else None
+        error = result and self.random.randrange(12) == 0
+        return StoryCall(f"call_{self._calls:04}", tool, arguments, said, error)
+
+    def writing(self, tokens: int) -> StoryCall:
+        """A call whose arguments have about so many tokens."""
+        self._calls += 1
+        arguments = {"path": f"src/{self.name()}.py", "content": self.output(tokens)}
+        return StoryCall(f"call_{self._calls:04}", "write", arguments, "written")
+
+    def again(self, call: StoryCall) -> StoryCall:
+        """The same call once more, with the same result."""
+        self._calls += 1
+        return StoryCall(f"call_{self._calls:04}", call.tool, call.arguments, call.result)
+
+    def model(self, *calls: StoryCall, words: int = 8, thinking: bool = False) -> StoryTurn:
+        """The model speaks and calls."""
+        said = f"I look at {self.name()}: {self.words(words)}." if words else ""
+        thought = f"Perhaps {self.name()} is at fault: {self.words(12)}." if thinking else ""
+        return StoryTurn("model", said, calls, thought)
+
+    def told(self, turns: list[StoryTurn], summary: str = "") -> Story:
+        """The story of these turns."""
+        return Story(tuple(turns), summary=summary, constraints=tuple(self.constraints))
+
+
+def texts(story: Story) -> Iterator[tuple[str, str]]:
+    """(speaker, text) of all that is said: user, model, tool."""
+    for turn in story.turns:
+        yield turn.speaker, turn.text
+        if turn.thinking:
+            yield "model", turn.thinking
+        for call in turn.calls:
+            yield from (("model", v) for v in call.arguments.values() if isinstance(v, str))
+            if call.result is not None:
+                yield "tool", call.result
