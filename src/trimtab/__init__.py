@@ -74,6 +74,7 @@ _WHERE = {
 }
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 _PARTS = {
+    "batch": "batch",
     "clients": "clients",
     "flow": "retry.flow",
     "refusals": "retry.refusals",

@@ -13,6 +13,7 @@ from importlib import metadata
 from typing import NoReturn, TextIO
 
 from trimtab.cli import (
+    batch,
     check,
     conform,
     convert,
@@ -40,6 +41,7 @@ _COMMANDS = {
     "doctor": (store.add_doctor, "read everything that a store keeps and say what is wrong"),
     "purge": (store.add_purge, "delete old conversations from a store"),
     "stats": (store.add_stats, "print what all sessions of a store came to"),
+    "batch": (batch.add, "make whole corpora of requests fit, for training and evaluation"),
     "replay": (replay.add, "play recorded transcripts through policies and measure them"),
     "conform": (
         conform.add,

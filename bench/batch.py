@@ -1,0 +1,153 @@
+"""Prints what ``trimtab batch`` costs: records and tokens a second and core, and its memory.
+
+    python bench/batch.py                         # 24 MB of generated sessions
+    python bench/batch.py --megabytes 400         # is memory flat?
+    python bench/batch.py --source FILE.jsonl     # a corpus of your own
+
+The floor is the same loop with ``measure`` in the place of ``fit``: read, parse, count, write.
+CPU time, one process, each run in a process of its own.  Generated sessions are as long as recorded
+ones: a third above 20k tokens, one in 14 above 100k.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SRC = Path(__file__).resolve().parents[1] / "src"
+sys.path.insert(0, str(SRC))
+
+WORDS = [
+    "request", "cache", "window", "token", "parser", "result", "session", "error", "index", "value",
+    "return", "import", "class", "journal", "module", "branch", "commit", "header", "stream",
+]  # fmt: skip
+LINE_TOKENS, CALL_LINES = 20, 30
+
+
+def session(number: int) -> dict[str, Any]:
+    """A session of a coding agent; tokens are drawn log-normally around 8,600."""
+    draw = random.Random(number)
+    steps = max(1, round(math.exp(draw.gauss(9.06, 1.69)) / (LINE_TOKENS * CALL_LINES)))
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"Mend fault {number}."}]
+    for step in range(min(steps, 800)):
+        lines = [
+            f"src/{draw.choice(WORDS)}_{step}.py:{draw.randrange(999)}: "
+            + " ".join(draw.choices(WORDS, k=9))
+            for _ in range(CALL_LINES)
+        ]
+        call = {"type": "tool_use", "id": f"t{step}", "name": "Grep", "input": {"n": step}}
+        result = {"type": "tool_result", "tool_use_id": f"t{step}", "content": "\n".join(lines)}
+        messages += [
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ]
+    return {"model": "gpt-5.1", "messages": messages}
+
+
+def generate(path: Path, megabytes: float) -> None:
+    """Sessions until the file has this size."""
+    with path.open("w") as file:
+        number = 0
+        while file.tell() < megabytes * 1e6:
+            file.write(json.dumps(session(number)) + "\n")
+            number += 1
+
+
+def floor(source: str, out: str) -> dict[str, Any]:
+    """Read, parse, count and write each line."""
+    import trimtab
+
+    records = tokens = 0
+    with open(source, "rb") as lines, open(out, "wb") as written:
+        for line in lines:
+            tokens += trimtab.measure(line, counter="o200k").total
+            written.write(line)
+            records += 1
+        written.flush()
+        os.fsync(written.fileno())
+    return {"records": records, "tokens": tokens}
+
+
+def fitted(source: str, out: str, window: int) -> dict[str, Any]:
+    """What ``trimtab batch --jobs 1`` does."""
+    import trimtab
+    from trimtab import batch
+
+    settings = trimtab.Settings(window=window, reserve=0, counter="o200k")
+    told = batch.run(source, out, settings=settings, jobs=1).manifest
+    distinct = told["distinct"]
+    return {
+        "records": told["records"]["read"], "tokens": distinct["tokens_before"],
+        "after": distinct["tokens_after"], "changed": distinct["changed"],
+        "failed": told["records"]["failed"],
+    }  # fmt: skip
+
+
+def one(what: str, source: str, window: int) -> None:
+    """In a process of its own: one run, its figures as JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.process_time()
+        out = f"{folder}/out"
+        found = floor(source, out) if what == "floor" else fitted(source, out, window)
+        found["seconds"] = time.process_time() - began
+    found["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(found))
+
+
+def measured(what: str, source: Path, window: int) -> dict[str, Any]:
+    """``one``, somewhere else."""
+    command = [sys.executable, __file__, "--one", what, "--source", str(source)]
+    done = subprocess.run([*command, "--window", str(window)], stdout=subprocess.PIPE, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def main() -> None:
+    """Print the table."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--megabytes", type=float, default=24)
+    options.add_argument("--source", help="JSON lines")
+    options.add_argument("--window", type=int, action="append")
+    options.add_argument("--one", choices=("floor", "batch"), help=argparse.SUPPRESS)
+    args = options.parse_args()
+    if args.one:
+        one(args.one, args.source, args.window[0])
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(args.source) if args.source else Path(folder) / "corpus.jsonl"
+        if not args.source:
+            generate(source, args.megabytes)
+        size = source.stat().st_size
+        least = measured("floor", source, 1)
+        print(f"{least['records']:,} records, {least['tokens']:,} tokens, {size / 1e6:,.0f} MB")
+        print("| | changed | records/s | tokens/s | MB/s | × floor | peak memory |")
+        print("|---|---|---|---|---|---|---|")
+        _row("floor: read, count, write", least, least, size, "")
+        for window in args.window or [32_000, 100_000, 200_000]:
+            done = measured("batch", source, window)
+            share = f"{done['changed'] / done['records']:.0%}"
+            _row(f"window {window:,}", done, least, size, share)
+
+
+def _row(name: str, done: dict[str, Any], least: dict[str, Any], size: int, share: str) -> None:
+    seconds = done["seconds"]
+    print(
+        f"| {name} | {share} | {done['records'] / seconds:,.0f} "
+        f"| {least['tokens'] / seconds:,.0f} | {size / seconds / 1e6:,.1f} "
+        f"| {seconds / least['seconds']:.1f} | {done['peak_mb']:,.0f} MB |",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

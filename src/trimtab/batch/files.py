@@ -1,0 +1,234 @@
+"""Files and folders, here or in object storage: listed, read, and written so that a reader sees a
+whole file or none.
+
+An address such as ``s3://…`` goes through fsspec.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol
+
+from trimtab.errors import InvalidSetting, MissingExtra
+
+PARTIAL = ".partial-"
+"""How a file that is being written is called first."""
+
+
+class SourceFile(NamedTuple):
+    """A file to read; ``state`` changes when its content does, as far as can be told unread."""
+
+    name: str
+    size: int
+    state: str
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is an address for fsspec."""
+    return "://" in name
+
+
+def found(name: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
+    """The file of this name, or those in a folder and its folders by their ends, sorted.
+
+    Raises InvalidSetting where there is none, MissingExtra without fsspec.
+    """
+    listed = _remote_files(name) if is_address(name) else _local_files(name)
+    alone = len(listed) == 1 and listed[0].name == name
+    kept = [one for one in listed if alone or one.name.endswith(suffixes)]
+    if not kept:
+        ends = ", ".join(suffixes)
+        raise InvalidSetting(f"{name}: nothing to read: give a file, or a folder with {ends}")
+    return sorted(kept)
+
+
+def relative(name: str, source: str) -> str:
+    """The name of a file within what is read: the same wherever that stands."""
+    inside = name.removeprefix(source).lstrip("/")
+    return inside.replace(os.sep, "/") or name.replace(os.sep, "/").rpartition("/")[2]
+
+
+def _local_files(name: str) -> list[SourceFile]:
+    path = Path(name)
+    inside = path.rglob("*") if path.is_dir() else [path]
+    files = [one for one in inside if one.is_file() and not one.name.startswith(PARTIAL)]
+    return [
+        SourceFile(str(one), (stat := one.stat()).st_size, str(stat.st_mtime_ns)) for one in files
+    ]  # fmt: skip
+
+
+def _remote_files(name: str) -> list[SourceFile]:
+    system, path = remote(name)
+    if not system.exists(path):
+        return []
+    if not system.isdir(path):
+        infos = [(name, system.info(path))]
+    else:
+        top = path.rstrip("/")
+        listed = system.find(path, detail=True)
+        infos = [(f"{name.rstrip('/')}{own[len(top) :]}", info) for own, info in listed.items()]
+    return [SourceFile(own, int(info["size"]), system.ukey(info["name"])) for own, info in infos]
+
+
+def remote(name: str) -> tuple[Any, str]:
+    """The file system of an address, and the path in it.  Raises MissingExtra."""
+    try:
+        core = import_module("fsspec.core")
+    except ImportError:
+        raise MissingExtra(f"{name} needs fsspec: pip install 'trimtab[batch]'") from None
+    try:
+        system, path = core.url_to_fs(name)
+    except ImportError as error:
+        raise MissingExtra(f"{name}: {error}") from None
+    except ValueError as error:
+        raise InvalidSetting(f"{name}: {error}; give a path or an address fsspec knows") from None
+    return system, path
+
+
+def opened(name: str) -> IO[bytes]:
+    """A file to read; it can be sought in.  Raises OSError, MissingExtra."""
+    if not is_address(name):
+        return open(name, "rb")
+    system, path = remote(name)
+    file: IO[bytes] = system.open(path, "rb")
+    return file
+
+
+class OutputFolder(Protocol):
+    """Where output goes; names in it have "/" between their parts."""
+
+    def write(self, name: str) -> contextlib.AbstractContextManager[IO[bytes]]:
+        """A file that is there whole, under its name, once the block ends without an error."""
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file; None where there is none."""
+
+    def size(self, name: str) -> int | None:
+        """The bytes of a file, counted; None where there is none."""
+
+    def names(self) -> list[str]:
+        """All files in it, what was left half-written included."""
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
+
+
+def folder(name: str) -> OutputFolder:
+    """The folder of a name.  Raises MissingExtra."""
+    return RemoteFolder(name) if is_address(name) else LocalFolder(name)
+
+
+class LocalFolder:
+    """On disk: written under another name, flushed to the disk, then renamed."""
+
+    def __init__(self, name: str) -> None:
+        self.path = Path(name)
+
+    @contextlib.contextmanager
+    def write(self, name: str) -> Iterator[IO[bytes]]:
+        """See ``OutputFolder``.  Raises OSError."""
+        target = self.path / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = target.parent / f"{PARTIAL}{uuid.uuid4().hex}"
+        try:
+            with partial.open("xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(target)
+            _sync(target.parent)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+
+    def read(self, name: str) -> bytes | None:
+        """See ``OutputFolder``."""
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def size(self, name: str) -> int | None:
+        """See ``OutputFolder``."""
+        try:
+            return (self.path / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        """See ``OutputFolder``."""
+        inside = (one for one in self.path.rglob("*") if one.is_file())
+        return sorted(one.relative_to(self.path).as_posix() for one in inside)
+
+    def remove(self, name: str) -> None:
+        """See ``OutputFolder``; a folder that is empty by that goes too."""
+        target = self.path / name
+        target.unlink(missing_ok=True)
+        if target.parent != self.path:
+            with contextlib.suppress(OSError):
+                target.parent.rmdir()
+
+
+def _sync(path: Path) -> None:
+    """Flush the names in a folder to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+class RemoteFolder:
+    """Behind fsspec.  Object stores show a file when it is closed; where a file system does not,
+    what matters is read only after what says that it is whole."""
+
+    def __init__(self, name: str) -> None:
+        self.system, path = remote(name)
+        self.path = path.rstrip("/")
+
+    @contextlib.contextmanager
+    def write(self, name: str) -> Iterator[IO[bytes]]:
+        """See ``OutputFolder``.  Raises OSError."""
+        target = f"{self.path}/{name}"
+        self.system.makedirs(target.rpartition("/")[0], exist_ok=True)
+        file = self.system.open(target, "wb")
+        try:
+            yield file
+        except BaseException:
+            with contextlib.suppress(Exception):
+                file.discard()
+            raise
+        file.close()
+
+    def read(self, name: str) -> bytes | None:
+        """See ``OutputFolder``."""
+        try:
+            data: bytes = self.system.cat_file(f"{self.path}/{name}")
+        except FileNotFoundError:
+            return None
+        return data
+
+    def size(self, name: str) -> int | None:
+        """See ``OutputFolder``."""
+        try:
+            return int(self.system.size(f"{self.path}/{name}"))
+        except FileNotFoundError:
+            return None
+
+    def names(self) -> list[str]:
+        """See ``OutputFolder``."""
+        self.system.invalidate_cache()
+        if not self.system.exists(self.path):
+            return []
+        return sorted(one[len(self.path) + 1 :] for one in self.system.find(self.path))
+
+    def remove(self, name: str) -> None:
+        """See ``OutputFolder``."""
+        with contextlib.suppress(FileNotFoundError):
+            self.system.rm_file(f"{self.path}/{name}")

@@ -1,0 +1,198 @@
+"""A run over a corpus: planned, taken up where it was left, done, and told in a manifest.
+
+What is done is what says so on disk: ``unfinished/00000.done.json`` for a shard, ``manifest.json``
+for all.  A run that was killed is started again in the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from trimtab.batch import engines, files, manifest, sources
+from trimtab.batch.records import RecordOptions
+from trimtab.batch.shard import WORK, BatchJob, ShardDone, done_name
+from trimtab.batch.sources import Shard
+from trimtab.errors import InvalidSetting, expect
+from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
+
+SHARD_BYTES = 32_000_000
+"""Of input for each file of output: at some 3 MB a second and core a kill loses seconds."""
+JOB = f"{WORK}/job.json"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is done: what stands in ``manifest.json``; ``shards`` of it, and how many of them
+    an earlier run had done (``taken_up``)."""
+
+    manifest: dict[str, Any]
+    shards: int
+    taken_up: int
+
+
+def run(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    key: str | None = None,
+    originals: bool = False,
+    jobs: int | None = None,
+    engine: str = "local",
+    shard_bytes: int = SHARD_BYTES,
+    progress: Callable[[int, int, int], None] = lambda done, total, fresh: None,
+    **keywords: Unpack[FitKeywords],
+) -> Finished:
+    """Fit every record of ``src`` (a file, a folder, an address) into the folder ``dst``.
+
+    Takes the keywords of ``trimtab.fit``.  ``key``: where the request stands in a record.
+    ``originals``: write what edits replaced, by handle.  ``jobs``: processes (None: one a core);
+    1 is this process.  ``engine``: "local" or "ray".  ``shard_bytes``: of input a file of output.
+    ``progress`` is told (bytes done, of all, done by this run).
+
+    The output follows from the input and the settings alone.  Raises InvalidSetting where ``dst``
+    holds something else, MissingExtra, OSError.
+    """
+    check_names(keywords, FitKeywords.__annotations__.keys(), "run")
+    expect(type(shard_bytes) is int and shard_bytes > 0, "shard_bytes", shard_bytes, "bytes")
+    expect(jobs is None or (type(jobs) is int and jobs > 0), "jobs", jobs, "a number of processes")
+    work = engines.engine(engine)
+    source, out = _absolute(src), _absolute(dst)
+    if f"{out}/".startswith(f"{source}/"):
+        raise InvalidSetting(f"{out} is in {source}, which is read: give another folder")
+    wanted = RecordOptions(with_keywords(Settings(), keywords), key, originals)
+    found = files.found(source, tuple(sources.KINDS))
+    facts = _facts(source, found, wanted, shard_bytes)
+    identity = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+    folder = files.folder(out)
+    if (known := _begin(folder, facts, identity)) is not None:
+        return Finished(known, known["shards"], known["shards"])
+    shards = sources.shards(found, shard_bytes)
+    job = BatchJob(source, out, wanted, identity)
+    done = _done_before(folder, shards, identity)
+    taken_up = len(done)
+    missing = [shard for shard in shards if shard.number not in done]
+    total = sum(shard.size for shard in shards)
+    old = fresh = total - sum(shard.size for shard in missing)
+    progress(old, total, 0)
+
+    def tell(size: int) -> None:
+        nonlocal fresh
+        fresh += size
+        progress(min(fresh, total), total, fresh - old)
+
+    for one in work(job, missing, jobs or os.cpu_count() or 1, tell):
+        done[one.number] = one
+    return Finished(_finish(folder, facts, identity, list(done.values())), len(shards), taken_up)
+
+
+def _absolute(name: str | os.PathLike[str]) -> str:
+    text = os.fspath(name)
+    return text.rstrip("/") if files.is_address(text) else os.path.abspath(text)
+
+
+def _facts(
+    source: str, found: Sequence[files.SourceFile], wanted: RecordOptions, shard_bytes: int
+) -> dict[str, Any]:
+    """All that the output follows from."""
+    listed = [[files.relative(one.name, source), one.size, one.state] for one in found]
+    parquet = any(sources.kind_of(one.name) == "parquet" for one in found)
+    return {
+        "versions": manifest.versions(parquet=parquet),
+        "settings": {name: _told(value) for name, value in wanted.settings.given.items()},
+        "key": wanted.key, "originals": wanted.originals, "shard_bytes": shard_bytes,
+        "source": {
+            "files": len(listed), "bytes": sum(one.size for one in found),
+            "digest": hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:32],
+        },
+    }  # fmt: skip
+
+
+def _told(value: Any) -> Any:
+    """A setting as JSON; a function by its name."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _told(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_told(one) for one in value]
+    if callable(value):
+        named = value if hasattr(value, "__qualname__") else type(value)
+        return f"{named.__module__}.{named.__qualname__}"
+    return repr(value)
+
+
+def _begin(
+    folder: files.OutputFolder, facts: dict[str, Any], identity: str
+) -> dict[str, Any] | None:
+    """Make the folder this job's; the manifest where it is done.  Raises InvalidSetting."""
+    names = folder.names()
+    partial = [name for name in names if Path(name).name.startswith(files.PARTIAL)]
+    for name in partial:
+        folder.remove(name)
+    for name in (manifest.NAME, JOB):
+        if (data := folder.read(name)) is None:
+            continue
+        before = json.loads(data)
+        if before.get("job") != identity:
+            other = [key for key, value in facts.items() if before.get(key) != value]
+            raise InvalidSetting(
+                f"the output folder holds a run with other {', '.join(other)}: go on with what it "
+                "was begun with, or give another folder"
+            )
+        if name == manifest.NAME:
+            _clean(folder)
+            return dict(before)
+        return None
+    if set(names) - set(partial):
+        raise InvalidSetting(
+            "the output folder holds files that are not ours: give a new or an empty one"
+        )
+    with folder.write(JOB) as file:
+        file.write(json.dumps({"job": identity, **facts}, indent=1).encode())
+    return None
+
+
+def _done_before(
+    folder: files.OutputFolder, shards: Sequence[Shard], identity: str
+) -> dict[int, ShardDone]:
+    """Shards whose note says so and whose files are there."""
+    names, found = set(folder.names()), dict[int, ShardDone]()
+    for shard in shards:
+        if (name := done_name(shard.number)) not in names:
+            continue
+        done = ShardDone.of(folder.read(name), identity)
+        if done and all(folder.size(own) == told[0] for own, told in done.files.items()):
+            found[shard.number] = done
+    return found
+
+
+def _finish(
+    folder: files.OutputFolder, facts: dict[str, Any], identity: str, done: list[ShardDone]
+) -> dict[str, Any]:
+    """Write the manifest, then remove what was needed only until now."""
+    done.sort(key=lambda one: one.number)
+    written = {
+        name: told for one in done for name, told in sorted(one.files.items())
+        if not name.startswith(f"{WORK}/")
+    }  # fmt: skip
+    tree = {
+        "manifest": 1, "job": identity, **facts, **manifest.summed(folder, done),
+        "shards": len(done),
+        "files": {name: {"bytes": size, "sha256": sum_} for name, (size, sum_) in written.items()},
+    }  # fmt: skip
+    with folder.write(manifest.NAME) as file:
+        file.write(json.dumps(tree, indent=1, ensure_ascii=False).encode())
+    _clean(folder)
+    return tree
+
+
+def _clean(folder: files.OutputFolder) -> None:
+    for name in folder.names():
+        if name.startswith(f"{WORK}/"):
+            folder.remove(name)

@@ -1,0 +1,155 @@
+"""What is read: the files of a corpus, cut into shards, and the records of a shard.
+
+A shard follows from the files and its size alone, so it is the same however many processes work.
+A plain file of JSON lines is cut anywhere: a line belongs to the shard in which it begins.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any, NamedTuple
+
+from trimtab.batch import files, parquet_rows
+from trimtab.errors import InvalidRequest
+
+LINES = (".jsonl", ".ndjson")
+KINDS = {
+    **dict.fromkeys(LINES, "lines"), **{f"{end}.gz": "packed" for end in LINES},
+    ".json": "document", ".json.gz": "document", ".parquet": "parquet",
+}  # fmt: skip
+"""Ends of names that are read from a folder, and how: JSON lines, JSON lines in gzip, one JSON
+value a file, or rows."""
+_PACKED_TIMES = 5
+"""Bytes of JSON for one in gzip, where shards are made up of small files: recorded sessions come
+to 4 to 8."""
+
+
+class Piece(NamedTuple):
+    """A part of one file: bytes ``start`` to ``end``, or row groups; the whole of a file that
+    can't be cut, which is its size."""
+
+    name: str
+    kind: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Shard:
+    """What is read, fitted and written in one go."""
+
+    number: int
+    pieces: tuple[Piece, ...]
+    size: int
+    """Bytes that are read for it."""
+
+    @property
+    def kind(self) -> str:
+        """How its pieces are read."""
+        return self.pieces[0].kind
+
+    @property
+    def suffix(self) -> str:
+        """The end of the name of what is written: as what was read."""
+        return {"parquet": ".parquet", "packed": ".jsonl.gz"}.get(self.kind, ".jsonl")
+
+
+class SourceRecord(NamedTuple):
+    """``at``: its offset in the file, after unpacking, or the number of its row from 0."""
+
+    name: str
+    at: int
+    value: Any
+    """Bytes of JSON text, the values of a row, or an InvalidRequest: the file is damaged here."""
+    size: int
+    """Bytes of the file that it took, for progress."""
+
+
+def kind_of(name: str) -> str:
+    """How a file is read, by its name; one with an unknown end holds JSON lines."""
+    ends = sorted(KINDS, key=len, reverse=True)
+    return next((KINDS[end] for end in ends if name.endswith(end)), "lines")
+
+
+def shards(found: Sequence[files.SourceFile], size: int) -> list[Shard]:
+    """The corpus in shards of about ``size`` bytes.  Raises MissingExtra, InvalidRequest."""
+    made: list[Shard] = []
+    pieces: list[tuple[Piece, int]] = []
+
+    def close() -> None:
+        if pieces:
+            total = sum(weight for _, weight in pieces)
+            made.append(Shard(len(made), tuple(piece for piece, _ in pieces), total))
+            pieces.clear()
+
+    for piece, weight in _pieces(found, size):
+        full = sum(held for _, held in pieces) + weight > size
+        if pieces and (full or pieces[0][0].kind != piece.kind or piece.kind == "parquet"):
+            close()
+        pieces.append((piece, weight))
+    close()
+    return made
+
+
+def _pieces(found: Sequence[files.SourceFile], size: int) -> Iterator[tuple[Piece, int]]:
+    """Pieces of at most ``size`` bytes where the file can be cut, with their bytes."""
+    for file in found:
+        kind = kind_of(file.name)
+        if kind == "lines":
+            for start in range(0, file.size, size):
+                end = min(start + size, file.size)
+                yield Piece(file.name, kind, start, end), end - start
+        elif kind == "parquet":
+            for start, end, weight in parquet_rows.row_groups(file.name, size):
+                yield Piece(file.name, kind, start, end), weight
+        else:
+            times = _PACKED_TIMES if file.name.endswith(".gz") else 1
+            yield Piece(file.name, kind, 0, file.size), file.size * times
+
+
+def records(shard: Shard) -> Iterator[SourceRecord]:
+    """The records of a shard in order, one at a time.  Raises OSError."""
+    for piece in shard.pieces:
+        if piece.kind == "parquet":
+            for row, value, size in parquet_rows.rows(piece.name, piece.start, piece.end):
+                yield SourceRecord(piece.name, row, value, size)
+            continue
+        with files.opened(piece.name) as file:
+            yield from _texts(file, piece)
+
+
+def _texts(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
+    if not piece.name.endswith(".gz"):
+        yield from _document(file, piece) if piece.kind == "document" else _lines(file, piece)
+        return
+    at = 0
+    try:
+        with gzip.open(file) as unpacked:
+            whole = piece._replace(end=2**63)
+            read = _document if piece.kind == "document" else _lines
+            for record in read(unpacked, whole):  # type: ignore[arg-type]
+                at = record.at + record.size
+                yield record._replace(size=record.size // _PACKED_TIMES)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        damage = InvalidRequest(f"cannot be unpacked from here on: {error}; write the file anew")
+        yield SourceRecord(piece.name, at, damage, 0)
+
+
+def _document(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
+    data = file.read()
+    yield SourceRecord(piece.name, 0, data, len(data))
+
+
+def _lines(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
+    """Lines that begin within the piece; blank ones are none."""
+    at = piece.start
+    if at:
+        file.seek(at - 1)
+        at += len(file.readline()) - 1  # the rest of a line that the shard before has
+    while at < piece.end and (line := file.readline()):
+        if line.strip():
+            yield SourceRecord(piece.name, at, line, len(line))
+        at += len(line)

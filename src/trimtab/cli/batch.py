@@ -1,0 +1,132 @@
+"""``trimtab batch``: whole corpora of requests made to fit, for training and evaluation."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from typing import Any
+
+from trimtab import config
+from trimtab.cli.exit_codes import DONE, UNREADABLE, ExitWith
+from trimtab.cli.options import add_settings, amount, given_settings
+from trimtab.cli.terminal import Terminal, clean
+from trimtab.config import SETTINGS
+
+SHARD_BYTES = 32_000_000
+_REDRAWN_SECONDS = 0.2
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab batch``: every setting, and how the work is done."""
+    parser.add_argument(
+        "source", metavar="SRC", help="a file, a folder or an address such as s3://bucket/folder"
+    )
+    parser.add_argument("out", metavar="DST", help="a new folder, or that of a run to go on with")
+    parser.add_argument(
+        "--no-config", action="store_true",
+        help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
+    )  # fmt: skip
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--key", metavar="NAME",
+        help="key or column that holds the request (default: the record itself, or the key that "
+        "logs use: body, request, …)",
+    )  # fmt: skip
+    how.add_argument("--jobs", type=int, metavar="N", help="processes (default: one a core)")
+    how.add_argument(
+        "--engine", choices=("local", "ray"), default="local",
+        help="this machine (default), or Ray Data on the cluster that RAY_ADDRESS names",
+    )  # fmt: skip
+    how.add_argument(
+        "--shard-bytes", type=amount, default=SHARD_BYTES, metavar="BYTES",
+        help="of input for one file of output (default 32m); what a kill can lose",
+    )  # fmt: skip
+    how.add_argument(
+        "--originals", action="store_true", help="also write what was cut, by handle, in originals/"
+    )
+    add_settings(parser, SETTINGS)
+    parser.usage = "trimtab batch [OPTIONS] SRC DST"
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """Fit the corpus and say what it came to."""
+    from trimtab import batch
+
+    loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
+    config.merge(loaded.values, given_settings(args, SETTINGS))
+    for line in (*(f"settings from {one}" for one in loaded.sources), *loaded.problems):
+        print(clean(line), file=sys.stderr)
+    try:
+        done = batch.run(
+            args.source, args.out, settings=loaded.settings(), key=args.key, jobs=args.jobs,
+            engine=args.engine, shard_bytes=args.shard_bytes, originals=args.originals,
+            progress=_BatchProgress(),
+        )  # fmt: skip
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+            name = error.filename or args.source
+            raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
+        raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
+    print("\n".join(map(clean, _told(done, args.out))), file=sys.stderr)
+    return DONE
+
+
+def _told(done: Any, out: str) -> list[str]:
+    tree = done.manifest
+    records, distinct = tree["records"], tree["distinct"]
+    lines = [
+        f"{records['written']:,} of {records['read']:,} records written to {out}, "
+        f"{distinct['changed']:,} of them changed: "
+        f"{distinct['tokens_before']:,} → {distinct['tokens_after']:,} tokens"
+    ]
+    if records["repeated"]:
+        lines.append(f"{records['repeated']:,} stood there before, and are counted once")
+    if done.taken_up:
+        lines.append(f"{done.taken_up:,} of {done.shards:,} shards were done already")
+    lines += [
+        f"  {kind:16} ×{sums['count']:<9,} {sums['tokens_before']:>13,} → "
+        f"{sums['tokens_after']:>13,} tokens"
+        for kind, sums in distinct["edits"].items()
+    ]
+    if records["failed"]:
+        kinds = ", ".join(f"{count:,} × {kind}" for kind, count in tree["errors"].items())
+        lines.append(f"{records['failed']:,} could not be fitted ({kinds}): see {out}/errors")
+    return lines
+
+
+class _BatchProgress:
+    """A bar with rate and time left on a terminal; a line every tenth where it is a file."""
+
+    def __init__(self) -> None:
+        self._terminal, self._tty = Terminal.of_stdout(), sys.stderr.isatty()
+        self._began = self._drawn = time.monotonic()
+        self._said = -1
+
+    def __call__(self, done: int, total: int, fresh: int) -> None:
+        if not total:
+            return
+        now, share, ended = time.monotonic(), done / total, done >= total
+        text = _pace(done, total, fresh, now - self._began)
+        if self._tty:
+            if not ended and fresh and now - self._drawn < _REDRAWN_SECONDS:
+                return
+            self._drawn = now
+            bar = self._terminal.bar(share, 30).ljust(30)
+            print(f"\r{bar} {text}\x1b[K", end="\n" if ended else "", file=sys.stderr, flush=True)
+        elif int(10 * share) > self._said:
+            self._said = int(10 * share)
+            print(text, file=sys.stderr, flush=True)
+
+
+def _pace(done: int, total: int, fresh: int, seconds: float) -> str:
+    """``1,204 of 10,000 MB, 3.1 MB/s, 47:20 left``."""
+    text = f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB"
+    if not fresh or seconds <= 0:
+        return text
+    left = int((total - done) * seconds / fresh)
+    hours, rest = divmod(left, 3600)
+    clock = f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+    return f"{text}, {fresh / seconds / 1e6:,.1f} MB/s, {clock} left"
