@@ -14,6 +14,7 @@ from typing import NoReturn, TextIO
 
 from trimtab.cli import (
     batch,
+    bill,
     check,
     conform,
     convert,
@@ -47,6 +48,7 @@ _COMMANDS = {
         conform.add,
         "test whatever makes conversations fit: what it keeps, what it breaks",
     ),
+    "bill": (bill.add, "say what conversations cost, and what they would have cost otherwise"),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),
 }

@@ -120,11 +120,7 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
         if "://" not in name and not Path(name).exists():
             raise ExitWith(MISSING, f"{name}: no such file")
     logs = log_files.read(args.files)
-    for problem in logs.problems[:SHOWN_PROBLEMS]:
-        print(clean(f"trimtab: {problem}"), file=sys.stderr)
-    if len(logs.problems) > SHOWN_PROBLEMS:
-        more = len(logs.problems) - SHOWN_PROBLEMS
-        print(f"trimtab: and {more} more that could not be read", file=sys.stderr)
+    tell_problems(logs.problems)
     recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
     everything = len(recordings)
     if args.outgrown and args.turn is None:
@@ -147,6 +143,15 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     return recordings, left_out
 
 
+def tell_problems(problems: Sequence[object]) -> None:
+    """The first of what could not be read, and how many more there are."""
+    for problem in problems[:SHOWN_PROBLEMS]:
+        print(clean(f"trimtab: {problem}"), file=sys.stderr)
+    if len(problems) > SHOWN_PROBLEMS:
+        more = len(problems) - SHOWN_PROBLEMS
+        print(f"trimtab: and {more} more that could not be read", file=sys.stderr)
+
+
 def _results(
     args: Namespace, recordings: Sequence[Any], names: Sequence[str], windows: Sequence[int]
 ) -> list[dict[str, Any]]:
@@ -158,21 +163,22 @@ def _results(
         path = Path(args.out) / "rows.jsonl"
     return job_runner.replay(
         recordings, policies=names, windows=windows, store=job_runner.ResultFile(path),
-        engine=args.engine, workers=args.workers, progress=_Progress(),
+        engine=args.engine, workers=args.workers, progress=Progress(),
     )  # fmt: skip
 
 
-class _Progress:
+class Progress:
     """A bar on a terminal; a line every tenth where standard error is a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "calls") -> None:
+        self.what = what
         self.terminal, self.began, self.said = Terminal.of_stdout(), time.monotonic(), -1
 
     def __call__(self, done: int, total: int) -> None:
         if not total:
             return
         share, seconds = done / total, time.monotonic() - self.began
-        text = f"{done:,} of {total:,} calls, {seconds:.0f} s"
+        text = f"{done:,} of {total:,} {self.what}, {seconds:.0f} s"
         if sys.stderr.isatty():
             end = "\n" if done == total else ""
             bar = self.terminal.bar(share, 30).ljust(30)

@@ -72,9 +72,9 @@ _APART = (  # (read, written): these are not part of the input count beside them
 )
 _READ = (
     "cached_tokens", "cache_read", "cachedContentTokenCount", "cached_content_token_count",
-    "prompt_cache_hit_tokens", "total_cached_tokens",
+    "prompt_cache_hit_tokens", "total_cached_tokens", "cached_input_tokens",
 )  # fmt: skip
-_WRITTEN = ("cache_creation", "cache_write_tokens")
+_WRITTEN = ("cache_creation", "cache_write_tokens", "cache_write_input_tokens")
 
 
 def read_usage(answer: Any) -> ReportedUsage | None:
@@ -145,7 +145,7 @@ def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
         if any(name in usage for name in names):
             read, written = (_number(usage, (name,)) or 0 for name in names)
             return ReportedUsage(given + read + written, output, read, written)
-    return ReportedUsage(given, output, _number(usage, _READ) or 0)
+    return ReportedUsage(given, output, _number(usage, _READ) or 0, _number(usage, _WRITTEN) or 0)
 
 
 def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:

@@ -12,22 +12,30 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from trimtab.pricing.call_usage import CallUsage, read_call
 from trimtab.replay.recording import Recording
 
 
 @dataclass
 class _Segment:
-    """Items and their times between two compactions."""
+    """Items between two compactions, with their times and what calls of the model were billed.
+
+    ``carried``: leading items that the compaction put in place of what came before.
+    """
 
     items: list[Any] = field(default_factory=list)
     times: list[float | None] = field(default_factory=list)
+    usages: list[CallUsage | None] = field(default_factory=list)
+    carried: int = 0
+    window: int = 0
 
-    def add(self, item: Any, time: float | None) -> None:
+    def add(self, item: Any, time: float | None, usage: CallUsage | None = None) -> None:
         self.items.append(item)
         self.times.append(time)
+        self.usages.append(usage)
 
 
-def _seconds(stamp: Any) -> float | None:
+def seconds(stamp: Any) -> float | None:
     """``"2026-01-28T22:26:39.918Z"`` → seconds since the epoch."""
     if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
         return stamp / 1000 if stamp > 1e11 else float(stamp)
@@ -45,7 +53,9 @@ def _recordings(segments: Sequence[_Segment], id_: str, **rest: Any) -> Iterator
     for number, segment in enumerate(segments):
         recording = Recording(
             id=f"{id_}#{number}" if len(segments) > 1 else id_, messages=segment.items,
-            times=tuple(segment.times) if any(segment.times) else (), **rest,
+            times=tuple(segment.times) if any(segment.times) else (),
+            usages=tuple(segment.usages) if any(segment.usages) else (),
+            session=id_, carried=segment.carried if number else 0, window=segment.window, **rest,
         )  # fmt: skip
         if recording.turns:
             yield recording
@@ -69,7 +79,9 @@ def claude_code(values: Sequence[Any]) -> Iterator[Recording]:
     models = (v["message"].get("model") for v in lines)
     model = next((m for m in models if isinstance(m, str) and m[:1] != "<"), None)
     id_ = str(header.get("sessionId") or "session")
-    rest: dict[str, Any] = {"source": _project(header.get("cwd")), "format": "anthropic"}
+    rest: dict[str, Any] = {
+        "source": _project(header.get("cwd")), "format": "anthropic", "agent": "claude-code",
+    }  # fmt: skip
     main = [v for v in lines if not v.get("isSidechain")]
     yield from _recordings(_claude_segments(main), id_, model=model, task="main", **rest)
     sides: dict[str, list[Any]] = {}
@@ -83,7 +95,7 @@ def claude_code(values: Sequence[Any]) -> Iterator[Recording]:
 
 def _claude_segments(lines: Sequence[Mapping[str, Any]]) -> list[_Segment]:
     """Messages in the order of the file; pieces of one answer share an id and are joined."""
-    segments, answers, seen = [_Segment()], dict[str, Any](), set[str]()
+    segments, answers, seen = [_Segment()], dict[str, int](), set[str]()
     for line in lines:
         if line.get("uuid") in seen or line.get("isApiErrorMessage"):
             continue
@@ -93,17 +105,24 @@ def _claude_segments(lines: Sequence[Mapping[str, Any]]) -> list[_Segment]:
         if role not in ("user", "assistant") or str(message.get("model"))[:1] == "<":
             continue
         if line.get("isCompactSummary") and segments[-1].items:
-            segments.append(_Segment())
+            segments.append(_Segment(carried=1))
             answers = {}
-        answer = answers.get(str(message.get("id"))) if role == "assistant" else None
-        if answer is not None and isinstance(content, list):
+        segment, usage = segments[-1], _claude_usage(message) if role == "assistant" else None
+        place = answers.get(str(message.get("id"))) if role == "assistant" else None
+        if place is not None and isinstance(content, list):
+            answer = segment.items[place]
             answer["content"] = [*answer["content"], *content]
+            segment.usages[place] = usage or segment.usages[place]  # the last piece has the most
             continue
         item = {"role": role, "content": content}
         if role == "assistant" and isinstance(content, list) and message.get("id"):
-            answers[str(message["id"])] = item
-        segments[-1].add(item, _seconds(line.get("timestamp")))
+            answers[str(message["id"])] = len(segment.items)
+        segment.add(item, seconds(line.get("timestamp")), usage)
     return segments
+
+
+def _claude_usage(message: Mapping[str, Any]) -> CallUsage | None:
+    return read_call(message.get("usage"), message.get("model"), str(message.get("id") or ""))
 
 
 # --- Codex ------------------------------------------------------------------------------------
@@ -122,11 +141,11 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
     """The items sent to Responses; a compaction starts from the history that replaced them."""
     meta: Mapping[str, Any] = {}
     model: str | None = None
-    segments = [_Segment()]
+    segments, before = [_Segment()], None
     for value in values:
         if not isinstance(value, dict) or not isinstance(value.get("payload"), dict):
             continue
-        payload, time = value["payload"], _seconds(value.get("timestamp"))
+        payload, time = value["payload"], seconds(value.get("timestamp"))
         match value.get("type"):
             case "session_meta":
                 meta = meta or payload
@@ -134,16 +153,44 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
                 model = payload.get("model") or model
             case "response_item":
                 segments[-1].add(payload, time)
+            case "event_msg" if payload.get("type") == "token_count":
+                before = _codex_usage(payload, model, before, segments[-1])
             case "compacted":
-                segments.append(_Segment())
-                for item in _replacement(payload):
+                replacement = _replacement(payload)
+                segments.append(_Segment(carried=len(replacement)))
+                for item in replacement:
                     segments[-1].add(item, time)
     said = meta.get("base_instructions") or meta.get("instructions")
     yield from _recordings(
         segments, str(meta.get("id") or "rollout"), source=_project(meta.get("cwd")),
-        format="openai-responses", model=model,
+        format="openai-responses", model=model, agent="codex",
         system=said.get("text") if isinstance(said, dict) else said,
     )  # fmt: skip
+
+
+def _codex_usage(
+    payload: Mapping[str, Any], model: str | None, before: Any, segment: _Segment
+) -> Any:
+    """Put a count of tokens beside the model's last item; returns the running total with it.
+
+    The client repeats the same count while nothing was asked: the total tells that.
+    """
+    info = payload.get("info")
+    if not isinstance(info, Mapping) or info.get("total_token_usage") == before:
+        return before
+    usage = read_call(info.get("last_token_usage"), model)
+    own = range(segment.carried, len(segment.items))
+    said = next((number for number in reversed(own) if _is_said(segment.items[number])), None)
+    if usage is not None and said is not None:
+        segment.usages[said] = usage
+        segment.window = info.get("model_context_window") or segment.window
+    return info.get("total_token_usage")
+
+
+def _is_said(item: Mapping[str, Any]) -> bool:
+    """Whether the model wrote this item."""
+    kind = str(item.get("type", ""))
+    return kind == "reasoning" or kind.endswith("_call") or item.get("role") == "assistant"
 
 
 def _replacement(payload: Mapping[str, Any]) -> list[Any]:
@@ -175,36 +222,53 @@ def opencode(value: Mapping[str, Any]) -> Iterator[Recording]:
     segment, model = _Segment(), None
     for message in value.get("messages") or ():
         about, parts = message.get("info") or {}, message.get("parts") or ()
-        time = _seconds((about.get("time") or {}).get("created"))
+        time = seconds((about.get("time") or {}).get("created"))
         if about.get("role") == "user":
             texts = [_text(p) for p in parts if p.get("type") == "text" and p.get("text")]
             if texts:
                 segment.add({"role": "user", "content": texts}, time)
             continue
         model = about.get("modelID") or model
-        for said, results in _steps(parts):
-            segment.add({"role": "assistant", "content": said}, time)
+        for said, results, tokens in _steps(parts):
+            usage = _opencode_usage(tokens, model)
+            segment.add({"role": "assistant", "content": said}, time, usage)
             if results:
                 segment.add({"role": "user", "content": results}, time)
     yield from _recordings(
         [segment], str(info.get("id") or "session"), source=_project(info.get("directory")),
-        format="anthropic", model=model,
+        format="anthropic", model=model, agent="opencode",
     )  # fmt: skip
+
+
+def _opencode_usage(tokens: Any, model: str | None) -> CallUsage | None:
+    """What a step was billed: opencode counts cached tokens beside the input."""
+    if not isinstance(tokens, Mapping) or not isinstance(tokens.get("input"), int):
+        return None
+    cache = tokens.get("cache") or {}
+    usage = {
+        "input_tokens": tokens["input"], "cache_read_input_tokens": cache.get("read") or 0,
+        "cache_creation_input_tokens": cache.get("write") or 0,
+        "output_tokens": (tokens.get("output") or 0) + (tokens.get("reasoning") or 0),
+    }  # fmt: skip
+    return read_call(usage, model)
 
 
 def _text(part: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "text", "text": part.get("text", "")}
 
 
-def _steps(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[Any], list[Any]]]:
-    """(what the model said, the results of its calls) of each call of the model."""
+def _steps(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[Any], list[Any], Any]]:
+    """(what the model said, the results of its calls, its tokens) of each call of the model."""
     said: list[Any] = []
     results: list[Any] = []
+    tokens: Any = None
     for part in parts:
         kind = part.get("type")
         if kind == "step-start" and said:
-            yield said, results
-            said, results = [], []
+            yield said, results, tokens
+            said, results, tokens = [], [], None
+        elif kind == "step-finish":
+            tokens = part.get("tokens")
         elif kind == "text" and part.get("text"):
             said.append(_text(part))
         elif kind == "tool":
@@ -219,4 +283,4 @@ def _steps(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[Any], list
             result = {"type": "tool_result", "tool_use_id": call_id, "content": str(output or "")}
             results.append(result | ({"is_error": True} if failed else {}))
     if said:
-        yield said, results
+        yield said, results, tokens

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import count
+from itertools import count, zip_longest
 from typing import Any
 
 from trimtab import wire
 from trimtab.errors import TrimtabError
+from trimtab.pricing.call_usage import CallUsage, read_call
 from trimtab.replay import agent_logs
+from trimtab.replay.agent_logs import seconds
 from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.wire import FORMATS
 
@@ -22,6 +24,7 @@ Found = tuple[int, Recording | str]
 
 _BODY_KEYS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
 _ANSWER_KEYS = ("response", "response_body", "responseBody", "result", "output")
+_TIME_KEYS = ("time", "timestamp", "ts", "created_at", "date")
 _BESIDE = {"model", "modelId", "system", "instructions", "systemInstruction", "tools", "toolConfig"}
 
 
@@ -140,11 +143,27 @@ def _logged(value: Any, id_: str) -> Recording | None:
         return None
     tools = body.get("toolConfig") if format.name == "bedrock" else body.get("tools")
     params = {k: v for k, v in body.items() if k not in _BESIDE and k != MESSAGES[format.name]}
+    model, said = body.get("model") or body.get("modelId"), _answer(answer)
     return Recording(
-        "", id_, format.name, [*messages, *_answer(answer)],
-        model=body.get("model") or body.get("modelId"), tools=tools, params=params,
+        "", id_, format.name, [*messages, *said], model=model, tools=tools, params=params,
+        usages=_usages(len(messages), said, read_call(_body_of(answer), model)),
+        times=_times(len(messages), said, value),
         system=body.get("system") or body.get("instructions") or body.get("systemInstruction"),
     )  # fmt: skip
+
+
+def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[Any, ...]:
+    """The usage of an answer beside its first item."""
+    return (*[None] * before, usage, *[None] * (len(said) - 1)) if said and usage else ()
+
+
+def _times(before: int, said: Sequence[Any], line: Any) -> tuple[float | None, ...]:
+    """When the line was logged, beside the first item of its answer."""
+    found = (line.get(key) for key in _TIME_KEYS) if isinstance(line, dict) else iter(())
+    when = next((time for time in map(seconds, found) if time is not None), None)
+    if not said or when is None:
+        return ()
+    return (*[None] * before, when, *[None] * (len(said) - 1))
 
 
 def _is_body(value: Any) -> bool:
@@ -157,13 +176,7 @@ def _is_body(value: Any) -> bool:
 
 def _answer(answer: Any) -> list[Any]:
     """The model's message in a provider's answer, as an item of a history; [] where unreadable."""
-    if isinstance(answer, str) and answer[:1] == "{":
-        try:
-            answer = json.loads(answer)
-        except ValueError:
-            return []
-    if isinstance(answer, dict) and isinstance(answer.get("body"), dict):
-        answer = answer["body"]
+    answer = _body_of(answer)
     if not isinstance(answer, dict):
         return []
     match answer:
@@ -176,6 +189,18 @@ def _answer(answer: Any) -> list[Any]:
         case {"role": "assistant", "content": content}:
             return [{"role": "assistant", "content": content}]
     return []
+
+
+def _body_of(answer: Any) -> Any:
+    """An answer's body, where it was logged as text or with what stood around it."""
+    if isinstance(answer, str) and answer[:1] == "{":
+        try:
+            answer = json.loads(answer)
+        except ValueError:
+            return None
+    if isinstance(answer, dict) and isinstance(answer.get("body"), dict):
+        return answer["body"]
+    return answer
 
 
 def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
@@ -193,7 +218,7 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
             # The answer that closes the older one may be spelled otherwise when it is sent back.
             if shared >= min(max(len(kept[place][1].messages) - 1, 1), len(recording.messages)):
                 if len(recording.messages) >= len(kept[place][1].messages):
-                    kept[place] = (kept[place][0], recording.renamed(id=kept[place][1].id))
+                    kept[place] = (kept[place][0], _going_on(kept[place][1], recording))
                 break
         else:
             places.append(len(kept))
@@ -203,6 +228,20 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
             yield line, recording
         else:
             yield line, "no turn of the model in it"
+
+
+def _going_on(old: Recording, new: Recording) -> Recording:
+    """A recording that goes on from an older one, with what the log said of that one's calls."""
+
+    def both(before: Sequence[Any], now: Sequence[Any]) -> tuple[Any, ...]:
+        pairs = zip_longest(before, now[: len(new.messages)])
+        found = tuple(here if here is not None else there for there, here in pairs)
+        missing = len(new.messages) - len(found)
+        return (*found, *[None] * missing)[: len(new.messages)] if before or now else ()
+
+    return new.renamed(
+        id=old.id, usages=both(old.usages, new.usages), times=both(old.times, new.times)
+    )
 
 
 def _shared(old: Sequence[Any], new: Sequence[Any]) -> int:

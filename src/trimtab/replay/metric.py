@@ -10,14 +10,15 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from trimtab.replay import text_features
-from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews
+from trimtab.replay.message_views import MessageView
 from trimtab.replay.policies import PolicyOutput
 from trimtab.replay.recording import RecordedTurn
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.replay.searched_texts import SearchedTexts, plain_words
+from trimtab.replay.sent_sizes import SentSizes, same, seconds_before
 
 METRIC = 2
 """Raised whenever rows of an earlier version can no longer stand beside new ones."""
@@ -117,10 +118,7 @@ class Judge:
     def __init__(self, index: RecordingIndex, window: int) -> None:
         self.index, self.window = index, window
         self.done = JudgedRecording()
-        self._store = MessageViews(index.recording.reader, index.store)
-        self._before: list[MessageView] | None = None
-        self._head_before: tuple[CacheUnit, ...] = ()
-        self._heads: dict[int, tuple[Any, tuple[CacheUnit, ...]]] = {}
+        self._sizes = SentSizes(index)
         self._recoverable: set[str] = set()
         self._taken_out, self._all = SearchedTexts(), SearchedTexts()
         self._read = 0
@@ -136,18 +134,14 @@ class Judge:
         if answer.sent is not None:
             try:
                 body = answer.sent.request
-                listed = body[index.recording.reader.base(body)[0]]
-                views = self._store.all(listed)
-                if len(views) == len(full) and all(map(_same, views, full)):
-                    views = full
+                views = self._sizes.views(body, full)
             except Exception as problem:  # a body that is none counts like a policy that raised
                 error = f"unreadable: {type(problem).__name__}"
                 views, body = full, None
         if error:
             self.done.errors[error] += 1
-        head = self._head(body)
-        tokens = sum(unit.tokens for unit in head) + sum(view.tokens for view in views)
-        prefix, broke = self._prefix(head, views)
+        head = self._sizes.head(body)
+        tokens, prefix, broke = self._sizes.add(head, views)
         need, losses, lost_lines = self._need(number, turn, views)
         if losses:
             self.done.losses[number] = losses
@@ -162,7 +156,8 @@ class Judge:
             Counter[str]() if unchanged else index.violations(views, body) - index.broken[number]
         )
         row = [
-            number, index.tokens(turn), tokens, prefix, int(broke), self._gap(number),
+            number, index.tokens(turn), tokens, prefix, int(broke),
+            seconds_before(index.recording, number),
             int(tokens > self.window), int(bool(broken)), int(bool(error)),
             *need, *self._demands(turn, views), len(losses),
             sum(loss.identifier in self._recoverable for loss in losses),
@@ -171,48 +166,7 @@ class Judge:
             round(answer.seconds * 1e6),
         ]  # fmt: skip
         self.done.rows.append(CallMetrics._make(row))
-        self._before, self._head_before = views, head
         return views
-
-    # --- sizes and the prefix -----------------------------------------------------------------
-
-    def _head(self, body: Any) -> tuple[CacheUnit, ...]:
-        if body is None:
-            return self.index.head
-        reader = self.index.recording.reader
-        kept = [body.get(key) for key in reader.head_keys]
-        own = self.index.recording.body(())
-        if all(value is own.get(key) for value, key in zip(kept, reader.head_keys, strict=True)):
-            return self.index.head
-        blocks = reader.read_head(body)
-        cost = self._store.usage.block_cost
-        return tuple(CacheUnit(f"head:{block.digest}", cost(block)) for block in blocks)
-
-    def _prefix(
-        self, head: tuple[CacheUnit, ...], views: Sequence[MessageView]
-    ) -> tuple[int, bool]:
-        """Tokens that stand at the beginning of both requests; whether the older one goes on."""
-        before = self._before
-        if before is None:
-            return 0, False
-        if head != self._head_before:
-            return _shared(head, self._head_before), True
-        tokens = sum(unit.tokens for unit in head)
-        for number, (new, old) in enumerate(zip(views, before, strict=False)):
-            if new is not old:
-                rest = [unit for view in before[number:] for unit in view.units]
-                now = [unit for view in views[number : number + 2] for unit in view.units]
-                shared = _shared(now, rest)
-                return tokens + shared, shared < sum(unit.tokens for unit in rest)
-            tokens += new.tokens
-        return tokens, len(views) < len(before)
-
-    def _gap(self, number: int) -> float:
-        times, turns = self.index.recording.times, self.index.turns
-        if not times or number == 0:
-            return -1.0
-        now, last = times[turns[number].sent], times[turns[number - 1].sent]
-        return max(0.0, now - last) if now is not None and last is not None else -1.0
 
     # --- what still stands --------------------------------------------------------------------
 
@@ -222,7 +176,7 @@ class Judge:
         index, need = self.index, self.index.needs[number]
         border = index.newest(turn, self.window // 2)
         head = index.head_identifiers
-        whole = len(views) == turn.sent and all(map(_same, views, index.views))
+        whole = len(views) == turn.sent and all(map(same, views, index.views))
         sent_views = None if whole else {id(view): view for view in views}
         losses: list[LostIdentifier] = []
         old = old_kept = ground = ground_kept = wide = wide_kept = kept = 0
@@ -342,17 +296,3 @@ class Judge:
             plain = text_features.plain_text(text)
             self._taken_out.add(handle, plain)
             self._recoverable.update(span.identifier for span in text_features.spans(plain))
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
-
-
-def _shared(new: Sequence[CacheUnit], old: Sequence[CacheUnit]) -> int:
-    """Tokens of the equal units at the beginning of both."""
-    tokens = 0
-    for one, other in zip(new, old, strict=False):
-        if one.key != other.key:
-            break
-        tokens += other.tokens if one.tokens >= other.tokens else one.tokens
-    return tokens

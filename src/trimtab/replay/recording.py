@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from trimtab.pricing.call_usage import CallUsage
 from trimtab.transcript.model import Message
 from trimtab.wire import FORMATS, Format
 
@@ -43,7 +44,13 @@ class Recording:
     ``source`` names the collection it is reported under, ``task`` the kind of work where it is
     known.  ``system`` and ``tools`` are native values (None: not recorded), ``params`` the other
     keys of the body.  ``times``: seconds since the epoch, one a message, None where unknown;
-    empty where none is known.
+    empty where none is known.  ``usages``: what the model call whose answer begins or lies at a
+    message was billed, one a message, None where the log does not say; empty where it never does.
+
+    ``agent``: the program that wrote the log; ``session``: the one a recording is a part of where a
+    compaction by the client cut it ("" for its own id); ``carried``: how many leading messages that
+    compaction put in place of what came before; ``window``: the model's, as the client logged it (0
+    where it did not).
     """
 
     source: str
@@ -58,6 +65,11 @@ class Recording:
     task: str = ""
     origin: str = ""
     """Where it was read from, for people."""
+    usages: tuple[CallUsage | None, ...] = ()
+    agent: str = ""
+    session: str = ""
+    carried: int = 0
+    window: int = 0
 
     @property
     def reader(self) -> Format:
@@ -110,6 +122,10 @@ class Recording:
             elif turns:
                 turns[-1] = RecordedTurn(turns[-1].sent, number)
         return tuple(turns)
+
+    def usage(self, turn: RecordedTurn) -> CallUsage | None:
+        """What the model call of a turn was billed; None where the log does not say."""
+        return next((usage for usage in self.usages[turn.sent : turn.end] if usage), None)
 
     @cached_property
     def digest(self) -> str:

@@ -1,0 +1,66 @@
+"""``trimtab bill``: what conversations cost, and what they would have cost otherwise."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from trimtab.cli import files
+from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, ExitWith
+from trimtab.cli.options import amount
+from trimtab.cli.replay import Progress, tell_problems
+from trimtab.cli.terminal import clean
+
+GROUPS = ("session", "agent", "day", "model", "source")
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab bill``."""
+    parser.add_argument(
+        "logs", nargs="+", metavar="LOGS", help="session logs of coding agents, or folders of them"
+    )
+    parser.add_argument("--by", choices=GROUPS, default="session", help="default session")
+    parser.add_argument(
+        "--window", type=amount, metavar="TOKENS",
+        help="compare policies at this window (default: the one that each conversation had)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--paid-only", action="store_true", help="what was paid, without other policies"
+    )
+    parser.add_argument("--json", metavar="FILE", help="all figures; - is standard output")
+    parser.add_argument("--csv", metavar="FILE", help="a line for each session, day and model")
+    parser.add_argument("--html", metavar="FILE")
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """Read, add up, print and write the files."""
+    from trimtab.replay import log_files
+    from trimtab.replay.bill import report
+    from trimtab.replay.bill.logs import bill_of
+
+    if args.html:
+        report.template()  # before the work
+    for name in args.logs:
+        if "://" not in name and not Path(name).exists():
+            raise ExitWith(MISSING, f"{name}: no such file")
+    logs = log_files.read(args.logs)
+    tell_problems(logs.problems)
+    bill = bill_of(
+        logs.recordings, by=args.by, policies=not args.paid_only, window=args.window,
+        progress=Progress("conversations"),
+    )  # fmt: skip
+    if not bill.calls:
+        raise ExitWith(
+            UNREADABLE,
+            f"no usage in {logs.files:,} files: a bill needs logs that say what each call was "
+            "billed",
+        )
+    targets = {kind: getattr(args, kind) for kind in report.WRITERS if getattr(args, kind)}
+    for kind, target in targets.items():
+        files.write(target, report.WRITERS[kind](bill).encode("utf-8", "replace"))
+    if "-" not in targets.values():
+        for line in report.as_text(bill).splitlines():
+            print(clean(line), file=sys.stdout)
+    return DONE

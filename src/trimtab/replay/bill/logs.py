@@ -1,0 +1,39 @@
+"""A bill of session logs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from trimtab.replay.bill.conversations import BilledConversation, conversations
+from trimtab.replay.bill.paid import PaidCall
+from trimtab.replay.bill.policies import Comparison
+from trimtab.replay.bill.report import Bill
+from trimtab.replay.recording import Recording
+
+
+def bill_of(
+    recordings: Iterable[Recording], *, by: str = "session", policies: bool = True,
+    window: int | None = None, progress: Callable[[int, int], None] | None = None,
+) -> Bill:  # fmt: skip
+    """The bill of recordings that say what their calls were billed.
+
+    ``policies``: also what they would have cost; ``window``: for these, in the provider's tokens
+    (None: the one that each conversation had).
+    """
+    found = conversations(recordings)
+    bill = Bill(
+        [call for one in found for call in _paid(one)], by, window=window,
+        unmeasured=sum(one.unmeasured for one in found),
+        again=sum(call.again for one in found for call in one.calls),
+        compactions=sum(len(one.parts) - 1 for one in found if one.counted),
+    )  # fmt: skip
+    if policies and bill.calls:
+        comparison = Comparison(one for one in found if one.counted)
+        bill.error = comparison.error()
+        bill.policies = comparison.policies(window, progress)
+    return bill
+
+
+def _paid(one: BilledConversation) -> Iterable[PaidCall]:
+    for call in one.counted:
+        yield PaidCall(one.id, one.agent, one.source, call.day, call.usage, call.output_measured)

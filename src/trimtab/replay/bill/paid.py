@@ -1,0 +1,94 @@
+"""What was paid: tokens as reported and dollars at list prices, by session, agent, day or model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from trimtab.pricing.call_usage import KINDS, CallUsage, Cost, price_of
+
+GroupBy = Literal["session", "agent", "day", "model", "source"]
+GROUPS: tuple[str, ...] = get_args(GroupBy)
+UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class PaidCall:
+    """One billed call with what it is grouped by; ``day`` is "" where the log has no times."""
+
+    session: str
+    agent: str
+    source: str
+    day: str
+    usage: CallUsage
+    output_measured: bool = True
+
+    def key(self, by: str) -> str:
+        """The group it belongs to."""
+        return (self.usage.model if by == "model" else str(getattr(self, by))) or UNKNOWN
+
+
+@dataclass
+class Paid:
+    """Sums over calls.  ``cost`` leaves out what has no figure: calls of a model without a price
+    (``unpriced``, by model), and output that was logged before the answer ended (``cut_output``
+    calls; their tokens are not in ``tokens`` either)."""
+
+    name: str = ""
+    calls: int = 0
+    tokens: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
+    cost: Cost = field(default_factory=Cost)
+    unpriced: Counter[str] = field(default_factory=Counter)
+    cut_output: int = 0
+    first_day: str = ""
+    last_day: str = ""
+
+    def add(self, call: PaidCall) -> None:
+        """Count one call."""
+        self.calls += 1
+        usage = call.usage
+        for kind in KINDS:
+            if kind != "output" or call.output_measured:
+                self.tokens[kind] += getattr(usage, kind)
+        self.cut_output += not call.output_measured
+        if call.day:
+            self.first_day = min(self.first_day or call.day, call.day)
+            self.last_day = max(self.last_day, call.day)
+        cost = price_of(usage)
+        if cost is None:
+            self.unpriced[usage.model or UNKNOWN] += 1
+            return
+        output = cost.output if call.output_measured else 0.0
+        self.cost += Cost(cost.uncached, cost.read, cost.written, cost.written_1h, output)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able; ``dollars`` is None where no call has a price."""
+        priced = self.calls > self.unpriced.total()
+        return {
+            "name": self.name, "calls": self.calls, "tokens": dict(self.tokens),
+            "dollars": self.cost.as_dict() if priced else None,
+            "calls_without_price": dict(self.unpriced),
+            "calls_without_whole_output": self.cut_output,
+            "first_day": self.first_day or None, "last_day": self.last_day or None,
+        }  # fmt: skip
+
+
+def total(calls: Iterable[PaidCall], name: str = "all") -> Paid:
+    """One sum over all."""
+    paid = Paid(name)
+    for call in calls:
+        paid.add(call)
+    return paid
+
+
+def grouped(calls: Sequence[PaidCall], by: str) -> list[Paid]:
+    """One sum a group: days in their order, all others by what was paid."""
+    groups: dict[str, Paid] = {}
+    for call in calls:
+        name = call.key(by)
+        groups.setdefault(name, Paid(name)).add(call)
+    if by == "day":
+        return [groups[name] for name in sorted(groups)]
+    return sorted(groups.values(), key=lambda paid: (-paid.cost.total, -paid.calls, paid.name))

@@ -1,0 +1,300 @@
+"""What the same conversations would have cost with everything sent, with the agent's own
+compaction, and with trimtab.
+
+A policy's prompts are estimated and so is what was really sent; the difference between the two goes
+on top of what was paid.  So an estimate of what was sent itself is what was paid, and only what
+differs is estimated.  The agent's output is taken as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from trimtab.errors import TrimtabError
+from trimtab.pricing import models
+from trimtab.pricing.call_usage import price_of
+from trimtab.replay.bill.conversations import BilledConversation
+from trimtab.replay.bill.method import Method, Point, SizedCall, TokenLine, half_of, halves
+from trimtab.replay.bill.sizes import SizedRow, as_sent, under
+from trimtab.replay.policies import find
+
+EVERYTHING, COMPACTION, OURS = "everything sent", "the agent's own compaction", "trimtab"
+POLICIES = (EVERYTHING, COMPACTION, OURS)
+NOTHING_TO_DO = 0.7
+"""Of the window: a session that stays below is sent whole by trimtab (its earliest trigger lies
+above), so it need not be played."""
+USUAL_WINDOW = 200_000
+"""What Claude Code uses of models that take a million tokens, unless it asks for more."""
+
+
+@dataclass
+class PolicyBill:
+    """Prompts of all conversations that could be measured, in US dollars: as ``paid`` and as
+    estimated under a policy; for the others, why not."""
+
+    name: str
+    conversations: int = 0
+    calls: int = 0
+    paid: float = 0.0
+    estimate: float = 0.0
+    compacted: int = 0
+    """Conversations that the policy cuts or compacts."""
+    not_measured: dict[str, int] = field(default_factory=dict)
+
+    def without(self, reason: str) -> None:
+        """Count a conversation that has no figure."""
+        self.not_measured[reason] = self.not_measured.get(reason, 0) + 1
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able; the figures are None where nothing could be measured."""
+        known = self.conversations > 0
+        return {
+            "policy": self.name, "conversations": self.conversations, "calls": self.calls,
+            "paid_dollars": round(self.paid, 6) if known else None,
+            "estimated_dollars": round(self.estimate, 6) if known else None,
+            "cut_or_compacted": self.compacted, "not_measured": dict(self.not_measured),
+        }  # fmt: skip
+
+
+@dataclass
+class MethodError:
+    """The method applied to what was really sent, against the bill: prompts in US dollars."""
+
+    calls: int = 0
+    paid: float = 0.0
+    estimate: float = 0.0
+    tokens: int = 0
+    estimated_tokens: int = 0
+    by_conversation: list[tuple[str, float, float]] = field(default_factory=list)
+    """(conversation, paid, estimate)."""
+
+    @property
+    def in_sum(self) -> float | None:
+        """Relative error of the sum; None where nothing was billed."""
+        return self.estimate / self.paid - 1 if self.paid else None
+
+    @property
+    def errors(self) -> list[float]:
+        """Relative error of each conversation, ascending."""
+        return sorted(estimate / paid - 1 for _, paid, estimate in self.by_conversation if paid)
+
+    def quantile(self, share: float) -> float | None:
+        """Of the errors by conversation; None without any."""
+        errors = self.errors
+        return errors[min(len(errors) - 1, int(share * len(errors)))] if errors else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "calls": self.calls, "conversations": len(self.by_conversation),
+            "paid_dollars": round(self.paid, 6), "estimated_dollars": round(self.estimate, 6),
+            "error_in_sum": self.in_sum,
+            "error_of_tokens": self.estimated_tokens / self.tokens - 1 if self.tokens else None,
+            "error_by_conversation": {
+                f"q{round(100 * share):02d}": self.quantile(share)
+                for share in (0.05, 0.25, 0.5, 0.75, 0.95)
+            },
+        }  # fmt: skip
+
+
+@dataclass
+class SizedConversation:
+    """A conversation with the sizes of what was sent."""
+
+    conversation: BilledConversation
+    group: str
+    rows: list[SizedRow]
+
+
+class Comparison:
+    """All conversations of some logs under each policy."""
+
+    def __init__(self, found: Iterable[BilledConversation]) -> None:
+        self.sized = [
+            SizedConversation(one, f"{one.agent} {one.model}", list(as_sent(one)))
+            for one in found
+            if one.calls
+        ]
+        calls: dict[str, Sequence[Point]] = {
+            str(n): [(size, call.usage) for call, size in one.rows]
+            for n, one in enumerate(self.sized)
+        }
+        groups = {str(n): one.group for n, one in enumerate(self.sized)}
+        self._halves, self._whole = halves(calls, groups), Method.learn(calls, groups)
+
+    def error(self) -> MethodError:
+        """How far the method is off on what was really sent."""
+        error = MethodError()
+        for order, one in enumerate(self.sized):
+            paid = estimate = 0.0
+            for number, (call, size) in enumerate(one.rows):
+                method = self._halves[half_of(order, number)]
+                found = method.estimate(str(order), one.group, size, call.usage.model)
+                was, now = price_of(call.usage), found and price_of(found)
+                if call.again or found is None or was is None or not now:
+                    continue
+                paid, estimate = paid + was.prompt, estimate + now.prompt
+                error.calls += 1
+                error.tokens += call.usage.prompt
+                error.estimated_tokens += found.prompt
+            if paid:
+                error.paid, error.estimate = error.paid + paid, error.estimate + estimate
+                error.by_conversation.append((one.conversation.id, paid, estimate))
+        return error
+
+    def policies(
+        self, window: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> list[PolicyBill]:
+        """Each policy over all conversations.  ``window``: for all of them, in the provider's
+        tokens; None: the one that each had."""
+        bills = {name: PolicyBill(name) for name in POLICIES}
+        habits = compaction_habits(self.sized)
+        for order, one in enumerate(self.sized):
+            if progress:
+                progress(order, len(self.sized))
+            self._compare(order, one, window, habits, bills)
+        if progress:
+            progress(len(self.sized), len(self.sized))
+        return list(bills.values())
+
+    def _compare(
+        self, order: int, one: SizedConversation, window: int | None, habits: dict[str, Habit],
+        bills: dict[str, PolicyBill],
+    ) -> None:  # fmt: skip
+        conversation = one.conversation
+        line = self._whole.line(str(order), one.group)
+        limit = window or window_of(conversation)
+        priced = [call for call in conversation.counted if price_of(call.usage)]
+        reason = (
+            "no price of the model in our table" if not priced
+            else "too few calls to learn how the provider counts" if line is None
+            else "no window of the model in our table" if limit is None else ""
+        )  # fmt: skip
+        if reason or line is None or limit is None:
+            for bill in bills.values():
+                bill.without(reason)
+            return
+        try:
+            whole = list(under(conversation, find("none"), limit))
+        except TrimtabError as error:  # a log that no request can be made of
+            for bill in bills.values():
+                bill.without(f"the log cannot be played: {type(error).__name__}")
+            return
+        most = max(line.tokens(size.own) for _, size in whole)
+        if most > limit:
+            bills[EVERYTHING].without("its prompts outgrow the window: the provider refuses them")
+        else:
+            self._book(bills[EVERYTHING], order, one, whole)
+        self._compaction(
+            bills[COMPACTION], order, one, whole, window, habits.get(conversation.agent)
+        )
+        if most <= NOTHING_TO_DO * limit:
+            self._book(bills[OURS], order, one, whole)
+            return
+        room = int((limit - line.head) / line.slope)
+        if room <= 0:
+            bills[OURS].without("system text and tools alone fill the window")
+            return
+        try:
+            ours = list(under(conversation, find("trimtab"), room))
+        except TrimtabError as error:
+            bills[OURS].without(f"no request that fits: {type(error).__name__}")
+            return
+        bills[OURS].compacted += any(a != b for (_, a), (_, b) in zip(ours, whole, strict=True))
+        self._book(bills[OURS], order, one, ours)
+
+    def _compaction(
+        self, bill: PolicyBill, order: int, one: SizedConversation, whole: Sequence[SizedRow],
+        window: int | None, habit: Habit | None,
+    ) -> None:  # fmt: skip
+        parts = len(one.conversation.parts)
+        if window is None:
+            bill.compacted += parts > 1
+            self._book(bill, order, one, one.rows)
+            return
+        line = self._whole.line(str(order), one.group)
+        assert line is not None  # asked before
+        if habit is None:
+            bill.without("no compaction of this agent in the logs to learn its size from")
+            return
+        rows = list(compacted(whole, line, habit, window))
+        bill.compacted += any(a.own != b.own for (_, a), (_, b) in zip(rows, whole, strict=True))
+        self._book(bill, order, one, rows)
+
+    def _book(
+        self,
+        bill: PolicyBill,
+        order: int,
+        one: SizedConversation,
+        rows: Sequence[SizedRow],
+    ) -> None:
+        """Add a conversation: what was paid, and the estimated difference on top."""
+        sent = dict(one.rows)
+        bill.conversations += 1
+        for call, size in rows:
+            was = price_of(call.usage)
+            if call.again or was is None or call not in sent:
+                continue
+            bill.calls += 1
+            bill.paid += was.prompt
+            bill.estimate += was.prompt
+            for sized, sign in ((size, 1), (sent[call], -1)):
+                found = self._whole.estimate(str(order), one.group, sized, call.usage.model)
+                cost = found and price_of(found)
+                bill.estimate += sign * cost.prompt if cost else 0.0
+
+
+def window_of(one: BilledConversation) -> int | None:
+    """The window a conversation had, in the provider's tokens; None where nobody knows."""
+    if logged := max(part.window for part in one.parts):
+        return logged
+    model = models.find(one.model)
+    most = max(call.usage.prompt for call in one.calls)
+    if one.agent == "claude-code" and most <= USUAL_WINDOW:
+        return USUAL_WINDOW
+    return None if model is None else model.window
+
+
+# --- the agent's own compaction ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Habit:
+    """How an agent compacts: from which share of the window on, and to how many of our tokens."""
+
+    share: float
+    after: int
+
+
+def compaction_habits(sized: Iterable[SizedConversation]) -> dict[str, Habit]:
+    """The medians of the compactions in the logs, by agent; only agents that have any."""
+    shares: dict[str, list[float]] = {}
+    after: dict[str, list[int]] = {}
+    for one in sized:
+        limit = window_of(one.conversation)
+        for (before, _), (call, size) in zip(one.rows, one.rows[1:], strict=False):
+            if call.part > before.part and limit:
+                agent = one.conversation.agent
+                shares.setdefault(agent, []).append(before.usage.prompt / limit)
+                after.setdefault(agent, []).append(size.own)
+    return {agent: Habit(median(shares[agent]), int(median(after[agent]))) for agent in shares}
+
+
+def compacted(
+    whole: Iterable[SizedRow], line: TokenLine, habit: Habit, window: int
+) -> Iterator[SizedRow]:
+    """Requests of a whole history as they were if an agent compacts at its share of the window.
+
+    What the compaction's own call costs is in no log and not in here.
+    """
+    gone, before = 0, 0
+    for call, size in whole:
+        own, shared = size.own - gone, before
+        if line.tokens(own) > habit.share * window and own > habit.after:
+            gone, shared = size.own - habit.after, 0
+            own = habit.after
+        yield call, SizedCall(own, 0 if size.first else shared, size.gap, size.first)
+        before = own

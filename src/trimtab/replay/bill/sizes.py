@@ -1,0 +1,61 @@
+"""The requests of a conversation in our tokens: as they were sent, or under a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trimtab.replay.bill.conversations import BilledCall, BilledConversation
+from trimtab.replay.bill.method import SizedCall
+from trimtab.replay.policies import Policy
+from trimtab.replay.recording_index import RecordingIndex
+from trimtab.replay.sent_sizes import SentSizes
+
+SizedRow = tuple[BilledCall, SizedCall]
+
+
+def as_sent(one: BilledConversation) -> Iterator[SizedRow]:
+    """Each billed call with the size of what was really sent.
+
+    A client only appends, save where it compacts: then nothing but system text and tools is the
+    same as before.
+    """
+    last: float | None = None
+    calls = {(call.part, call.answer): call for call in one.calls}
+    first = True
+    for number, index in enumerate(one.indexes):
+        before = 0
+        for turn in index.turns:
+            own = index.tokens(turn)
+            call = calls.get((number, turn.sent))
+            times = index.recording.times
+            when = times[turn.sent] if times else None
+            if call is not None:
+                yield call, SizedCall(own, before, _gap(last, when), first)
+            first, before, last = False, own, when
+
+
+def under(one: BilledConversation, policy: Policy, window: int) -> Iterator[SizedRow]:
+    """Each billed call with the size of what a policy sends of the whole history.
+
+    ``window``: in our tokens.  Raises what the policy raises.
+    """
+    recording, starts = one.joined()
+    index = RecordingIndex(recording)
+    step, sizes = policy.start(index, window), SentSizes(index)
+    places = {
+        starts[call.part] + call.answer - one.parts[call.part].carried: call for call in one.calls
+    }
+    last: float | None = None
+    for number, turn in enumerate(index.turns):
+        body = step(recording.request(turn)).request
+        size = sizes.add(sizes.head(body), sizes.views(body, index.views[: turn.sent]))
+        when = recording.times[turn.sent] if recording.times else None
+        for place in range(turn.sent, turn.end):
+            if place in places:
+                gap = _gap(last, when)
+                yield places[place], SizedCall(size.tokens, size.prefix, gap, number == 0)
+        last = when
+
+
+def _gap(last: float | None, when: float | None) -> float:
+    return -1.0 if last is None or when is None else max(0.0, when - last)

@@ -1,0 +1,100 @@
+"""How large each request of a recording is as it is sent, and how much of it was sent before.
+
+A prefix cache compares blocks from the beginning; sizes are the metric's own (o200k).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews
+from trimtab.replay.recording import Recording
+from trimtab.replay.recording_index import RecordingIndex
+
+
+class SentSize(NamedTuple):
+    """Tokens of a request; of its beginning that the request before it had, too; whether that one
+    is not wholly among them (a cache break)."""
+
+    tokens: int
+    prefix: int
+    broke: bool
+
+
+class SentSizes:
+    """The requests of one recording under one policy, in order."""
+
+    def __init__(self, index: RecordingIndex) -> None:
+        self.index = index
+        self._store = MessageViews(index.recording.reader, index.store)
+        self._before: Sequence[MessageView] | None = None
+        self._head_before: tuple[CacheUnit, ...] = ()
+
+    def views(self, body: Any, full: list[MessageView]) -> list[MessageView]:
+        """The messages of a body; ``full`` itself where they are just these."""
+        listed = body[self.index.recording.reader.base(body)[0]]
+        views = self._store.all(listed)
+        return full if len(views) == len(full) and all(map(same, views, full)) else views
+
+    def head(self, body: Any) -> tuple[CacheUnit, ...]:
+        """System text and tools of a body; the recording's own where it has these."""
+        if body is None:
+            return self.index.head
+        reader = self.index.recording.reader
+        kept = [body.get(key) for key in reader.head_keys]
+        own = self.index.recording.body(())
+        if all(value is own.get(key) for value, key in zip(kept, reader.head_keys, strict=True)):
+            return self.index.head
+        blocks = reader.read_head(body)
+        cost = self._store.usage.block_cost
+        return tuple(CacheUnit(f"head:{block.digest}", cost(block)) for block in blocks)
+
+    def add(self, head: tuple[CacheUnit, ...], views: Sequence[MessageView]) -> SentSize:
+        """The next request."""
+        tokens = sum(unit.tokens for unit in head) + sum(view.tokens for view in views)
+        prefix, broke = self._prefix(head, views)
+        self._before, self._head_before = views, head
+        return SentSize(tokens, prefix, broke)
+
+    def _prefix(
+        self, head: tuple[CacheUnit, ...], views: Sequence[MessageView]
+    ) -> tuple[int, bool]:
+        before = self._before
+        if before is None:
+            return 0, False
+        if head != self._head_before:
+            return _shared(head, self._head_before), True
+        tokens = sum(unit.tokens for unit in head)
+        for number, (new, old) in enumerate(zip(views, before, strict=False)):
+            if new is not old:
+                rest = [unit for view in before[number:] for unit in view.units]
+                now = [unit for view in views[number : number + 2] for unit in view.units]
+                shared = _shared(now, rest)
+                return tokens + shared, shared < sum(unit.tokens for unit in rest)
+            tokens += new.tokens
+        return tokens, len(views) < len(before)
+
+
+def seconds_before(recording: Recording, number: int) -> float:
+    """Seconds between a model call and the one before it; −1 where nobody knows."""
+    times, turns = recording.times, recording.turns
+    if not times or number == 0:
+        return -1.0
+    now, last = times[turns[number].sent], times[turns[number - 1].sent]
+    return max(0.0, now - last) if now is not None and last is not None else -1.0
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two are one object."""
+    return one is other
+
+
+def _shared(new: Sequence[CacheUnit], old: Sequence[CacheUnit]) -> int:
+    """Tokens of the equal units at the beginning of both."""
+    tokens = 0
+    for one, other in zip(new, old, strict=False):
+        if one.key != other.key:
+            break
+        tokens += other.tokens if one.tokens >= other.tokens else one.tokens
+    return tokens
