@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from blocks import CONFIG, TEXT, block, count, lone_surrogates
-from effort import examples
+from effort import examples, large
 from five_formats import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
@@ -436,28 +436,28 @@ def test_each_level_is_smaller_and_loses_more(
     assert failures == []
 
 
-MEGABYTE = {
-    "many articles": json.dumps({"articles": articles(900, sentences=12)}),
-    "one article": json.dumps({"articles": articles(2, sentences=6_000)}),
-    "one word": json.dumps({"articles": [{"title": "t", "content": "a" * 1_000_000}]}),
-    "spaces": json.dumps({"articles": [{"title": "t", "content": " " * 1_000_000}]}),
-    "stops": json.dumps({"articles": [{"title": "t", "content": ". " * 500_000}]}),
-    "fences": json.dumps({"articles": [{"title": "t", "content": "```\n" * 250_000}]}),
-    "Chinese": json.dumps({"articles": [{"title": "t", "content": "顶级联赛。" * 70_000}]}),
-    "numbered": "".join(f"[{n}] t\nURL: https://a.b\n\nx\n" for n in range(1, 30_000)),
-    "headings": "## a\nhttps://a.b\n" * 60_000,
-    "open tags": "<document a>" * 80_000,
-    "tags": "<document a>b</document>" * 40_000,
-    "titles": "Title: a\n" * 110_000,
-    "escapes": json.dumps({"a": "д" * 160_000}),
+GREAT = {
+    "many articles": json.dumps({"articles": articles(large(900), sentences=12)}),
+    "one article": json.dumps({"articles": articles(2, sentences=large(6_000))}),
+    "one word": json.dumps({"articles": [{"title": "t", "content": "a" * large(1_000_000)}]}),
+    "spaces": json.dumps({"articles": [{"title": "t", "content": " " * large(1_000_000)}]}),
+    "stops": json.dumps({"articles": [{"title": "t", "content": ". " * large(500_000)}]}),
+    "fences": json.dumps({"articles": [{"title": "t", "content": "```\n" * large(250_000)}]}),
+    "Chinese": json.dumps({"articles": [{"title": "t", "content": "顶级联赛。" * large(70_000)}]}),
+    "numbered": "".join(f"[{n}] t\nURL: https://a.b\n\nx\n" for n in range(1, large(30_000))),
+    "headings": "## a\nhttps://a.b\n" * large(60_000),
+    "open tags": "<document a>" * large(80_000),
+    "tags": "<document a>b</document>" * large(40_000),
+    "titles": "Title: a\n" * large(110_000),
+    "escapes": json.dumps({"a": "д" * large(160_000)}),
 }
 
 
-@pytest.mark.parametrize("name", MEGABYTE)
-def test_a_megabyte_of_articles_is_read_in_time(name: str) -> None:
+@pytest.mark.parametrize("name", GREAT)
+def test_a_great_list_of_articles_is_read_in_time(name: str) -> None:
     failures: list[str] = []
     started = time.process_time()
-    found = list(levels(block(MEGABYTE[name]), ASKED, failures=failures))
-    assert time.process_time() - started < 8
+    found = list(levels(block(GREAT[name]), ASKED, failures=failures))
+    assert time.process_time() - started < 4
     assert failures == []
     assert count(found[-1].text) <= 200

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import search_result
 from blocks import CONFIG, block, count, offers
-from effort import examples
+from effort import examples, large
 from hypothesis import given
 from hypothesis import strategies as st
 from table_reader import decoded, spelled
@@ -141,20 +141,20 @@ def test_only_results_become_tables() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        json.dumps(search_result.rows(2_500)),
-        json.dumps([{f"k{n % 90}": n} for n in range(70_000)]),
-        json.dumps([{f"k{n}": n, "same": 1} for n in range(40_000)]),
-        json.dumps([{"a": {"b": {"c": n}}} for n in range(40_000)]),
-        json.dumps([{f"c{c}": f"{n}-{c}" for c in range(90)} for n in range(700)]),
-        "[" + "{" * 500_000,
-        '{"a":1}\n' * 120_000,
+        json.dumps(search_result.rows(large(2_500))),
+        json.dumps([{f"k{n % 90}": n} for n in range(large(70_000))]),
+        json.dumps([{f"k{n}": n, "same": 1} for n in range(large(40_000))]),
+        json.dumps([{"a": {"b": {"c": n}}} for n in range(large(40_000))]),
+        json.dumps([{f"c{c}": f"{n}-{c}" for c in range(90)} for n in range(large(700))]),
+        "[" + "{" * large(500_000),
+        '{"a":1}\n' * large(120_000),
     ],
     ids=["search", "ragged", "all different", "nested", "wide", "broken", "lines"],
 )
-def test_a_megabyte_of_records_is_read_in_time(text: str) -> None:
+def test_many_records_are_read_in_time(text: str) -> None:
     started = time.process_time()
     as_tables(text)
-    assert time.process_time() - started < 20  # what grows with the square takes minutes
+    assert time.process_time() - started < 10  # what grows with the square takes minutes
 
 
 def test_counting_is_left_to_the_caller() -> None:
