@@ -19,7 +19,7 @@ WINDOW, TURNS = 20_000, 30
 
 
 @cache
-def grown(trigger: float, sentences: int) -> tuple[list[int], list[int]]:
+def grown(trigger: float, sentences: int, turns: int = TURNS) -> tuple[list[int], list[int]]:
     """(tokens sent, turns with a batch) of a conversation whose every turn adds one search."""
     session = Session(
         window=WINDOW,
@@ -29,7 +29,7 @@ def grown(trigger: float, sentences: int) -> tuple[list[int], list[int]]:
     )
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     sizes, batches = [], []
-    for turn in range(TURNS):
+    for turn in range(turns):
         asked = {"name": "search", "arguments": json.dumps({"turn": turn})}
         call = {"id": f"call_{turn}", "type": "function", "function": asked}
         text = json.dumps({"articles": articles(4, sentences, seed=turn)})
@@ -45,9 +45,11 @@ def grown(trigger: float, sentences: int) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.row("C14")
-@pytest.mark.parametrize("sentences", [10, 30, 60])
-def test_a_step_that_jumps_over_the_window_is_met_before_it_is_sent(sentences: int) -> None:
-    sizes, batches = grown(0.90, sentences)
+@pytest.mark.parametrize(("sentences", "turns"), [(10, TURNS), (30, TURNS), (60, 14)])
+def test_a_step_that_jumps_over_the_window_is_met_before_it_is_sent(
+    sentences: int, turns: int
+) -> None:
+    sizes, batches = grown(0.90, sentences, turns)
     assert max(sizes) <= WINDOW
     assert batches
 
