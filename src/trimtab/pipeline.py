@@ -270,7 +270,9 @@ def _chosen(
     if (
         acted
         and free
-        and not economics.is_worthwhile(plan.transcript, plan.usage, bounds.capacity, saved)
+        and not (
+            economics.is_worthwhile(plan.transcript, plan.usage, bounds.capacity, saved) and True
+        )
     ):
         plan = prepared.planner(bounds, drops=drops, to_target=False)
         acted = _reduce(prepared, plan)

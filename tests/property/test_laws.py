@@ -257,10 +257,6 @@ def test_law_3_every_edit_saves_tokens_and_repairs_cost_at_most_64_each(
 # --- 4. idempotent --------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(
-    reason="right at the minimum, where the user's words were folded, a second fit folds once more"
-)
-@examples(1, phases=FOUND_AGAIN)
 @given(histories.histories(), SHARES)
 def test_law_4_fitting_what_was_fitted_changes_nothing(story: Story, share: float) -> None:
     request, format = story

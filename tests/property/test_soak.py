@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from soak.mutations import NAMES
-from soak.run import Tally, replay, soak
+from soak.run import RANGE, Tally, replay, soak
 from soak.story import FORMATS, Message, Part
 from soak.trial import case_of, kept_of, verdict_of
 
@@ -80,9 +80,9 @@ def test_a_written_case_is_tried_again_and_a_fault_is_told(
 
 
 def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
-    part = soak(500, 1, 700_001, tmp_path, 0)
-    whole = soak(600, 1, 700_001, tmp_path, 0)
-    assert (part.count, whole.count) == (500, 600)
+    part = soak(RANGE, 1, 700_001, tmp_path, 0)
+    whole = soak(2 * RANGE, 1, 700_001, tmp_path, 0)
+    assert (part.count, whole.count) == (RANGE, 2 * RANGE)
     assert len((tmp_path / "ranges-700001.jsonl").read_text().splitlines()) == 2
 
 

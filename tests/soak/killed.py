@@ -34,10 +34,11 @@ SECONDS = 1.2
 WRITER = """
 import hashlib, json, sys
 from long_sessions import KEYWORDS, request
+from settings_words import as_keywords
 import trimtab
 url, seed = sys.argv[1], int(sys.argv[2])
 for round in range(10_000):
-    session = trimtab.Session(store=url, recall=True, **KEYWORDS)
+    session = trimtab.Session(store=url, recall=True, **as_keywords(**KEYWORDS))
     for number in range(4, 40, 2):
         done = session.fit(request(number, 1000 * round + seed))
         for edit in done.report.edits:

@@ -15,6 +15,7 @@ import argparse
 import gc
 import json
 import multiprocessing
+import os
 import re
 import statistics
 import sys
@@ -34,9 +35,9 @@ from soak.shrink import shrunk  # noqa: E402
 from soak.story import FORMATS  # noqa: E402
 from soak.trial import Case, Verdict, case_of, verdict_of  # noqa: E402
 
-RANGE = 500
+RANGE = 100
 """Seeds a worker takes at once."""
-THOROUGH = 8
+THOROUGH = int(os.environ.get("SOAK_THOROUGH") or 4)
 """One in so many is fitted twice, and its signed thoughts are judged."""
 PLAIN = 16
 """One in so many is tried without anything remembered of other histories."""

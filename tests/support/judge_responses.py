@@ -235,12 +235,13 @@ def _may_follow(item: dict[str, Any] | None) -> bool:
 def thought_problems(original: Any, sent: Any) -> list[str]:
     """How ``sent`` breaks what ``original`` shows to belong together.
 
-    Reasoning that stays is unchanged, and an item that stays with its id still has the reasoning
-    that stood before it.
+    Reasoning that stays is unchanged save for what no provider reads, and an item that stays with
+    its id still has the reasoning that stood before it.
     """
     old, new = _items(original), _items(sent)
     kept = [item for item in new if isinstance(item, dict) and kind_of(item) == "reasoning"]
     known = [item for item in old if isinstance(item, dict) and kind_of(item) == "reasoning"]
+    known += [unreadable.all_as_sent(item) for item in known]
     found = ["a reasoning item was changed" for item in kept if item not in known]
     ids = {item.get("id") for item in kept}
     needed: dict[str, set[str]] = {}  # two items of one id may stand behind different reasoning

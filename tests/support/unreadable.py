@@ -20,6 +20,15 @@ def as_sent(text: str) -> str:
     return "".join("\ufffd" if _bad(char) else char for char in whole)
 
 
+def all_as_sent(value: Any) -> Any:
+    """A value of JSON with each of its strings so."""
+    if isinstance(value, str):
+        return as_sent(value)
+    if isinstance(value, dict):
+        return {key: all_as_sent(item) for key, item in value.items()}
+    return [all_as_sent(item) for item in value] if isinstance(value, list) else value
+
+
 def _bad(text: str) -> bool:
     if text.isascii():
         return "\0" in text

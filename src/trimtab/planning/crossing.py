@@ -14,7 +14,13 @@ from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.edits import closing_of
-from trimtab.planning.fold import Candidate, candidate_for, sources_of, standing_identifiers
+from trimtab.planning.fold import (
+    Candidate,
+    candidate_for,
+    fold,
+    sources_of,
+    standing_identifiers,
+)
 from trimtab.planning.line_selection import (
     ASKED,
     CandidateLines,
@@ -24,6 +30,7 @@ from trimtab.planning.line_selection import (
 from trimtab.planning.lines import asked_lines, identifier_weights
 from trimtab.planning.planner import Planner
 from trimtab.planning.runs import Run
+from trimtab.transcript.notes import without_notes
 from trimtab.transcript.user_constraints import demands
 
 KEPT_SHARE = 0.25
@@ -34,7 +41,7 @@ PASSES, LEAST_TOKENS = 4, 24
 
 @dataclass
 class Stretch:
-    """Turns that may be folded together: the user's message they begin with, and the groups with
+    """Turns that may be folded together: the message they begin with, and the groups with
     which a turn of them ends."""
 
     opening: int
@@ -43,13 +50,19 @@ class Stretch:
 
 def cross(planner: Planner, goal: int, *, protected: bool = False) -> None:
     """Fold the oldest turns, as few as bring the request under ``goal`` with a fair share of
-    their lines; where that cannot be, all of them, earlier folds included."""
+    their lines; where that cannot be, all of them, earlier folds included.  What of earlier runs
+    they leave behind is folded again; a request that would be larger then stays as it was."""
+    state = planner.state
     for again in (False, True):
-        reopened = _reopen(planner, crossing=again)
+        before, reopened = state.tokens, _reopen(planner, crossing=again)
         chosen = _oldest(planner, goal, protected=protected, whatever=again)
         _put_back(planner, [run for run in reopened if not _overlaps(chosen, run)])
         if chosen:
             _fold(planner, chosen, goal)
+            if state.tokens > goal and planner.inputs.folds:
+                fold(planner, goal)
+            if state.tokens > before:
+                _restore(planner, reopened)
             return
 
 
@@ -67,10 +80,10 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
                     state.fold(run, made)
                     planner.used("fold")
                 break
-    _put_back(planner, [run for run in reopened if run.first not in state.dropped])
+    _put_back(planner, [run for run in reopened if not _overlaps(state.runs, run)])
+    planner.drop_until(lambda: False, len(planner.transcript.messages), protected=True)
     if state.tokens > before:
-        _reopen(planner, crossing=True)
-        _put_back(planner, reopened)
+        _restore(planner, reopened)
 
 
 # --- which turns ---
@@ -89,8 +102,14 @@ def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
         if group < 0:
             if now is not None and last >= 0:
                 now.ends.append(last)
-            now, last = now or Stretch(number), -1
-        elif now is not None:
+            last = -1
+            if now is None and planner.transcript.messages[number].blocks:
+                now = Stretch(number)
+        elif planner.transcript.groups[group].places:
+            if now is None and _may_begin(planner, number):
+                now = Stretch(number)
+            if now is None:
+                continue
             last = group
             if planner.transcript.groups[group].partial:
                 now.ends.append(group)
@@ -99,6 +118,15 @@ def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
         now.ends.append(last)
     if now is not None and now.ends:
         yield now
+
+
+def _may_begin(planner: Planner, number: int) -> bool:
+    """Whether a fold may begin with this message of the model: the user's words of the fold stand
+    before it, where no other words of the user or results stand."""
+    if number == 0:
+        return True
+    before = planner.transcript.messages[number - 1]
+    return before.role in ("system", "assistant")
 
 
 def _units(planner: Planner) -> Iterator[tuple[int, int]]:
@@ -123,29 +151,42 @@ def _units(planner: Planner) -> Iterator[tuple[int, int]]:
 def _newest_words(planner: Planner) -> int:
     """The message with the user's newest words."""
     texts = planner.eligibility.user_texts
-    return texts[-1].message if texts else 0
+    own = (place for place in reversed(texts) if without_notes(place.block.text))
+    newest = next(own, texts[-1] if texts else None)
+    return 0 if newest is None else newest.message
 
 
 def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool:
     """Whether a message or a group may go."""
     transcript, eligibility = planner.transcript, planner.eligibility
     if group < 0:
-        message = transcript.messages[number]
-        if message.role != "user" or message.results or planner.state.is_crossed(number):
+        if not _is_plain(planner, number):
             return False
         places = list(transcript.places_in(number))
     else:
         here = transcript.groups[group]
         if group in planner.state.dropped or not here.closed:
             return False
-        whole = len(here.numbers) == here.last - here.first + 1
+        if here.has_calls and group == len(transcript.groups) - 1:
+            return False  # the newest step: some providers want its thinking
         own = transcript.messages[here.first : here.last + 1]
-        if not whole or any(message.compaction for message in own):
+        if any(message.compaction for message in own):
             return False
-        places = [p for n in here.numbers for p in transcript.places_in(n)]
+        inside = set(range(here.first, here.last + 1)).difference(here.numbers)
+        if not all(_is_plain(planner, number) for number in inside):
+            return False
+        places = [p for n in (*here.numbers, *inside) for p in transcript.places_in(n)]
     if any(map(eligibility.pinned, places)):
         return False
     return protected or not any(map(eligibility.protected, places))
+
+
+def _is_plain(planner: Planner, number: int) -> bool:
+    """Whether a message is the user's, without results, and stands."""
+    message = planner.transcript.messages[number]
+    of_group = planner.transcript.table.of_message[number] >= 0
+    own = message.role == "user" and not message.results and not of_group
+    return own and not planner.state.is_crossed(number)
 
 
 def _run(planner: Planner, stretch: Stretch, end: int) -> Run:
@@ -226,7 +267,15 @@ def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:
         planner.state.put_back(run)
 
 
-def _overlaps(chosen: Sequence[Run], run: DroppedRange) -> bool:
+def _restore(planner: Planner, runs: Sequence[DroppedRange]) -> None:
+    """Let these runs stand again, and none that was made of their groups since."""
+    for made in planner.state.runs:
+        if any(_overlaps([made], run) for run in runs) or made.opening is not None:
+            planner.state.reopen(made)
+    _put_back(planner, runs)
+
+
+def _overlaps(chosen: Sequence[Run | DroppedRange], run: DroppedRange) -> bool:
     return any(one.first <= run.last and run.first <= one.last for one in chosen)
 
 

@@ -136,7 +136,7 @@ def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
     """The groups that a drop or fold takes out; None where they are not all there, whole, in a
     run, or where the call that a fold keeps can no longer stay."""
     if edit.op == "fold":
-        run = runs.run_of(transcript, edit.targets)
+        run = runs.run_of(transcript, edit)
         if run is None or (edit.anchor and anchor_of(transcript, edit) is None):
             return None
         return transcript.groups[run.first : run.last + 1]
@@ -159,7 +159,7 @@ def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
 def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
     """What a drop or a fold takes out, in order."""
     if edit.op == "fold":
-        run = runs.run_of(transcript, edit.targets)
+        run = runs.run_of(transcript, edit)
         return runs.items(transcript, run) if run else []
     groups = groups_of(transcript, edit) or ()
     return [item for group in groups for item in group.items]
@@ -238,11 +238,13 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
     """Where a fold's words close the run: in its last message, where that is the model's.
 
     Where a provider wants reasoning back of all that is said in a turn with calls, its reasoning
-    stays; a message that has none cannot stand there, and the words go before the call.
+    stays; a message that has none cannot stand there, and the words go before the call.  A run of
+    whose calls none stays ends with words of ours where the user speaks next.
     """
     group = transcript.groups[run.last]
     if group.has_calls:
-        return None
+        bare = run.opening is not None and not anchored and meets_user(transcript, run)
+        return Closing(group.first) if bare else None
     blocks = enumerate(transcript.messages[group.last].blocks)
     thoughts = tuple(index for index, block in blocks if block.kind == "reasoning")
     wanted = not rules.may_drop_reasoning(transcript, group.last)
@@ -251,6 +253,16 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
     if anchored and not thoughts:
         return None
     return Closing(group.last, thoughts if wanted else ())
+
+
+def meets_user(transcript: Transcript, run: Run) -> bool:
+    """Whether words of the user would meet words of the user where roles have to alternate, if a
+    run left no message of the model."""
+    if not transcript.facts.alternates:
+        return False
+    end = transcript.groups[run.last]
+    after = transcript.messages[end.last + 1 : end.last + 2]
+    return end.partial or any(message.role == "user" for message in after)
 
 
 def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
@@ -301,7 +313,7 @@ def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
 def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     """One call with a result of ours, the user's words before it and the model's beside or behind
     it; everything else of the run goes."""
-    run, anchor, format = runs.run_of(transcript, edit.targets), None, transcript.format
+    run, anchor, format = runs.run_of(transcript, edit), None, transcript.format
     assert run is not None
     items, base = runs.items(transcript, run), transcript.base
     mark, sets, inserts = _last_mark(transcript, tree, items), dict[Path, Any](), list[PathOp]()
@@ -309,7 +321,11 @@ def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     closing = closing_of(transcript, run, anchor is not None)
     if run.opening is not None:
         own = None if anchor else mark
-        sets[*base, run.opening] = format.text_message("user", edit.asked, marked=own)
+        asked = format.text_message("user", edit.asked, marked=own)
+        if transcript.table.of_message[run.opening] < 0:
+            sets[*base, run.opening] = asked
+        else:
+            inserts.append(Insert((*base, run.opening), asked))
     if anchor is not None:
         where: Path = (*base, anchor.call.message)
         words = edit.said if closing is None else ""

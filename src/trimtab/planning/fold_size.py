@@ -62,7 +62,7 @@ def fold_tokens(transcript: Transcript, usage: TokenSizes, made: DroppedRange) -
 
 def folded_tokens(transcript: Transcript, usage: TokenSizes, edit: Edit) -> tuple[int, int]:
     """Tokens of what a fold takes out as it came, and of what stands for it."""
-    run = runs.run_of(transcript, edit.targets)
+    run = runs.run_of(transcript, edit)
     assert run is not None
     fold = Fold(anchor_of(transcript, edit), arguments=edit.arguments)
     made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked)

@@ -34,6 +34,7 @@ from trimtab.planning.edits import (
     handle,
     has_place,
     joins_next,
+    meets_user,
     note_host,
 )
 from trimtab.planning.fold_size import fold_tokens, run_tokens
@@ -394,13 +395,9 @@ class PlanState:
     def may_stand(self, run: Run, *, anchored: bool) -> bool:
         """Whether what a fold leaves may stand there: two messages of the user may not meet where
         roles have to alternate."""
-        transcript, end = self.transcript, self.transcript.groups[run.last]
-        if anchored or not transcript.facts.alternates:
+        if anchored or closing_of(self.transcript, run, anchored=False) is not None:
             return True
-        if closing_of(transcript, run, anchored=False) is not None:
-            return True
-        after = transcript.messages[end.last + 1 : end.last + 2]
-        return not end.partial and not any(message.role == "user" for message in after)
+        return not meets_user(self.transcript, run)
 
     def reopen(self, run: DroppedRange) -> None:
         """Take a run back: its groups stand again as they are shown."""
@@ -502,7 +499,7 @@ class PlanState:
         self._add(run)
 
     def _load_fold(self, edit: Edit) -> None:
-        run = runs.run_of(self.transcript, edit.targets)
+        run = runs.run_of(self.transcript, edit)
         assert run is not None
         lines, words, asked = map(_body, (edit.text, edit.said, edit.asked))
         fold = Fold(

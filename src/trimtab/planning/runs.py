@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from trimtab.jsontext.paths import Path
-from trimtab.transcript.model import Group, Part, Place, is_of_result
+from trimtab.transcript.model import Edit, Group, Part, Place, is_of_result
 from trimtab.transcript.transcript import Transcript
 
 
 class Run(NamedTuple):
-    """Groups ``first`` … ``last``; ``opening``: the user's message it begins with, where it
-    crosses the user's words."""
+    """Groups ``first`` … ``last``; ``opening``: the message it begins with, where it crosses the
+    user's words: a message of the user, or the first of a group."""
 
     first: int
     last: int
@@ -61,23 +61,29 @@ def items(transcript: Transcript, run: Run) -> list[Path]:
     return [*whole, *(item for item in end.items if len(item) > len(transcript.base) + 1)]
 
 
-def run_of(transcript: Transcript, refs: tuple[str, ...]) -> Run | None:
-    """The run of which these are all blocks, in order; None where they are not that."""
-    if span := transcript.table.span(refs):
-        return Run(*span) if transcript.table.adjoining(*span) else None
-    begin, end = (transcript.refs.get(ref) for ref in (refs[0], refs[-1]))
-    if begin is None or end is None or transcript.messages[begin.message].role != "user":
+def run_of(transcript: Transcript, edit: Edit) -> Run | None:
+    """The run that a fold takes out; None where its blocks are not all of a run, in order."""
+    if not edit.asked:
+        span = transcript.table.span(edit.targets)
+        return Run(*span) if span and transcript.table.adjoining(*span) else None
+    begin, end = (transcript.refs.get(ref) for ref in (edit.targets[0], edit.targets[-1]))
+    if begin is None or end is None:
         return None
+    groups, first = transcript.groups, transcript.group_number(begin.message, begin.index)
     last = transcript.group_number(end.message, end.index)
-    if last is None or transcript.group_number(begin.message, begin.index) is not None:
+    if last is None:
         return None
-    groups = transcript.groups
-    first = next(n for n, group in enumerate(groups) if group.first > begin.message)
+    if first is None:
+        if transcript.messages[begin.message].role != "user":
+            return None
+        first = next(n for n, group in enumerate(groups) if group.first > begin.message)
+    elif groups[first].first != begin.message:
+        return None
     run = Run(first, last, begin.message)
     inner = transcript.messages[begin.message : groups[last].last + 1]
     whole = all(group.closed for group in groups[first : last + 1])
     mixed = any(message.role in ("system", "other") for message in inner)
-    return run if whole and not mixed and targets(transcript, run) == refs else None
+    return run if whole and not mixed and targets(transcript, run) == edit.targets else None
 
 
 # --- the call that stays ---
@@ -99,6 +105,9 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
     if len(found) != 1:
         return None
     number, result = found[0]
+    types = getattr(transcript.format, "ANSWERED_IN_TEXT", ())
+    if types and messages[number].type not in types:
+        return None
     path = result.path
     own = [b for b in messages[number].blocks if b.item[: len(path)] == path]
     texts = [block for block in own if block.kind == "result" and not block.sealed]

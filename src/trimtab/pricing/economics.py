@@ -31,6 +31,10 @@ COLD_SHARE = 0.5
 LEAST_SHARE = 0.03
 """Of what may be sent: a batch that saves so much is worth a lost cache whatever comes next."""
 
+LEAST_SAVED = 24
+"""Tokens: a batch that is not forced saves more, or is none.  A note costs about as much, so that
+what was fitted once into its minimum is not fitted again for a shorter note."""
+
 
 @dataclass(frozen=True)
 class EditBatch:
@@ -141,7 +145,8 @@ def bounds_for_cold_cache(bounds: Bounds) -> Bounds:
 def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, saved: int) -> bool:
     """Whether a batch that is not forced saves as much as the next turn will bring, or a share of
     what may be sent: else the cache is lost again at once, and again at the turn after."""
-    return saved > min(growth(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
+    least = min(growth(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
+    return saved > max(least, LEAST_SAVED)
 
 
 def edit_batch(

@@ -292,6 +292,10 @@ def may_anchor(message: Message, part: Part) -> bool:
     return message.type in ("function_call", "custom_tool_call")
 
 
+ANSWERED_IN_TEXT = ("function_call_output", "custom_tool_call_output")
+"""Types of the items that may answer such a call."""
+
+
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
     """The call without its ``id``, which would demand its reasoning; words are an item before."""
     item = {key: value for key, value in call.items() if key != "id"}

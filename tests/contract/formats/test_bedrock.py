@@ -186,11 +186,6 @@ def _beside_media(found: list[str]) -> list[str]:
     return [problem for problem in found if not problem.startswith("too many images")]
 
 
-@pytest.mark.xfail(
-    reason="right at the minimum, where the user's words stand beside results in one message, a "
-    "second fit folds once more"
-)
-@examples(1, phases=FOUND_AGAIN)
 @given(histories(), st.floats(0, 1))
 def test_whatever_fits_is_valid_and_within_any_window_above_the_floor(
     request_: dict[str, Any], share: float
