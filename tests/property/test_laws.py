@@ -16,7 +16,6 @@ import histories
 import judge
 import pytest
 import spellings
-from effort import FOUND_AGAIN, examples
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 from law_tools import (
@@ -294,7 +293,8 @@ def test_law_8_user_text_survives_or_is_shortened_by_name_with_both_ends_kept(
     leaves = [str(at(request, path)) for path in named(fitted.report)]
     folds = [edit for edit in fitted.report.edits if edit.op == "fold"]
     gone = [json.loads(fitted.recall(edit.handle)) for edit in folds]
-    folded = [text for messages in gone for text in user_texts({"messages": messages})]
+    asked = [message for messages in gone for message in messages if message.get("role") == "user"]
+    folded = user_texts({"messages": asked})
     for text in user_texts(request):
         if any(text in other for other in shown) or text in folded:
             continue

@@ -92,6 +92,8 @@ class PlanState:
         self._first: dict[int, DroppedRange] = {}
         self._last: dict[int, DroppedRange] = {}
         self.dropped = IntervalSet()
+        self.drops = IntervalSet()
+        """Of these, those of drops: a note passes over them on its way to the user's message."""
         self._crossed = IntervalSet()
         """Messages that are gone because a run crosses the user's words."""
         self.inserted: list[Edit] = []
@@ -291,7 +293,7 @@ class PlanState:
     def drop_saving(self, first: int, last: int) -> int:
         """Tokens that dropping groups[first:last + 1] would save, the marker paid."""
         run, touching = self._joined(first, last)
-        if not has_place(self.transcript, self.groups(run), self.dropped):
+        if not has_place(self.transcript, self.groups(run), self.drops):
             return 0
         return self.run_cost(first, last) + sum(old.tokens for old in touching) - run.tokens
 
@@ -332,7 +334,7 @@ class PlanState:
 
     def _marker_cost(self, run: DroppedRange) -> int:
         count, groups = self.usage.counter, self.transcript.groups
-        host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.dropped)
+        host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.drops)
         if host is None:
             return count(run.note) + count.scaled(MESSAGE_TOKENS)
         message = self.transcript.messages[host]
@@ -405,6 +407,8 @@ class PlanState:
         self.tokens -= run.tokens
         self.bytes_saved += self._shown_bytes(run)
         self.dropped.remove(run.first, run.last)
+        if run.fold is None:
+            self.drops.remove(run.first, run.last)
         if run.opening is not None:
             self._crossed.remove(run.opening, self._crossed_end(run))
         self.tokens += self.cost_of(run.run)
@@ -431,6 +435,8 @@ class PlanState:
         self.tokens += run.tokens
         self.bytes_saved -= self._shown_bytes(run)
         self.dropped.add(run.first, run.last)
+        if run.fold is None:
+            self.drops.add(run.first, run.last)
         if run.opening is not None:
             self._crossed.add(run.opening, self._crossed_end(run))
 
@@ -474,6 +480,7 @@ class PlanState:
         drops = [(edit, *self._span(edit)) for edit in edits if edit.op == "drop"]
         for _, first, last in drops:
             self.dropped.add(first, last)
+            self.drops.add(first, last)
         for edit, first, last in drops:
             self._load_drop(edit, first, last)
 

@@ -49,7 +49,7 @@ def _positions(plan: Planner, repairs: Sequence[Repair]) -> list[tuple[int, int]
         if run.edit is None:
             groups = state.groups(run)
             first = groups[0].first if run.opening is None else run.opening
-            host = None if run.fold else note_host(transcript, groups, state.dropped)
+            host = None if run.fold else note_host(transcript, groups, state.drops)
             spots.append((first, -1) if host is None else (host, 10**9))
     spots += (spot for repair in repairs for spot in _repaired(repair, transcript.base))
     return spots

@@ -26,7 +26,6 @@ from bedrock_histories import (
     use,
     user,
 )
-from effort import FOUND_AGAIN, examples
 from hard_cases import CASES, conversation
 from hypothesis import given
 from hypothesis import strategies as st
