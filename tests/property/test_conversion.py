@@ -24,7 +24,7 @@ PAIRS = list(permutations(FORMATS, 2))
 
 
 @pytest.mark.parametrize(("source", "to"), PAIRS)
-@examples(0.5, suppress_health_check=list(HealthCheck))
+@examples(0.3, suppress_health_check=list(HealthCheck))
 @given(story=stories())
 def test_every_word_id_and_flag_arrives_and_comes_back(source, to, story):
     request = written(story, source)

@@ -19,6 +19,7 @@ import five_formats
 import histories
 import judge
 import pytest
+from effort import examples
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from law_tools import (
@@ -120,6 +121,7 @@ def test_law_5_without_a_new_edit_a_session_only_appends(story: Story, share: fl
         sent, known = copy.deepcopy(messages), journal
 
 
+@examples(0.6)
 @given(histories.legal(), st.sampled_from([0.2, 0.35, 0.5]))
 def test_law_5_a_session_continued_from_its_journal_sends_the_same(
     story: Story, share: float
@@ -142,6 +144,7 @@ def test_law_5_a_session_continued_from_its_journal_sends_the_same(
 # --- 6. deterministic -----------------------------------------------------------------------------
 
 
+@examples(0.6)
 @given(histories.histories(), SHARES)
 def test_law_6_equal_requests_give_equal_answers(story: Story, share: float) -> None:
     request, format = story

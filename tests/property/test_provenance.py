@@ -10,6 +10,7 @@ from typing import Any
 import histories
 import pytest
 import spoken
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from judge_speakers import by_speaker, foreign_pieces
@@ -53,6 +54,7 @@ def test_law_8_holds_for_broken_and_odd_histories_too(
         assert foreign_pieces(request, fitted.request) == []
 
 
+@examples(0.5)
 @given(spoken.scripts(), st.sampled_from(FORMATS), PRESET, st.sampled_from([2_000, 4_000, 8_000]))
 def test_law_8_holds_over_the_turns_of_a_session(
     script: Script, format: str, preset: Any, window: int

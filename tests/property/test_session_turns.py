@@ -75,9 +75,9 @@ def test_a_turn_that_only_goes_on_is_sent_as_one_begun_anew(
         trimtab.Session(**as_keywords(**{**KEYWORDS, "window": window})),
         0,
     )
-    for number, end in enumerate(range(25, len(body[key]), 4)):
+    for number, end in enumerate(range(25, len(body[key]), 5)):
         turn = {**body, key: body[key][:end]}
-        fitted = assert_as_anew(session, turn, minimum=number % 5 == 2, window=window)
+        fitted = assert_as_anew(session, turn, minimum=number % 4 == 2, window=window)
         quiet += not any(edit.new for edit in fitted.report.edits)
     assert bool(fitted.report.edits) == (window < 10**6)
     assert quiet > 3, "most turns should make no new edit"

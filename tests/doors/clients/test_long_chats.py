@@ -24,7 +24,7 @@ def test_law_10_through_wrap_no_turn_of_a_long_chat_is_refused(tools: bool) -> N
         plain = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", max_retries=0)
         client = trimtab.wrap(plain, window=8_000, reserve=1_000)
         for number, body in enumerate(chats.requests("openai-chat", whole)):
-            if number > 60 and number % 5:
+            if number > 30 and number % 7:
                 continue
             client.chat.completions.create(**body, max_completion_tokens=900)
         refused = [record for record in provider.requests if record.status != 200]
