@@ -39,6 +39,8 @@ class Fitted:
         self.request: Any = result.sent.returned(result.prepared.body)
         self._result, self._failures = result, result.prepared.sizes.counter.failures
         self._originals = originals
+        self.arm = ""
+        """Of an experiment (the setting ``control``): treated, control or control, outgrown."""
         self.held_tokens = 0
         """Tokens that the provider's server holds for it besides, as they were billed."""
         self.chained: Any = None

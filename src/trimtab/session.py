@@ -32,6 +32,7 @@ from trimtab.planning.presets import PresetName
 from trimtab.prepared_request import SessionFacts
 from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
 from trimtab.pricing.observed_usage import Observed
+from trimtab.sessions.control import is_control, untouched
 from trimtab.sessions.conversation import Conversation, conversation_id
 from trimtab.sessions.response_chains import ResponseChains, unchained
 from trimtab.sessions.stats import PREFIX as STATS
@@ -180,7 +181,10 @@ class Session:
             self._learned(conversations)
         else:
             one = self._last
+        control = bool(wanted.control) and self._in_control(one, request, wanted)
         with one.lock:
+            if control and not one.journal.entries:
+                wanted = untouched(wanted)
             now, before = self._clock(), one.sent_at
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
@@ -197,9 +201,21 @@ class Session:
                     conversations.write_fact_later(
                         f"{STATS}{one.id}/{self._name}", one.totals.as_dict()
                     )
+            if wanted.control:
+                outgrown = ", outgrown" if one.journal.entries else ""
+                done.arm = f"control{outgrown}" if control else "treated"
             self._observed.last = done.counted
             self._last, self._last_fitted = one, done
         return done
+
+    def _in_control(self, one: Conversation, request: Any, wanted: Settings) -> bool:
+        """Whether a conversation is in the control arm, by what its first request here is known
+        by."""
+        if not one.control_key:
+            one.control_key = one.id or self._hint or conversation_id(
+                self._parser.parse(request), wanted.format
+            )  # fmt: skip
+        return is_control(one.control_key, wanted.control)
 
     async def afit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]

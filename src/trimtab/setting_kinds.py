@@ -264,6 +264,11 @@ SHARE_FROM_0 = ValueKind(
     lambda value: type(value) in (int, float) and 0 <= value <= 1, "a share, 0 to 1", _read_share,
     'a share above 0 and up to 1, or text such as "90%"', "SHARE",
 )  # fmt: skip
+SHARE_OR_0 = ValueKind(
+    lambda value: type(value) in (int, float) and 0 <= value <= 1, "a share, 0 to 1",
+    lambda value: 0.0 if value in (0, "0", "0.0", "0%") else _read_share(value),
+    'a share from 0 to 1, or text such as "5%"', "SHARE",
+)  # fmt: skip
 SHARES = ValueKind(
     list_of(_is_share, "").holds, "a list of shares, each above 0 and up to 1", _read_shares,
     "a list of shares, each above 0 and up to 1", "SHARE", is_list=True,

@@ -27,6 +27,7 @@ from trimtab.setting_kinds import (
     FLAG,
     SECONDS_OR_NONE,
     SHARE,
+    SHARE_OR_0,
     TEXT_OR_NONE,
     TEXTS,
     ValueKind,
@@ -184,6 +185,12 @@ class Settings:
         None, SECONDS_OR_NONE,
         "since the last request of this conversation: where the cache has expired, a batch is free "
         "and comes earlier; unset: a session knows",
+    )  # fmt: skip
+
+    control: float = setting(
+        0.0, SHARE_OR_0,
+        "share of a session's conversations that pass untouched while they fit, so that what is "
+        "saved can be measured (`trimtab bill`)",
     )  # fmt: skip
 
     reducers: Sequence[Reducer] | None = setting(

@@ -5,12 +5,19 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trimtab.cli import files
-from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, ExitWith
+from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.options import amount
 from trimtab.cli.replay import Progress, tell_problems
+from trimtab.cli.store_options import existing_store
 from trimtab.cli.terminal import clean
+
+if TYPE_CHECKING:
+    from trimtab.replay.bill.report import Bill
+
+STORE_SCHEMES = ("sqlite", "redis", "rediss", "postgresql", "postgres")
 
 GROUPS = ("session", "agent", "day", "model", "source")
 
@@ -18,8 +25,10 @@ GROUPS = ("session", "agent", "day", "model", "source")
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab bill``."""
     parser.add_argument(
-        "logs", nargs="+", metavar="LOGS", help="session logs of coding agents, or folders of them"
-    )
+        "logs", nargs="+", metavar="LOGS|STORE",
+        help="session logs of coding agents, or folders of them; or the store of a proxy: "
+        "sqlite:///file.db, redis://…, postgresql://…",
+    )  # fmt: skip
     parser.add_argument("--by", choices=GROUPS, default="session", help="default session")
     parser.add_argument(
         "--window", type=amount, metavar="TOKENS",
@@ -36,12 +45,36 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Read, add up, print and write the files."""
-    from trimtab.replay import log_files
     from trimtab.replay.bill import report
-    from trimtab.replay.bill.logs import bill_of
 
     if args.html:
         report.template()  # before the work
+    stores = [name for name in args.logs if name.partition("://")[0] in STORE_SCHEMES]
+    if stores and len(args.logs) > 1:
+        raise ExitWith(USAGE, "one store, or logs: not both")
+    bill = _of_store(stores[0], args.by) if stores else _of_logs(args)
+    targets = {kind: getattr(args, kind) for kind in report.WRITERS if getattr(args, kind)}
+    for kind, target in targets.items():
+        files.write(target, report.WRITERS[kind](bill).encode("utf-8", "replace"))
+    if "-" not in targets.values():
+        for line in report.as_text(bill).splitlines():
+            print(clean(line), file=sys.stdout)
+    return DONE
+
+
+def _of_store(url: str, by: str) -> Bill:
+    from trimtab.replay.bill.store import bill_of_store
+
+    bill = bill_of_store(existing_store(url), by=by)
+    if not bill.calls:
+        raise ExitWith(UNREADABLE, "no usage in this store: a proxy writes it, `trimtab proxy`")
+    return bill
+
+
+def _of_logs(args: Namespace) -> Bill:
+    from trimtab.replay import log_files
+    from trimtab.replay.bill.logs import bill_of
+
     for name in args.logs:
         if "://" not in name and not Path(name).exists():
             raise ExitWith(MISSING, f"{name}: no such file")
@@ -57,10 +90,4 @@ def run(args: Namespace) -> int:
             f"no usage in {logs.files:,} files: a bill needs logs that say what each call was "
             "billed",
         )
-    targets = {kind: getattr(args, kind) for kind in report.WRITERS if getattr(args, kind)}
-    for kind, target in targets.items():
-        files.write(target, report.WRITERS[kind](bill).encode("utf-8", "replace"))
-    if "-" not in targets.values():
-        for line in report.as_text(bill).splitlines():
-            print(clean(line), file=sys.stdout)
-    return DONE
+    return bill

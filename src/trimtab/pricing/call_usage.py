@@ -6,12 +6,11 @@ models.  Where either is missing there is no figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from trimtab.pricing import models
-from trimtab.pricing.models import Model
 from trimtab.pricing.reported_usage import read_usage
 
 KINDS = ("uncached", "read", "written", "written_1h", "output")
@@ -78,38 +77,35 @@ def read_call(usage: Any, model: Any, id: str = "") -> CallUsage | None:
     found = read_usage(usage)
     if found is None or not found.input_tokens:
         return None
-    hour = min(_written_for_an_hour(usage), found.written)
+    hour = found.written_1h
     return CallUsage(
         str(model or ""), max(found.input_tokens - found.read - found.written, 0), found.read,
         found.written - hour, hour, found.output_tokens, id,
     )  # fmt: skip
 
 
-def _written_for_an_hour(usage: Any) -> int:
-    """Anthropic tells cache writes by their lifetime."""
-    for holder in (usage, usage.get("usage") if isinstance(usage, Mapping) else None):
-        kinds = holder.get("cache_creation") if isinstance(holder, Mapping) else None
-        if isinstance(kinds, Mapping):
-            hour = kinds.get("ephemeral_1h_input_tokens")
-            return hour if type(hour) is int else 0
-    return 0
+def is_dear(usage: CallUsage) -> bool:
+    """Whether a call's prompt is above the size from which on its model costs more."""
+    model = models.find(usage.model)
+    return bool(model and model.tier_tokens is not None and usage.prompt > model.tier_tokens)
 
 
-def price_of(usage: CallUsage, model: Model | None = None) -> Cost | None:
+def price_of(usage: CallUsage, *, dear: bool | None = None) -> Cost | None:
     """What a call costs at list prices; None where the table does not have them all.
 
     Above the model's tier the whole prompt costs more.  (The table has no tier for output.)
+    ``dear``: whether it is, for a sum over calls; None: the usage is one call.
 
     >>> price_of(CallUsage("claude-sonnet-4-5", read=1_000_000)).total
     0.3
     """
-    model = model or models.find(usage.model)
+    model = models.find(usage.model)
     if model is None or model.input_price is None or model.output is None:
         return None
     if (usage.read and model.read is None) or (usage.written_1h and model.write_1h is None):
         return None
     dollars = model.input_price / 1e6
-    dear = model.tier_tokens is not None and usage.prompt > model.tier_tokens
+    dear = is_dear(usage) if dear is None else dear
     prompt = dollars * ((model.tier or 1.0) if dear else 1.0)
     return Cost(
         usage.uncached * prompt,

@@ -14,8 +14,9 @@ from typing import Any
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
     """Tokens of one model call, as they are billed: ``input_tokens`` of the whole prompt, of which
-    ``read`` came from the cache and ``written`` went into it; ``output_tokens`` with the thinking
-    that is billed.  Where the provider took several steps, of all of them.
+    ``read`` came from the cache and ``written`` went into it (``written_1h`` of that for an hour);
+    ``output_tokens`` with the thinking that is billed.  Where the provider took several steps, of
+    all of them.
 
     ``cleared``: what it took out of the prompt before it counted (context editing);
     ``first_step``: the prompt of the first of several steps; ``compacted``: it summarized the
@@ -31,6 +32,7 @@ class ReportedUsage:
     first_step: int | None = None
     compacted: bool = False
     managed: bool = False
+    written_1h: int = 0
 
     @property
     def sent(self) -> int | None:
@@ -110,6 +112,7 @@ def _all_steps(last: ReportedUsage, iterations: Any) -> ReportedUsage:
         first_step=read[0].input_tokens,
         compacted=compacted,
         managed=True,
+        written_1h=sum(step.written_1h for step in read),
     )
 
 
@@ -144,8 +147,16 @@ def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
     for names in _APART:
         if any(name in usage for name in names):
             read, written = (_number(usage, (name,)) or 0 for name in names)
-            return ReportedUsage(given + read + written, output, read, written)
+            hour = min(written, _written_for_an_hour(usage))
+            return ReportedUsage(given + read + written, output, read, written, written_1h=hour)
     return ReportedUsage(given, output, _number(usage, _READ) or 0, _number(usage, _WRITTEN) or 0)
+
+
+def _written_for_an_hour(usage: Mapping[str, Any]) -> int:
+    """Anthropic tells cache writes by their lifetime."""
+    kinds = usage.get("cache_creation")
+    found = _number(kinds, ("ephemeral_1h_input_tokens",)) if isinstance(kinds, Mapping) else 0
+    return found or 0
 
 
 def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:

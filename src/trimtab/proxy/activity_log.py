@@ -102,6 +102,8 @@ class SessionRecord:
     began: float
     last: float
     model: str = ""
+    arm: str = ""
+    """Of an experiment (the setting ``control``); "" without one."""
     turns: deque[TurnRecord] = field(default_factory=lambda: deque(maxlen=TURNS))
     edits: OrderedDict[str, EditRecord] = field(default_factory=OrderedDict)
     refusals: deque[RefusalRecord] = field(default_factory=lambda: deque(maxlen=200))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.reported_usage import read_cleared, read_usage
 from trimtab.proxy.stream_events import (
     AwsEventReader,
@@ -26,6 +27,8 @@ class TokenUsage:
     cached: int = 0
     written: int = 0
     output: int = 0
+    written_1h: int = 0
+    """Of ``written``, for an hour."""
     sent: int | None = 0
     managed: bool = False
     chained: Any = field(default=None, repr=False, compare=False)
@@ -44,6 +47,7 @@ class TokenUsage:
         self.managed = self.managed or found.managed
         self.cached, self.written = found.read or self.cached, found.written or self.written
         self.output = found.output_tokens or self.output
+        self.written_1h = found.written_1h or self.written_1h
 
     def add(self, other: TokenUsage) -> None:
         """Another call of the model for the same answer: its prompt is what counts, its output is
@@ -51,7 +55,14 @@ class TokenUsage:
         self.prompt, self.cached = other.prompt or self.prompt, other.cached or self.cached
         self.sent, self.managed = other.sent, other.managed
         self.written += other.written
+        self.written_1h += other.written_1h
         self.output += other.output
+
+    def call(self, model: str) -> CallUsage:
+        """By what each kind of token costs."""
+        plain = max(self.prompt - self.cached - self.written, 0)
+        five = max(self.written - self.written_1h, 0)
+        return CallUsage(model, plain, self.cached, five, self.written_1h, self.output)
 
     @property
     def counts(self) -> dict[str, Any] | None:

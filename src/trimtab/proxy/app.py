@@ -39,6 +39,10 @@ from trimtab.proxy.savings import SavingsEstimator
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.tenants import HOLDER, NOBODY, Tenants, conversation
 from trimtab.proxy.upstreams import choose
+from trimtab.proxy.usage_ledger import SECONDS
+from trimtab.proxy.worker import in_worker
+from trimtab.sessions.control import is_control
+from trimtab.sessions.conversation import conversation_id
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
 
@@ -59,6 +63,8 @@ class Proxy:
         self.records.activity.savings = SavingsEstimator.of(self.settings.fit.prices)
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
+        self.records.ledger.store = self.tenants.usage_store()
+        self._background: list[asyncio.Task[None]] = []
         self.hidden = ExchangeMemory()
         self.held = HeldBytes(self.settings.most_held_bytes)
         self.draining = False
@@ -73,6 +79,7 @@ class Proxy:
         fresh = replace(settings, host=self.settings.host, port=self.settings.port).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
+            self.records.ledger.store = self.tenants.usage_store()
         self.records.activity.savings = SavingsEstimator.of(fresh.fit.prices)
         self.tenants.settings = fresh
         self.access.settings = fresh
@@ -112,11 +119,22 @@ class Proxy:
         times = Timeouts(given.connect_seconds, given.read_seconds)
         self._client = HttpClient(times, system_proxy=given.system_proxy)
         await self._client.open()
+        self._background = [asyncio.create_task(self._write_usage())]
+
+    async def _write_usage(self) -> None:
+        """Keep what conversations were billed, every few seconds."""
+        while True:
+            await asyncio.sleep(SECONDS)
+            await in_worker(self.records.ledger.write)
 
     async def stop(self) -> None:
         """Close it, and keep what the stores have not got yet."""
+        for task in self._background:
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
+        await asyncio.to_thread(self.records.ledger.write)
         await asyncio.to_thread(self.tenants.close)
 
     # --- one request ---------------------------------------------------------------------------
@@ -268,6 +286,11 @@ class Proxy:
             f"{call.upstream.name}: send less, or set most_bytes in the proxy's settings",
         )  # fmt: skip
 
+    def _left_alone(self, source: RequestBody, format: str) -> bool:
+        """Whether a conversation is in the control arm, which is not offered our tools either."""
+        share = self.settings.fit.control
+        return bool(share) and is_control(conversation_id(source, format), share)
+
     async def _fitted(
         self,
         call: ClientRequest,
@@ -319,6 +342,8 @@ class Proxy:
                 recorder.note = "too many messages"
                 return None
             recorder.tree = source.tree
+            if recall is not None and self._left_alone(source, call.route.format):
+                return source
             return source if recall is None else recall.prepared(source, name()) or source
 
         def spent(usage: TokenUsage) -> None:

@@ -13,6 +13,7 @@ from trimtab.proxy import logs
 from trimtab.proxy.activity_log import ActivityLog, RefusalRecord, SessionRecord, TurnRecord
 from trimtab.proxy.answer_usage import TokenUsage
 from trimtab.proxy.metrics import TOKEN_KINDS, Metrics
+from trimtab.proxy.usage_ledger import UsageLedger
 from trimtab.retry.refusals import classify
 
 HUNG_UP = "the client hung up"
@@ -25,6 +26,7 @@ class ProxyRecords:
     activity: ActivityLog = field(default_factory=ActivityLog)
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], float] = time.time
+    ledger: UsageLedger = field(default_factory=UsageLedger)
 
 
 class RequestRecorder:
@@ -53,7 +55,7 @@ class RequestRecorder:
         if self.turn is not None and self.session is not None:  # another round of the same answer
             self._close_turn(self.session, self.turn, 200)
         self.session = session = self.open_session()
-        session.model = self.model or session.model
+        session.model, session.arm = self.model or session.model, fitted.arm or session.arm
         self.turn = session.turn(fitted, self._records.clock(), room)
         self.turn.fit_ms = milliseconds
         self._count_new(fitted)
@@ -114,6 +116,12 @@ class RequestRecorder:
         turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
         turn.output = usage.output
         self._records.activity.sent(session, turn, self._kinds)
+        if usage.prompt and 0 < status < 400:
+            self._records.ledger.add(
+                f"{session.upstream}/{session.id}", agent=agent_of(session.client),
+                upstream=session.upstream, arm=session.arm, when=turn.when,
+                arrived=turn.arrived, usage=usage.call(session.model),
+            )  # fmt: skip
         metrics = self._records.metrics
         for kind in self._kinds:
             metrics.count("trimtab_edits_total", kind=kind)
@@ -131,3 +139,8 @@ class RequestRecorder:
             self._records.metrics.count(
                 "trimtab_refusals_total", kind=refusal.kind, action=refusal.action
             )
+
+
+def agent_of(client: str) -> str:
+    """The program that a ``User-Agent`` names: ``claude-cli/2.1 (external)`` → ``claude-cli``."""
+    return client.partition("/")[0].partition(" ")[0] or "unknown"

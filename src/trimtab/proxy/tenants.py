@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
+from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy import logs
 from trimtab.proxy.activity_log import EditRecord, SessionRecord
 from trimtab.proxy.headers import fingerprint
@@ -22,7 +23,7 @@ from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
-from trimtab.stores.tenant import KEY
+from trimtab.stores.tenant import KEY, TenantStore
 from trimtab.wire.body import RequestBody
 from trimtab.wire.incremental_json import IncrementalParser
 
@@ -134,6 +135,10 @@ class Tenants:
             except TrimtabError as error:
                 logs.fault("store", error)
         self._store.close()
+
+    def usage_store(self) -> TenantStore:
+        """Where it is kept what conversations were billed."""
+        return stores.open(self._store, USAGE)
 
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
         """Where exchanges that a client never saw outlast the process; None in memory."""

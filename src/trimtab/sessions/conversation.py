@@ -46,6 +46,8 @@ class Conversation:
     handle_key: bytes = b""
     handles: set[str] = field(default_factory=set)
     """Of the originals that were given to the store."""
+    control_key: str = ""
+    """What decides whether it is in the control arm; "" until that was asked."""
     sent_at: float | None = None
     """When this process fitted its last request, by the session's clock."""
     totals: ConversationStats = field(default_factory=ConversationStats)

@@ -16,7 +16,11 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class PaidCall:
-    """One billed call with what it is grouped by; ``day`` is "" where the log has no times."""
+    """One billed call with what it is grouped by; ``day`` is "" where the log has no times.
+
+    Or the sum of several ``calls`` of one day to one model, all of them ``dear`` (above the tier of
+    their model) or none.
+    """
 
     session: str
     agent: str
@@ -24,6 +28,8 @@ class PaidCall:
     day: str
     usage: CallUsage
     output_measured: bool = True
+    calls: int = 1
+    dear: bool | None = None
 
     def key(self, by: str) -> str:
         """The group it belongs to."""
@@ -47,18 +53,18 @@ class Paid:
 
     def add(self, call: PaidCall) -> None:
         """Count one call."""
-        self.calls += 1
+        self.calls += call.calls
         usage = call.usage
         for kind in KINDS:
             if kind != "output" or call.output_measured:
                 self.tokens[kind] += getattr(usage, kind)
-        self.cut_output += not call.output_measured
+        self.cut_output += 0 if call.output_measured else call.calls
         if call.day:
             self.first_day = min(self.first_day or call.day, call.day)
             self.last_day = max(self.last_day, call.day)
-        cost = price_of(usage)
+        cost = price_of(usage, dear=call.dear)
         if cost is None:
-            self.unpriced[usage.model or UNKNOWN] += 1
+            self.unpriced[usage.model or UNKNOWN] += call.calls
             return
         output = cost.output if call.output_measured else 0.0
         self.cost += Cost(cost.uncached, cost.read, cost.written, cost.written_1h, output)

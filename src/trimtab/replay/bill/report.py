@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.pricing.call_usage import KINDS
+from trimtab.replay.bill.arms import Savings
 from trimtab.replay.bill.paid import Paid, PaidCall, grouped, total
 from trimtab.replay.bill.policies import MethodError, PolicyBill
 from trimtab.reporting.pages import stylesheet, templates
@@ -39,6 +40,7 @@ class Bill:
     window: int | None = None
     error: MethodError | None = None
     policies: Sequence[PolicyBill] = ()
+    savings: Savings | None = None
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -78,6 +80,7 @@ class Bill:
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
+            "savings": None if self.savings is None else self.savings.as_dict(),
             "paid": self.paid.as_dict(), "by": self.by,
             "groups": [paid.as_dict() for paid in self.groups],
             "conversations": len({call.session for call in self.calls}),
@@ -100,6 +103,8 @@ def as_text(bill: Bill) -> str:
         f"conversations, {paid.calls:,} calls{days} (list prices, US dollars)"
     )
     parts = [head, "", *_aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
+    if bill.savings is not None:
+        parts += [f"Saved, against the control arm: {bill.savings}.", ""]
     groups = bill.groups
     if len(groups) > 1:
         rows = [[bill.by, "calls", "prompt tokens", "from cache", "dollars"]]
@@ -226,7 +231,7 @@ def as_html(bill: Bill) -> str:
         groups=[group_cells(one) for one in bill.groups], window=bill.window,
         policies=[policy_cells(one) for one in bill.policies],
         method="" if bill.error is None else method_line(bill.error),
-        not_measured=bill.not_measured,
+        not_measured=bill.not_measured, savings=bill.savings,
     )  # fmt: skip
     return text
 

@@ -1,0 +1,76 @@
+"""What each conversation was billed, kept in the store: `trimtab bill STORE` reads it.
+
+Requests only add to what is in memory; it is written every few seconds, and at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from datetime import UTC, datetime
+from threading import Lock
+
+from trimtab.errors import StoreError
+from trimtab.pricing.call_usage import CallUsage
+from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
+from trimtab.stores.tenant import TenantStore
+
+MOST = 2_000
+"""Conversations in memory; of those used longest ago a new fact begins."""
+SECONDS = 5.0
+"""Between two writings."""
+
+
+class UsageLedger:
+    """Adds calls up by conversation.  ``store``: where it is kept; None: nowhere."""
+
+    def __init__(self) -> None:
+        self.store: TenantStore | None = None
+        self._lock, self._process = Lock(), os.urandom(6).hex()
+        self._kept: OrderedDict[str, ConversationUsage] = OrderedDict()
+        self._changed: set[str] = set()
+        self._number = 0
+
+    def add(
+        self, conversation: str, *, agent: str, upstream: str, arm: str, when: float, arrived: int,
+        usage: CallUsage,
+    ) -> None:  # fmt: skip
+        """One answered call; ``arrived``: the prompt as the client sent it, in the provider's
+        tokens."""
+        day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d}"
+        with self._lock:
+            one = self._kept.pop(conversation, None)
+            if one is None:
+                one = ConversationUsage(conversation, agent, upstream)
+            self._kept[conversation] = one
+            one.arm = arm or one.arm
+            one.add(day, arrived, usage)
+            self._changed.add(conversation)
+
+    def write(self) -> None:
+        """Write what has changed; what the store does not take is tried again the next time."""
+        with self._lock:
+            changed, self._changed = self._changed, set()
+            facts = {
+                f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict() for name in changed
+            }
+        if self.store is None or not facts:
+            return
+        try:
+            self.store.write(self.store.batch("", updated_facts=facts))
+        except StoreError:
+            with self._lock:
+                self._changed |= changed
+            return
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of the oldest; one that goes on gets a fact under another name."""
+        with self._lock:
+            while len(self._kept) > MOST:
+                name = next(iter(self._kept))
+                if name in self._changed:
+                    return
+                del self._kept[name]
+                self._number += 1
+                self._process = f"{self._process.partition('.')[0]}.{self._number}"
