@@ -15,6 +15,7 @@ from trimtab.testing.faults import ScriptStep, step_from
 from trimtab.testing.http_apis.refusals import styles
 from trimtab.testing.provider import StrictProvider
 from trimtab.testing.record import Record
+from trimtab.testing.server import LOOPBACK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counter=options.counter, request_bytes=options.request_bytes,
             result_chars=options.result_chars, overflow_as=options.overflow_as,
             answer=options.answer, max_requests=options.max_requests,
-        ).start(options.port)  # fmt: skip
+        ).start(options.port, options.host)  # fmt: skip
     except (TrimtabError, OSError, ValueError) as error:
         print(f"trimtab.testing: {error}", file=sys.stderr)
         return 2
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_new(provider: StrictProvider, printed: int) -> int:
     """Print the requests that were answered since; how many have been printed by now."""
+    printed = min(printed, len(provider.requests))  # a client may have emptied the log
     while printed < len(provider.requests) and provider.requests[printed].status:
         print(_line(provider.requests[printed]), file=sys.stderr, flush=True)
         printed += 1
@@ -58,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         description="A fake provider as strict as the real ones.  Prints its URL.",
     )
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--host", default=LOOPBACK, help="default: 127.0.0.1; containers need more")
     parser.add_argument("--window", type=int, help="tokens of prompt and requested output")
     parser.add_argument("--style", choices=[*styles()], help="whose refusals; default: by format")
     parser.add_argument("--counter", choices=["o200k", "estimate"], default="o200k")

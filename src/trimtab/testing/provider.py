@@ -33,6 +33,9 @@ from trimtab.testing.server import LocalServer, Response
 from trimtab.testing.signed_reasoning import sign
 from trimtab.transcript.tokens import Counter, counter_for
 
+LOG_PATH = "/_requests"
+"""Where the log is read over HTTP, by tests in other languages."""
+
 
 class StrictProvider(LocalServer):
     """A fake provider that is as strict as the real ones, for tests.
@@ -87,12 +90,23 @@ class StrictProvider(LocalServer):
         self._cache = PrefixCache(clock)
         self._stored: dict[str, list[Any]] = {}
 
+    def _log(self, method: str) -> Response:
+        """The log for clients that cannot read ``requests``: GET has it, DELETE empties it."""
+        if method not in ("GET", "DELETE"):
+            return Response(405, _json_type(), (dump({"error": f"{method} {LOG_PATH}"}),))
+        found = [one.as_dict() for one in self.requests]
+        if method == "DELETE":
+            self.requests.clear()
+        return Response(200, _json_type(), (dump({"requests": found}),))
+
     # --- one request -------------------------------------------------------------------------
 
     def respond(
         self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Response:
         """The response to one HTTP request; what happened is appended to ``requests``."""
+        if path == LOG_PATH:
+            return self._log(method)
         api_route = http_apis.find(path, query)
         if api_route is None or method != "POST":
             error = {"message": f"Unknown request URL: {method} {path}", "type": "not_found"}

@@ -20,6 +20,7 @@ Receive = Callable[[], Awaitable[Scope]]
 Send = Callable[[Scope], Awaitable[None]]
 
 START_SECONDS = 30.0
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,17 @@ class LocalServer(ABC):
 
     # --- a thread ----------------------------------------------------------------------------
 
-    def start(self, port: int = 0) -> Self:
-        """Listen on 127.0.0.1; port 0 is a free one.  Raises MissingExtra without uvicorn."""
+    def start(self, port: int = 0, host: str = LOOPBACK) -> Self:
+        """Listen; port 0 is a free one, and another ``host`` is for containers.
+
+        Raises MissingExtra without uvicorn; OSError where the port is taken.
+        """
         uvicorn = _uvicorn()
         # The protocol is named, else asyncio leaves Nagle's algorithm on: 40 ms an answer.
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind(("127.0.0.1", port))
+            listening.bind((host, port))
         except OSError:
             listening.close()
             raise

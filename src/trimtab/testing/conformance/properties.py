@@ -35,7 +35,7 @@ PROPERTIES = (
     Property("speakers", "nobody's words are sent in another's name"),
     Property("constraints", "what the user demanded or forbade stands there word for word"),
     Property("sealed", "signed thinking and compaction blocks are unchanged or left out whole"),
-    Property("untouched", "a legal request of at most half the window comes out as it went in"),
+    Property("untouched", "a legal request of at most 40 % of the window comes out as it went in"),
     Property("idempotent", "what came out, put in again, comes out the same"),
     Property("sticky", "what was sent stays while there is room, and is not rewritten every turn"),
     Property("reversible", "every text that was taken out can be had back, exactly"),

@@ -16,7 +16,7 @@ from trimtab.testing.conformance.stories import Story
 from trimtab.testing.conformance.targets import Sent, Target, TargetConversation
 from trimtab.testing.conformance.writing import write
 
-ROOM = 0.5
+ROOM = 0.4
 """While what was sent and what is new come to this share of the window, nothing is rewritten.
 Low, because targets act below the window, and some count more tokens than o200k."""
 SMALL_STEP = 0.08
@@ -124,8 +124,8 @@ class _Watch:
             add("constraints", properties.constraints(now.sent, story), turn)
         if any(said.kind == "sealed" for said in now.arrived):
             add("sealed", properties.sealed(now.arrived, now.sent), turn)
-        half = self._options.window / 2
-        if not now.before.refused and now.before.tokens <= half:
+        is_small = now.before.tokens <= ROOM * self._options.window
+        if is_small and not now.before.refused:
             changed = properties.difference(now.arrived, now.sent)
             add("untouched", [changed] if changed else [], turn)
         if self.last is not None and self._case.is_even:
@@ -133,7 +133,7 @@ class _Watch:
 
     def _too_large(self, now: _Turn) -> Iterator[str]:
         window = self._options.window
-        if not now.sent:
+        if all(said.speaker == "system" for said in now.sent):
             yield "no message is left"
         if now.after.tokens > window * (1 + self._options.slack):
             share = now.after.tokens / window
