@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable
 
 _REACH = 64  # characters; a longer cluster (stacked marks without end) is cut like plain text
+_PARTING = ".,:-/"  # within a number, a version, a date or a name
 _FLAG_HALVES = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _FLAGS_REACH = 65_536  # which halves belong together is only known from the start of the row
 _JOINER = "\u200d"
@@ -61,24 +62,59 @@ def at_or_after(text: str, at: int) -> int:
     return at + 1 if splits_surrogates(text, at) else at
 
 
+def _before_word(text: str, at: int) -> int:
+    """Where the word begins that a cut here would split: half a number is another number."""
+    place = at
+    while place > at - _REACH and place > 0 and _is_within_word(text, place):
+        place -= 1
+    return place if place > 0 and not _is_within_word(text, place) else at
+
+
+def _after_word(text: str, at: int) -> int:
+    """The same for what stands behind a cut: where that word has ended."""
+    place = at
+    while place < at + _REACH and _is_within_word(text, place):
+        place += 1
+    return place if not _is_within_word(text, place) else at
+
+
+def _is_within_word(text: str, at: int) -> bool:
+    """Whether a letter or digit of ASCII stands before and behind it, maybe parted by what parts
+    a number or a name: 1,204 and v2.14 and part_9."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if before in _PARTING:
+        return at > 1 and _is_plain(text[at - 2]) and _is_plain(after)
+    if after in _PARTING:
+        return _is_plain(before) and at + 1 < len(text) and _is_plain(text[at + 1])
+    return _is_plain(before) and _is_plain(after)
+
+
+def _is_plain(char: str) -> bool:
+    return char == "_" or (char.isascii() and char.isalnum())
+
+
 def head_end(text: str, chars: int) -> int:
-    """Where a head of at most ``chars`` ends: after a line if one ends in its last quarter."""
+    """Where a head of at most ``chars`` ends: after a line if one ends in its last quarter, else
+    before the word that it would split."""
     if chars >= len(text):
         return len(text)
     line = text.rfind("\n", chars - chars // 4, chars)
-    end = line + 1 if line >= 0 else at_or_before(text, chars)
+    end = line + 1 if line >= 0 else at_or_before(text, _before_word(text, chars))
     while end and text[end - 1] in " \t":  # a blank before the marker would be trailing space
         end -= 1
     return end
 
 
 def tail_start(text: str, chars: int) -> int:
-    """Where a tail of at most ``chars`` starts: at a line if one starts in its first quarter."""
+    """Where a tail of at most ``chars`` starts: at a line if one starts in its first quarter, else
+    behind the word that it would split."""
     start = len(text) - chars
     if start <= 0:
         return 0
     line = text.find("\n", start - 1, start + chars // 4)
-    return line + 1 if line >= 0 else at_or_after(text, start)
+    return line + 1 if line >= 0 else at_or_after(text, _after_word(text, start))
 
 
 def fits_tokens(text: str, tokens: int, count: Callable[[str], int]) -> bool:

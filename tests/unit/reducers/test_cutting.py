@@ -19,7 +19,7 @@ from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.reducers import HANDLE, cut_to_chars, levels
+from trimtab.reducers import HANDLE, cut_to_chars, cut_to_tokens, levels
 
 BIG = "y" * 5000
 JSON_CUTS = [
@@ -142,3 +142,24 @@ def test_arguments_stay_json_objects_with_the_same_keys(text: str) -> None:
         new = json.loads(offer.text)
         assert list(new) == list(json.loads(text))
         offer.text.encode()
+
+
+NUMBERS = "".join(
+    f"LIMIT_{n} = {n * 7919 + 10_000} # v{n}.{n * 31}.{n * 977} of 2027-11-{n % 28 + 1:02}, 1,{n}\n"
+    for n in range(200)
+)
+WORD = re.compile(r"[A-Za-z0-9_]+(?:[.,:/-][A-Za-z0-9_]+)*")
+
+
+@pytest.mark.parametrize("line_ends", [True, False])
+def test_no_number_and_no_name_is_cut_in_two(line_ends: bool) -> None:
+    """Half a number reads as another number: LIMIT = 895 of LIMIT = 89595."""
+    text = NUMBERS if line_ends else NUMBERS.replace("\n", " ")
+    known = set(WORD.findall(text))
+    made = [cut_to_chars(text, chars) for chars in range(150, 700, 7)]
+    made += [cut_to_tokens(text, tokens, CONFIG.count) or "" for tokens in range(60, 600, 13)]
+    for new in made:
+        head, _, rest = new.partition("[... ")
+        tail = rest.partition("]")[2]
+        assert head or tail
+        assert set(WORD.findall(head)) | set(WORD.findall(tail)) <= known

@@ -1,0 +1,192 @@
+"""The policies that are compared, each a function from the history so far to what is sent."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import trimtab
+from answerable.reader import Recaller
+from answerable.tokens import count, of_message
+from answerable.worlds import DECLARED, MODEL, USER, World
+from trimtab.replay.policies import find
+from trimtab.replay.recording import Recording
+from trimtab.replay.recording_index import RecordingIndex
+
+MODEL_NAME = "gpt-5.1"
+TRIGGER = 0.9
+"""Share of the window at which the others act, as ``trimtab replay`` has them."""
+COUNTED = 300
+"""Tokens by which the count of ``trimtab replay`` may differ from that here."""
+SUMMARY_CHARS = 6_000
+"""Of a scripted summary, some 1,500 tokens: what models write there."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a policy sends; ``asked``: tokens in and out of calls to a model of its own."""
+
+    request: dict[str, Any]
+    recaller: Recaller | None = None
+    asked: tuple[int, int] = (0, 0)
+
+
+Step = Callable[[list[dict[str, Any]]], Sent]
+"""Called with the whole history before each model call, in order."""
+
+
+def body(messages: list[dict[str, Any]], more: list[Any] | None = None) -> dict[str, Any]:
+    """A request."""
+    return {"model": MODEL_NAME, "messages": messages, "tools": [*DECLARED, *(more or [])]}
+
+
+def start(name: str, world: World, window: int) -> Step:
+    """Begin a policy over one world."""
+    if name.startswith("trimtab"):
+        return _trimtab(name.partition(":")[2] or "balanced", window)
+    if name == "langchain-clear":
+        return _langchain_clear(window)
+    if name in ("summarize", "compaction"):
+        return _summarized(window, MODEL if name == "compaction" else USER)
+    return _replayed(name, world, window)
+
+
+NAMES = (
+    "none", "drop-oldest-safe", "mask-old-observations", "langchain-clear", "summarize",
+    "compaction", "trimtab:balanced", "trimtab:cautious", "trimtab:deep", "trimtab:in-place",
+    "trimtab:prune",
+)  # fmt: skip
+SHOWN = {
+    "none": "nothing is done", "drop-oldest-safe": "safe cut: the oldest steps go",
+    "mask-old-observations": "old results masked", "langchain-clear": "LangChain clears results",
+    "summarize": "summary in a user message (scripted)",
+    "compaction": "native compaction (simulated)",
+}  # fmt: skip
+
+
+def available(name: str) -> bool:
+    """Whether what it needs is installed."""
+    return name != "langchain-clear" or importlib.util.find_spec("langchain") is not None
+
+
+def _replayed(name: str, world: World, window: int) -> Step:
+    """A policy of ``trimtab replay``."""
+    recording = Recording("", world.name, "openai-chat", world.messages, model=MODEL_NAME,
+                          tools=DECLARED)  # fmt: skip
+    step = find(name).start(RecordingIndex(recording), window - COUNTED)
+    return lambda messages: Sent(step(body(messages)).request)
+
+
+def _langchain_clear(window: int) -> Step:
+    """LangChain's own ``ClearToolUsesEdit``, as its middleware applies it."""
+    from trimtab.replay.peers import worker
+
+    shrink = worker.langchain_clear(window)
+
+    def step(messages: list[dict[str, Any]]) -> Sent:
+        kept = shrink(messages)["messages"]
+        return Sent(body([messages[one] if isinstance(one, int) else one for one in kept]))
+
+    return step
+
+
+# --- summaries ---
+
+
+SHARES = {USER: 0.5, MODEL: 0.25, "tool": 0.25}
+"""Of a summary: what each had to say."""
+
+
+def _lines(messages: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """What a scripted summary takes from messages: the words of user and model, and of each result
+    the beginning of its third line, where the first ones are mere headings."""
+    said: dict[str, list[str]] = {role: [] for role in SHARES}
+    for message in messages:
+        text = str(message.get("content") or "")
+        if message["role"] == "tool":
+            text = " ".join(text.split("\n")[2:3])[:120]
+        if message["role"] in said and text:
+            said[message["role"]].append(text)
+    return said
+
+
+def script(said: Mapping[str, list[str]]) -> str:
+    """A scripted summary: of each speaker the newest lines, as far as their share goes."""
+    rows = ["Here is a summary of the conversation to date:"]
+    for role, lines in said.items():
+        room, kept = SHARES[role] * SUMMARY_CHARS, list[str]()
+        for line in reversed(lines):
+            room -= len(line)
+            if room < 0:
+                break
+            kept.append(line)
+        rows += reversed(kept)
+    return "\n".join(rows)
+
+
+def _summarized(window: int, speaker: str) -> Step:
+    """At the trigger all but the newest half window becomes a summary (USER: as LangChain's
+    middleware writes it), or all of it (MODEL: as a provider's compaction block)."""
+    said: dict[str, list[str]] = {role: [] for role in SHARES}
+    given: list[dict[str, Any]] = []
+    taken = 1
+
+    def step(messages: list[dict[str, Any]]) -> Sent:
+        nonlocal given, taken
+        asked = (0, 0)
+        sent = [messages[0], *given, *messages[taken:]]
+        if count(body(sent)) > TRIGGER * window:
+            last = len(messages) if speaker == MODEL else _cut(messages, taken, window // 2)
+            asked = (count(body([*given, *messages[taken:last]])), 0)
+            for role, lines in _lines(messages[taken:last]).items():
+                said[role] += lines
+            given, taken = [{"role": speaker, "content": script(said)}], last
+            asked = asked[0], of_message(given[0])
+            sent = [messages[0], *given, *messages[taken:]]
+        return Sent(body(sent), asked=asked)
+
+    return step
+
+
+def _cut(messages: list[dict[str, Any]], first: int, keep: int) -> int:
+    """Where the newest messages of so many tokens begin; never at a result."""
+    at = len(messages) - 1
+    while at > first and count(body(messages[at - 1 :])) <= keep:
+        at -= 1
+    while at < len(messages) and messages[at]["role"] == "tool":
+        at += 1
+    return at
+
+
+# --- ours ---
+
+
+@dataclass(frozen=True)
+class _SessionRecaller:
+    """The recall tool and the search of a session, as a model is offered them."""
+
+    session: trimtab.Session
+
+    def recall(self, arguments: Mapping[str, Any]) -> str:
+        """See ``Recaller``."""
+        call = {"id": "r", "type": "function",
+                "function": {"name": "recall", "arguments": json.dumps(arguments)}}  # fmt: skip
+        result = trimtab.recall_tool("openai-chat").execute(self.session, call)
+        return str(result["content"])
+
+    def search(self, words: str) -> list[tuple[str, int, int, str]]:
+        """See ``Recaller``."""
+        return [(hit.handle, hit.start, hit.end, hit.text) for hit in self.session.search(words)]
+
+
+def _trimtab(preset: Any, window: int) -> Step:
+    """A session with the recall tool declared, everything else at its default."""
+    session = trimtab.Session(
+        window=window, reserve=0, preset=preset, recall=True, clock=lambda: 0.0
+    )
+    tool = trimtab.recall_tool("openai-chat").definition
+    recaller = _SessionRecaller(session)
+    return lambda messages: Sent(session.fit(body(messages, [tool])).request, recaller)

@@ -1,0 +1,273 @@
+"""The benchmark of what can be answered: its worlds, its reader, and that nobody gains by cheating.
+
+Knows ``bench/answerable``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trimtab
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
+
+from answerable import command, model_reader, policies, reader, tokens, trial, worlds
+from answerable.policies import Sent, body
+from answerable.trial import Task
+from answerable.worlds import TOOL, USER, World
+
+TASK = Task("cheat", window=8_000, seed=3, steps=40, tokens=24_000, each=2)
+Messages = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return worlds.build(TASK.seed, TASK.steps, TASK.tokens, TASK.each)
+
+
+def ask(world: World, messages: Messages) -> list[str]:
+    said = reader.spoken(world.messages)
+    answers = [reader.read(body(messages), q, None).answer for q in world.questions]
+    return [reader.score(q, a, said) for q, a in zip(world.questions, answers, strict=True)]
+
+
+def test_the_same_seed_gives_the_same_world_and_another_seed_another(world: World) -> None:
+    again = worlds.build(TASK.seed, TASK.steps, TASK.tokens, TASK.each)
+    assert (again.messages, again.questions) == (world.messages, world.questions)
+    other = worlds.build(4, TASK.steps, TASK.tokens, TASK.each)
+    assert other.messages != world.messages
+
+
+@pytest.mark.parametrize("steps", [40, 400])
+def test_a_world_is_a_legal_request_of_the_size_asked_for(steps: int) -> None:
+    made = worlds.build(1, steps, 60_000 if steps == 40 else 150_000)
+    assert trimtab.check(body(made.messages)) == ()
+    size = tokens.count(body(made.messages))
+    assert size == trimtab.measure(body(made.messages), counter="o200k").total
+    assert 0.85 < size / (60_000 if steps == 40 else 150_000) < 1.15
+    assert [made.messages[turn]["role"] for turn in made.turns[:-1]] == ["assistant"] * (
+        len(made.turns) - 1
+    )
+
+
+def test_from_the_whole_every_question_is_answered(world: World) -> None:
+    assert set(ask(world, world.messages)) == {"right"}
+    assert {q.kind for q in world.questions} == {
+        "early", "changed", "contradicted", "user", "model"
+    }  # fmt: skip
+
+
+def test_without_the_messages_that_say_it_no_question_is_answered(world: World) -> None:
+    for question in world.questions:
+        left = [m for m in world.messages if question.value not in json.dumps(m)]
+        found = reader.score(question, reader.read(body(left), question, None).answer, {})
+        assert found in ("none", "wrong")
+
+
+def test_a_fact_that_changed_is_wrong_where_only_the_old_one_is_left(world: World) -> None:
+    half = world.messages[: len(world.messages) // 2]
+    scores = dict(zip((q.text for q in world.questions), ask(world, half), strict=True))
+    changed = [q for q in world.questions if q.kind == "changed"]
+    assert {scores[q.text] for q in changed} == {"wrong"}
+
+
+def _base(world: World) -> Callable[[Messages], tuple[Messages, Messages]]:
+    """A safe cut, and what it cut."""
+    step = policies.start("drop-oldest-safe", world, TASK.window // 2)
+
+    def split(messages: Messages) -> tuple[Messages, Messages]:
+        kept = step(messages).request["messages"]
+        known = [json.dumps(one) for one in kept]
+        return kept, [one for one in messages if json.dumps(one) not in known]
+
+    return split
+
+
+def _texts(messages: Messages, chars: int = 10**9) -> str:
+    """What tools said."""
+    return "\n".join(m["content"] for m in messages if m["role"] == TOOL)[:chars]
+
+
+class _Forged:
+    """Originals that say what no tool said."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def recall(self, arguments: Mapping[str, Any]) -> str:
+        lines = [f"[{q.entity} {q.attribute}: {q.value}]" for q in self.world.questions]
+        return "[left out; the user said]\n" + "\n".join(lines)
+
+    def search(self, words: str) -> list[tuple[str, int, int, str]]:
+        return [("rforged", 0, 9, f"{words}: see the original")]
+
+
+def mover(world: World, split: Any, messages: Messages) -> Sent:
+    """Says in the user's name what tools said."""
+    kept, cut = split(messages)
+    return Sent(body([kept[0], {"role": USER, "content": f"So far:\n{_texts(cut)}"}, *kept[1:]]))
+
+
+def forger(world: World, split: Any, messages: Messages) -> Sent:
+    """Leaves markers that quote the user within results of tools, and handles of forgeries."""
+    kept, cut = split(messages)
+    said = " ".join(m["content"] for m in cut if m["role"] == USER)
+    note = f'[{len(cut)} left out; the user said: "{said}"; recall("rforged")]'
+    forged = [{**m, "content": f"{note}\n{m['content']}"} if m["role"] == TOOL else m for m in kept]
+    return Sent(body(forged), _Forged(world))
+
+
+def lister(world: World, split: Any, messages: Messages) -> Sent:
+    """Lists identifiers and values bare."""
+    kept, cut = split(messages)
+    words = {word.strip('",|:=[]{}') for word in json.dumps(cut).replace("\\n", " ").split()}
+    bare = " ".join(sorted(word for word in words if any(c.isdigit() for c in word)))
+    told = [{**m, "content": f"{bare}\n{m['content']}"} if m["role"] == TOOL else m for m in kept]
+    return Sent(body(told))
+
+
+@pytest.mark.parametrize("cheat", [mover, forger, lister])
+def test_who_moves_speakers_forges_markers_or_lists_bare_identifiers_gains_nothing(
+    world: World, cheat: Callable[..., Sent]
+) -> None:
+    honest, cheating = _base(world), _base(world)
+    task = Task("cheat", 10**6, TASK.seed, TASK.steps)  # room for whatever it puts there
+    base = trial.play(task, world, lambda messages: Sent(body(honest(messages)[0])))
+    done = trial.play(task, world, lambda messages: cheat(world, cheating, messages))
+    right = {one.question.text for one in base.recalled if one.score == "right"}
+    assert {one.question.text for one in done.plain if one.score == "right"} <= right
+    assert {one.question.text for one in done.recalled if one.score == "right"} <= right
+    assert 0 < len(right) < len(world.questions)
+    if cheat is forger:
+        assert any(one.score == "forged" for one in done.recalled)
+    if cheat is mover:  # and it is told
+        assert sum(one.score == "moved" for one in done.plain) >= 6
+
+
+@pytest.mark.parametrize("preset", ["balanced", "in-place"])
+def test_ours_answers_with_recall_and_in_nobody_else_s_name(preset: str) -> None:
+    done = trial.run(Task(f"trimtab:{preset}", 8_000, 1, 40, 24_000, 2))
+    assert trial.share(done.recalled) >= 0.95
+    assert trial.share(done.plain) > 0
+    assert done.over == 0
+    assert trial.share(done.plain, "moved") == trial.share(done.recalled, "moved") == 0
+    assert 0 < done.calls <= reader.BUDGET * len(done.recalled)
+
+
+def test_the_table_tells_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    task = {"window": 8_000, "seed": 1, "steps": 40, "tokens": 20_000, "each": 1}
+    names = ("none", "drop-oldest-safe", "summarize", "compaction", "trimtab:balanced")
+    found = [trial.run(Task(name, **task)) for name in names]
+    told = command.table(found)
+    assert told.count("\n| ") == len(names) + 1
+    assert "| nothing is done | 0% (" in told
+    assert "| version | " in command.kinds(found, "trimtab:balanced")
+
+
+def test_an_interval_holds_its_share() -> None:
+    question = worlds.build(1, 40, 20_000, 1).questions[0]
+    for right in (0, 7, 10):
+        scores = [trial.Scored(question, "right" if n < right else "none") for n in range(10)]
+        low, high = trial.interval(scores)
+        assert 0 <= low <= trial.share(scores) <= high <= 1
+
+
+# --- a model in the reader's place ---
+
+
+class _Server(BaseHTTPRequestHandler):
+    """Searches once where it may, then says the first value that stands in what it was told."""
+
+    asked: list[dict[str, Any]]
+    world: World
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(request)
+        last = request["messages"][-1]
+        message: dict[str, Any] = {"role": "assistant", "content": "unknown"}
+        tools = {tool["function"]["name"] for tool in request["tools"]}
+        if last["role"] == USER and "search" in tools:
+            asked = next(q for q in self.world.questions if q.text in last["content"])
+            given = json.dumps({"words": asked.entity})
+            function = {"name": "search", "arguments": given}
+            message["tool_calls"] = [{"id": "s1", "type": "function", "function": function}]
+        elif last["role"] == TOOL:
+            message["content"] = f"I read: {last['content']}"
+        answer = {"choices": [{"message": message}],
+                  "usage": {"prompt_tokens": 10_000, "completion_tokens": 100}}  # fmt: skip
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *rest: Any) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, type[_Server]]]:
+    handler = type("Handler", (_Server,), {"asked": []})
+    with HTTPServer(("127.0.0.1", 0), handler) as made:
+        threading.Thread(target=made.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{made.server_port}/v1", handler
+        made.shutdown()
+
+
+MODEL_TASK = Task("trimtab:balanced", 8_000, 1, 40, 24_000, 1)
+
+
+def _scores(server: tuple[str, type[_Server]], cap: float) -> tuple[list[Any], Any]:
+    url, handler = server
+    handler.world = worlds.build(1, 40, 24_000, 1)
+    endpoint = model_reader.Endpoint(url, "m", cap, price_in=3.0, price_out=15.0, seed=7)
+    return list(model_reader.scores([MODEL_TASK], endpoint)), endpoint
+
+
+def test_a_model_answers_in_the_reader_s_place_with_recall_and_without(
+    server: tuple[str, type[_Server]],
+) -> None:
+    scores, endpoint = _scores(server, 100.0)
+    count = len(server[1].world.questions)
+    assert len(scores) == 2 * count
+    assert {one.score for _, recall, one in scores if not recall} == {"none"}
+    assert sum(one.score == "right" for _, recall, one in scores if recall) > count / 4
+    first = server[1].asked[0]
+    assert (first["model"], first["seed"], first["temperature"]) == ("m", 7, 0)
+    assert "recall" not in {tool["function"]["name"] for tool in first["tools"]}
+    assert endpoint.spent == pytest.approx(len(server[1].asked) * (0.03 + 0.0015))
+
+
+def test_no_more_is_asked_once_the_cap_is_reached(server: tuple[str, type[_Server]]) -> None:
+    scores, endpoint = _scores(server, 0.1)
+    assert len(server[1].asked) <= 5
+    assert len(scores) < 2 * len(server[1].world.questions)
+    assert endpoint.spent < 0.1 + 2 * 0.0315
+
+
+def test_the_command_prints_the_table_of_a_model(
+    server: tuple[str, type[_Server]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    server[1].world = worlds.build(1, 40, 20_000, 1)
+    argv = ["--model", server[0], "--name", "m", "--cap", "9", "--window", "8000", "--steps", "40"]
+    argv += ["--tokens", "20000", "--each", "1", "--policy", "trimtab:balanced"]
+    assert command.main(argv) == 0
+    told = capsys.readouterr().out
+    assert "| 8,000 | trimtab:balanced | yes | 12 |" in told
+    assert "model m, $" in told
+
+
+def test_a_value_counts_only_as_a_word_of_its_own() -> None:
+    question = worlds.build(1, 40, 20_000, 1).questions[0]
+    assert model_reader.score(question, f"It is {question.value}.") == "right"
+    assert model_reader.score(question, f"It is {question.value}9") == "wrong"
+    assert model_reader.score(question, "unknown") == "none"
