@@ -37,6 +37,16 @@ def _shared(parser: ArgumentParser) -> None:
         "--retry-result-chars", type=amount, metavar="CHARS",
         help="what a bare ERROR cuts tool results to; 0: it is passed on; default: 512",
     )  # fmt: skip
+    parser.add_argument(
+        "--keep-warm", choices=("off", "auto"),
+        help="ping an idle conversation's cache before it expires, where that pays; default: off",
+    )  # fmt: skip
+    parser.add_argument(
+        "--keep-warm-dollars", type=float, metavar="DOLLARS", help="the most a day; default: 1"
+    )
+    parser.add_argument(
+        "--keep-warm-pings", type=amount, metavar="N", help="the most a session; default: 12"
+    )
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
     add_settings(parser, FIT)
 
@@ -76,8 +86,9 @@ def _settings(args: Namespace) -> Any:
     if getattr(args, "upstream", None):
         settings = replace(settings, upstreams=(Upstream("upstream", args.upstream),))
     options = config.Loaded(given_settings(args, FIT), env=os.environ).settings()
-    if args.retry_result_chars is not None:
-        settings = replace(settings, retry_result_chars=args.retry_result_chars)
+    for name in ("retry_result_chars", "keep_warm", "keep_warm_dollars", "keep_warm_pings"):
+        if (value := getattr(args, name)) is not None:
+            settings = replace(settings, **{name: value})
     return replace(
         settings, fit=settings.fit | options, store=args.store or settings.store or _own_store(),
         recall=args.recall or settings.recall, prune=args.prune or settings.prune,

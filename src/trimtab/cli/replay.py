@@ -49,6 +49,11 @@ def add(parser: ArgumentParser) -> None:
     how.add_argument("--by", choices=("source", "task", "all"), default="source")
     how.add_argument("--engine", choices=("local", "ray"), default="local")
     how.add_argument("--workers", type=int, metavar="N", help="processes (default: all cores)")
+    how.add_argument(
+        "--keep-warm", action="store_true",
+        help="play pings that keep an idle session's cache warm instead: each cap with what it "
+        "saves (logs with times and usage)",
+    )  # fmt: skip
     out = parser.add_argument_group("what is written")
     out.add_argument("--out", metavar="DIR", help="rows.jsonl (taken up again), .json, .csv, .html")
     out.add_argument("--json", metavar="FILE")
@@ -76,6 +81,8 @@ def run(args: Namespace) -> int:
         return _setup()
     if not args.files:
         raise ExitWith(USAGE, "name a FILE or a folder with logs")
+    if args.keep_warm:
+        return _keep_warm(args)
     names = [name for text in args.policy or policies.DEFAULT for name in text.split(",") if name]
     windows = [window for group in args.window or [[WINDOW]] for window in group]
     if not args.window:
@@ -94,6 +101,30 @@ def run(args: Namespace) -> int:
     print(f"\n{verdict.plain_table(pooled)}")
     if args.columns == "all":
         print(f"\n{table.table(lines, prices=args.prices)}")
+    return DONE
+
+
+def _keep_warm(args: Namespace) -> int:
+    """The frontier of cap against savings, of pings at an idle session's cache."""
+    import json
+
+    from trimtab.replay import keep_warm, log_files
+    from trimtab.replay.bill.conversations import conversations
+
+    logs = log_files.read(args.files)
+    tell_problems(logs.problems)
+    sessions = keep_warm.warm_sessions(conversations(logs.recordings))
+    if not sessions:
+        raise ExitWith(
+            UNREADABLE,
+            "no session with times, usage and a cache of known lifetime: nothing can be measured",
+        )
+    results = keep_warm.frontier(sessions)
+    if args.json:
+        rows = [one.as_dict() for one in results]
+        files.write(args.json, (json.dumps(rows, indent=2) + "\n").encode())
+    if args.json != "-":
+        print(keep_warm.as_text(sessions, results))
     return DONE
 
 

@@ -155,6 +155,22 @@ class SessionRecord:
                     self.edits.popitem(last=False)
 
 
+@dataclass(slots=True)
+class WarmTotals:
+    """What keeping caches warm came to, in US dollars at list prices: ``hits`` are conversations
+    that went on after their cache would have expired, and read it."""
+
+    pings: int = 0
+    hits: int = 0
+    spent: float = 0.0
+    saved: float = 0.0
+
+    def __str__(self) -> str:
+        pings = "1 ping" if self.pings == 1 else f"{self.pings:,} pings"
+        bought = "1 cache" if self.hits == 1 else f"{self.hits:,} caches"
+        return f"{pings} kept {bought} warm: {self.saved:.2f} $ saved for {self.spent:.2f} $"
+
+
 class ActivityLog:
     """All sessions, newest last, and totals."""
 
@@ -165,6 +181,7 @@ class ActivityLog:
         self.savings: SavingsEstimator | None = None
         self.dollars = 0.0
         """Saved, as far as the prices of models are known; 0 without a price table."""
+        self.warm = WarmTotals()
 
     def session(
         self, id: str, *, tenant: str, upstream: str, format: str, client: str, hint: str,
@@ -225,6 +242,8 @@ class ActivityLog:
         parts.append(f"{_many(t['refusals_survived'], 'refusal')} survived")
         if self.savings is not None and self.dollars:
             parts.append(f"about {self.money} saved ({self.savings.prices.name})")
+        if self.warm.pings:
+            parts.append(str(self.warm))
         return ", ".join(parts)
 
     @property

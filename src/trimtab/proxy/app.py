@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from trimtab.errors import MissingExtra
@@ -26,6 +27,7 @@ from trimtab.proxy.asgi import (
 )
 from trimtab.proxy.aws_signing import NoCredentials
 from trimtab.proxy.budgets import HeldBytes, RequestBudget
+from trimtab.proxy.cache_warmer import CacheWarmer
 from trimtab.proxy.content_encoding import unpacked
 from trimtab.proxy.dashboard import DashboardData
 from trimtab.proxy.flow_driver import FlowDriver
@@ -65,6 +67,7 @@ class Proxy:
         self.tenants = Tenants(self.settings)
         self.records.ledger.store = self.tenants.usage_store()
         self._background: list[asyncio.Task[None]] = []
+        self.warmer = CacheWarmer(self.records, self.settings)
         self.hidden = ExchangeMemory()
         self.held = HeldBytes(self.settings.most_held_bytes)
         self.draining = False
@@ -83,6 +86,7 @@ class Proxy:
         self.records.activity.savings = SavingsEstimator.of(fresh.fit.prices)
         self.tenants.settings = fresh
         self.access.settings = fresh
+        self.warmer.settings = fresh
         self.held.most = fresh.most_held_bytes
         self.settings = fresh
 
@@ -119,13 +123,20 @@ class Proxy:
         times = Timeouts(given.connect_seconds, given.read_seconds)
         self._client = HttpClient(times, system_proxy=given.system_proxy)
         await self._client.open()
-        self._background = [asyncio.create_task(self._write_usage())]
+        self.warmer.client = self._client
+        if given.keep_warm != "off":
+            await in_worker(partial(self.warmer.load, self.tenants.usage_store()))
+        self._background = [
+            asyncio.create_task(self._write_usage()),
+            asyncio.create_task(self.warmer.run()),
+        ]
 
     async def _write_usage(self) -> None:
         """Keep what conversations were billed, every few seconds."""
         while True:
             await asyncio.sleep(SECONDS)
-            await in_worker(self.records.ledger.write)
+            gaps = self.warmer.unkept()
+            await in_worker(partial(self.records.ledger.write, gaps))
 
     async def stop(self) -> None:
         """Close it, and keep what the stores have not got yet."""
@@ -134,7 +145,7 @@ class Proxy:
         await asyncio.gather(*self._background, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
-        await asyncio.to_thread(self.records.ledger.write)
+        await asyncio.to_thread(self.records.ledger.write, self.warmer.unkept())
         await asyncio.to_thread(self.tenants.close)
 
     # --- one request ---------------------------------------------------------------------------
@@ -361,7 +372,13 @@ class Proxy:
         exchange = ProxiedRequest(call, self._client, driver, reply, recall, spent)
         if deferred is not None and deferred.waits:
             exchange.on_accepted = lambda: self.tenants.accepted(served)
-        await while_there(body, exchange.run(given, parse))
+        try:
+            await while_there(body, exchange.run(given, parse))
+        except (ClientGone, asyncio.CancelledError):
+            self.warmer.ended(recorder.session)
+            raise
+        if tenant != NOBODY and reply.status < 400:
+            self.warmer.answered(call, exchange.sent_body, recorder.session, exchange.usage)
 
 
 def _error(message: str, kind: str = "") -> dict[str, Any]:

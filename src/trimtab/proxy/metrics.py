@@ -27,6 +27,10 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Tokens: arrived, sent, saved; billed as prompt, cached, output.",
         ("kind",),
     ),
+    "trimtab_pings_total": (
+        "Requests of ours that kept a cache warm: read, missed, refused.",
+        ("outcome",),
+    ),
     "trimtab_errors_total": (
         "What went wrong: upstream, client, or a fault of ours.",
         ("kind",),

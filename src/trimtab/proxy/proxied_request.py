@@ -79,6 +79,8 @@ class ProxiedRequest:
         self._driver: FlowDriver
         self._last: Attempt | None = None
         self._on_usage = on_usage
+        self.sent_body = b""
+        """What went to the provider last."""
         self.usage = TokenUsage()
         """What it cost, as far as the answer was read."""
         self.on_accepted: Callable[[], None] | None = None
@@ -129,7 +131,7 @@ class ProxiedRequest:
     async def _send(self, body: bytes, repacked: bool) -> HeldAnswer:
         if self._last is not None:
             await self._last.close()
-        call = self._call
+        call, self.sent_body = self._call, body
         self._last = Attempt(self._client, call.route.format, stream=self._driver.streams)
         headers = call.headers(body, repacked=repacked)
         return await self._last.send(call.method, call.address, headers, body)

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from trimtab import config
 from trimtab.amounts import amount
 from trimtab.errors import InvalidSetting, shown
+from trimtab.pricing.keep_warm import DOLLARS_A_DAY, PINGS_A_SESSION
 from trimtab.proxy.upstreams import Upstream, standard
 from trimtab.retry.flow import RESULT_CHARS, result_chars
 from trimtab.settings import Settings
@@ -22,6 +23,7 @@ TOKEN_VARIABLE = "TRIMTAB_PROXY_TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Tenants = Literal["one", "key"]
+KeepWarm = Literal["off", "auto"]
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,10 @@ class ProxySettings:
     - ``prune``: with ``recall``, also one that takes out results it no longer needs.
     - ``retry_result_chars``: to what a refusal that names nothing (a bare "ERROR") cuts each tool
       result; 0: such a refusal is passed on.
+    - ``keep_warm``: "auto" sends the cheapest request that reads an idle conversation's prefix
+      before its cache expires, where learned gaps say that this pays; "off" (default).
+      ``keep_warm_dollars``: the most for all such pings of a day (UTC), in US dollars at list
+      prices; ``keep_warm_pings``: the most in one conversation.
     - ``drain_seconds``: how long running answers may take when the proxy is told to stop.
     """
 
@@ -81,6 +87,9 @@ class ProxySettings:
     drain_seconds: float = 30.0
     retry_result_chars: int = RESULT_CHARS
     system_proxy: bool = False
+    keep_warm: KeepWarm = "off"
+    keep_warm_dollars: float = DOLLARS_A_DAY
+    keep_warm_pings: int = PINGS_A_SESSION
     warnings: tuple[str, ...] = ()
 
     @property
@@ -109,6 +118,10 @@ class ProxySettings:
                 f"listening on {self.host}, others can reach the dashboard: "
                 f"set {TOKEN_VARIABLE} to a secret of your own, or listen on 127.0.0.1"
             )
+        if self.keep_warm not in get_args(KeepWarm):
+            raise InvalidSetting(f"keep_warm={self.keep_warm!r}: choose 'off' or 'auto'")
+        if self.keep_warm_dollars < 0 or self.keep_warm_pings < 0:
+            raise InvalidSetting("keep_warm_dollars and keep_warm_pings: give 0 or more")
         result_chars(self.retry_result_chars)
         if not self.upstreams:
             raise InvalidSetting("no upstream: give --upstream URL or [[upstream]] in the file")
@@ -125,6 +138,7 @@ _PLAIN: dict[str, type | tuple[type, ...]] = {
     "plan_seconds": (int, float), "body_seconds": (int, float),
     "head_seconds": (int, float), "connect_seconds": (int, float), "read_seconds": (int, float),
     "drain_seconds": (int, float), "retry_result_chars": int,
+    "keep_warm": str, "keep_warm_dollars": (int, float), "keep_warm_pings": int,
 }  # fmt: skip
 _UPSTREAM = {f.name for f in fields(Upstream)}
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from threading import Lock
+from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.pricing.call_usage import CallUsage
@@ -47,13 +49,14 @@ class UsageLedger:
             one.add(day, arrived, usage)
             self._changed.add(conversation)
 
-    def write(self) -> None:
-        """Write what has changed; what the store does not take is tried again the next time."""
+    def write(self, more: Mapping[str, Any] | None = None) -> None:
+        """Write what has changed, and ``more`` facts; usage that the store does not take is tried
+        again the next time."""
         with self._lock:
             changed, self._changed = self._changed, set()
             facts = {
                 f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict() for name in changed
-            }
+            } | dict(more or {})
         if self.store is None or not facts:
             return
         try:

@@ -80,6 +80,9 @@ def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
         ("Read from cache", _share(totals["cached_tokens"], totals["prompt_tokens"]),
          "of the prompt tokens the providers counted"),
     ]  # fmt: skip
+    if activity.warm.pings:
+        net = activity.warm.saved - activity.warm.spent
+        rows.append(("Kept warm", f"{net:+.2f} $", str(activity.warm)))
     if activity.money:
         rows.append(
             ("Money saved", _dollars(activity.dollars), "US dollars, about, at list prices")

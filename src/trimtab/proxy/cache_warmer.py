@@ -1,0 +1,270 @@
+"""Keeps the prompt cache of idle conversations warm, where that pays (``pricing.keep_warm``).
+
+Shortly before a cached prefix expires, the request that was sent last is sent once more for no
+output: it reads the prefix and starts its lifetime again.  Credentials are those of the
+conversation's own last request, held in memory only.  Anthropic's breakpoints alone have a lifetime
+to go by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from trimtab.errors import StoreError
+from trimtab.pricing.call_usage import price_of
+from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
+from trimtab.proxy import logs
+from trimtab.proxy.activity_log import SessionRecord
+from trimtab.proxy.answer_usage import TokenUsage
+from trimtab.proxy.content_encoding import unpacked
+from trimtab.proxy.http_client import HttpClient, UpstreamFailed
+from trimtab.proxy.request_recorder import ProxyRecords, agent_of
+from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.worker import in_worker
+from trimtab.stores.tenant import TenantStore
+
+if TYPE_CHECKING:
+    from trimtab.proxy.proxied_request import ClientRequest
+
+MOST = 200
+MOST_BYTES = 100_000_000
+"""Of conversations and their last requests that are held."""
+FORGOTTEN = 12 * 3600.0
+"""Seconds after which a conversation counts as one that never goes on."""
+SECONDS = 1.0
+"""Between two looks at what is about to expire."""
+MOST_ANSWER_BYTES = 1_000_000
+PREFIX = "gaps/"
+"""Facts of the store: what each process learned."""
+AGENT = "trimtab keep-warm"
+"""Under which name a bill shows what pings cost."""
+
+
+@dataclass(slots=True)
+class IdleConversation:
+    """One conversation since its last request: what was sent, and what stands in the cache."""
+
+    call: ClientRequest
+    body: bytes
+    session: SessionRecord
+    prices: PrefixPrices
+    tokens: int
+    asked_at: float
+    expires_at: float
+    pings: int = 0
+    over: bool = False
+    """Whether nothing is sent for it any more, though it may go on."""
+
+
+class CacheWarmer:
+    """Watches conversations; ``run`` is the background task, ``tick`` one look.
+
+    ``client``: what sends; None: nothing is sent.
+    """
+
+    def __init__(self, records: ProxyRecords, settings: ProxySettings) -> None:
+        self.settings, self.client = settings, None
+        self.gaps, self._own = LearnedGaps(), LearnedGaps()
+        self._process, self._news = os.urandom(6).hex(), False
+        self._records = records
+        self._idle: OrderedDict[str, IdleConversation] = OrderedDict()
+        self._spent: tuple[int, float] = (0, 0.0)
+        self._no_zero: set[tuple[str, str]] = set()
+        """Hosts and models that refuse ``max_tokens: 0``."""
+
+    client: HttpClient | None
+
+    # --- what requests tell ---------------------------------------------------------------------
+
+    def answered(
+        self, call: ClientRequest, body: bytes, session: SessionRecord | None, usage: TokenUsage
+    ) -> None:
+        """A request was answered: its conversation goes on."""
+        if self.settings.keep_warm == "off" or session is None:
+            return
+        now, key = self._records.clock(), _key(session)
+        agent = agent_of(session.client)
+        total = session_pings = 0
+        if (before := self._idle.pop(key, None)) is not None:
+            session_pings = before.pings
+            self._learn(agent, before.asked_at, now - before.asked_at)
+            self._count_hit(before, now, usage)
+        prices = prices_for(session.model, hour=usage.written_1h > 0 or b'"1h"' in body)
+        tokens = usage.cached + usage.written
+        signed = bool(call.upstream.sign) or call.route.format != "anthropic"
+        if signed or prices is None or not tokens:
+            return
+        self._idle[key] = IdleConversation(
+            call, body, session, prices, tokens, now, now + prices.lifetime, session_pings
+        )
+        total = sum(len(one.body) for one in self._idle.values())
+        while len(self._idle) > MOST or (total > MOST_BYTES and len(self._idle) > 1):
+            _, gone = self._idle.popitem(last=False)
+            total -= len(gone.body)
+
+    def ended(self, session: SessionRecord | None) -> None:
+        """The client broke off: nothing more is sent for this conversation."""
+        if session is not None and (one := self._idle.pop(_key(session), None)) is not None:
+            self._learn(agent_of(session.client), one.asked_at, inf)
+
+    def _learn(self, agent: str, when: float, gap: float) -> None:
+        for gaps in (self.gaps, self._own):
+            gaps.add(agent, when, gap)
+        self._news = True
+
+    def load(self, store: TenantStore) -> None:
+        """Take up the gaps that were learned before.  In a worker thread."""
+        try:
+            facts = store.facts(PREFIX)
+        except StoreError as error:
+            logs.fault("store", error)
+            return
+        for fact in facts.values():
+            self.gaps.take(LearnedGaps.from_dict(fact))
+
+    def unkept(self) -> dict[str, Any]:
+        """What was learned here since the last time, as facts to keep; {} where nothing was."""
+        if not self._news:
+            return {}
+        self._news = False
+        return {f"{PREFIX}{self._process}": self._own.as_dict()}
+
+    def _count_hit(self, one: IdleConversation, now: float, usage: TokenUsage) -> None:
+        """Whether pings bought this read: without them the prefix would have expired."""
+        kept = min(usage.cached, one.tokens)
+        if one.pings and kept and now > one.asked_at + one.prices.lifetime:
+            self._records.activity.warm.hits += 1
+            self._records.activity.warm.saved += one.prices.lost(kept)
+
+    # --- what is sent ---------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Look every second, for as long as the proxy runs."""
+        while True:
+            await asyncio.sleep(SECONDS)
+            try:
+                await self.tick()
+            except Exception as error:  # a fault of ours: conversations go on without pings
+                logs.fault("keep warm", error)
+
+    async def tick(self) -> None:
+        """Send what is due now."""
+        now = self._records.clock()
+        for key, one in list(self._idle.items()):
+            agent = agent_of(one.session.client)
+            if now - one.asked_at > FORGOTTEN:
+                self._idle.pop(key, None)
+                self._learn(agent, one.asked_at, inf)
+            elif not one.over and now >= one.expires_at - MARGIN:
+                if now >= one.expires_at or not self._pays(one, agent, now):
+                    one.over = True
+                else:
+                    await self._ping(key, one)
+
+    def _pays(self, one: IdleConversation, agent: str, now: float) -> bool:
+        """Whether a ping is likely to pay, and both caps allow it."""
+        left = self.settings.keep_warm_pings - one.pings
+        if self.client is None or left <= 0 or self.settings.keep_warm == "off":
+            return False
+        day, spent = self._spent
+        today = int(now // 86_400)
+        spent = spent if day == today else 0.0
+        if spent + one.prices.ping(one.tokens) > self.settings.keep_warm_dollars:
+            return False
+        idle = now - one.asked_at
+        gaps = self.gaps.of(agent, one.asked_at, idle)
+        return plan_pings(gaps, idle, one.prices, one.tokens, left).pings > 0
+
+    async def _ping(self, key: str, one: IdleConversation) -> None:
+        """Send one, and account for what it was billed."""
+        place = (one.call.upstream.host, one.session.model)
+        most = 1 if place in self._no_zero else 0
+        status, usage = await self._sent(one, most)
+        if status == 400 and most == 0:
+            self._no_zero.add(place)
+            status, usage = await self._sent(one, 1)
+        if status == 0:  # nothing came, or this request cannot be sent for no output
+            one.over = True
+            return
+        now = self._records.clock()
+        if self._idle.get(key) is not one:  # it has gone on meanwhile
+            self._account(one, usage, now)
+            return
+        one.pings += 1
+        one.expires_at = now + one.prices.lifetime
+        outcome = "refused" if status >= 400 else "read"
+        if outcome == "read" and usage.cached < one.tokens // 2:
+            outcome = "missed"  # it had expired: what was just written is warm, but not for that
+        one.over = outcome != "read"
+        self._records.metrics.count("trimtab_pings_total", outcome=outcome)
+        self._account(one, usage, now)
+        logs.say(
+            "keep warm ping", level=logging.INFO, session=one.session.id, status=status,
+            outcome=outcome, cached=usage.cached, pings=one.pings,
+        )  # fmt: skip
+
+    def _account(self, one: IdleConversation, usage: TokenUsage, now: float) -> None:
+        warm, today = self._records.activity.warm, int(now // 86_400)
+        billed = usage.call(one.session.model)
+        cost = price_of(billed)
+        dollars = cost.total if cost is not None and usage.prompt else 0.0
+        warm.pings, warm.spent = warm.pings + 1, warm.spent + dollars
+        day, spent = self._spent
+        self._spent = (today, (spent if day == today else 0.0) + dollars)
+        if usage.prompt:
+            self._records.ledger.add(
+                f"{one.session.upstream}/{one.session.id}/keep-warm", agent=AGENT,
+                upstream=one.session.upstream, arm="", when=now, arrived=0, usage=billed,
+            )  # fmt: skip
+
+    async def _sent(self, one: IdleConversation, most: int) -> tuple[int, TokenUsage]:
+        """The status (0: none came) and what was billed."""
+        usage = TokenUsage()
+        body = await in_worker(lambda: ping_body(one.body, most))
+        if body is None or self.client is None:
+            return 0, usage
+        headers = one.call.headers(body, repacked=True)
+        call = one.call
+        try:
+            async with self.client.send(call.method, call.address, headers, body) as answer:
+                data = await answer.whole(MOST_ANSWER_BYTES)
+                if answer.status < 400:
+                    plain = unpacked(data, answer.encoding, MOST_ANSWER_BYTES)
+                    usage.take(_json(plain or b""))
+                return answer.status, usage
+        except UpstreamFailed:
+            return 0, usage
+
+
+def ping_body(body: bytes, most: int) -> bytes | None:
+    """The same request for ``most`` output tokens; None where the provider would not take that: a
+    budget for thinking has to lie below the output limit, and another budget loses the cache."""
+    tree = _json(body)
+    if not isinstance(tree, dict):
+        return None
+    thinking = tree.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") == "enabled":
+        return None
+    sent = {**tree, "max_tokens": most}
+    sent.pop("stream", None)
+    return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "surrogatepass"
+    )
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _key(session: SessionRecord) -> str:
+    return f"{session.upstream}/{session.tenant}/{session.id}"

@@ -1,0 +1,221 @@
+"""Plays pings that keep a prompt cache warm over recorded conversations with times.
+
+Gaps are learned from other sources than the one that is played (from other conversations where
+there is one source).  The oracle knows when each conversation goes on and has no cap.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import ceil, inf
+from typing import Any
+
+from trimtab.pricing.keep_warm import (
+    DOLLARS_A_DAY,
+    MARGIN,
+    PINGS_A_SESSION,
+    LearnedGaps,
+    PrefixPrices,
+    plan_pings,
+    prices_for,
+)
+from trimtab.replay.bill.conversations import BilledConversation
+
+CAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, inf)
+"""US dollars a day for which the frontier is told."""
+LEAST_SESSIONS = 20
+DRAWS = 1_000
+
+
+@dataclass(frozen=True)
+class WarmCall:
+    """One request: when, and the prefix it leaves in the cache."""
+
+    when: float
+    tokens: int
+    prices: PrefixPrices
+
+
+@dataclass(frozen=True)
+class WarmSession:
+    """One conversation with times."""
+
+    id: str
+    agent: str
+    source: str
+    calls: tuple[WarmCall, ...]
+
+    @property
+    def gaps(self) -> list[tuple[WarmCall, float]]:
+        """Each request with the seconds until the next one; ``inf`` behind the last."""
+        ends = [call.when for call in self.calls[1:]] + [inf]
+        return [
+            (call, max(0.0, end - call.when)) for call, end in zip(self.calls, ends, strict=True)
+        ]
+
+
+@dataclass
+class WarmResult:
+    """What pings came to over all sessions, in US dollars."""
+
+    cap: float
+    sessions: int = 0
+    pings: int = 0
+    hits: int = 0
+    """Gaps that pings bridged."""
+    cost: float = 0.0
+    saved: float = 0.0
+    oracle: float = 0.0
+    by_session: list[float] = field(default_factory=list)
+    """Net dollars of each."""
+    most_a_day: float = 0.0
+    low: float = 0.0
+    high: float = 0.0
+
+    @property
+    def net(self) -> float:
+        """Saved less spent."""
+        return self.saved - self.cost
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "cap_a_day": None if self.cap == inf else self.cap, "sessions": self.sessions,
+            "pings": self.pings, "gaps_bridged": self.hits, "cost": round(self.cost, 4),
+            "saved": round(self.saved, 4), "net": round(self.net, 4),
+            "net_interval": [round(self.low, 4), round(self.high, 4)],
+            "oracle": round(self.oracle, 4),
+            "of_oracle": round(self.net / self.oracle, 3) if self.oracle else None,
+            "most_spent_a_day": round(self.most_a_day, 4),
+        }  # fmt: skip
+
+
+def warm_sessions(found: Iterable[BilledConversation]) -> list[WarmSession]:
+    """Conversations whose log has times and whose prefixes live for a known time."""
+    sessions = []
+    for one in found:
+        hour = sum(c.usage.written_1h for c in one.calls) > sum(c.usage.written for c in one.calls)
+        calls = []
+        for call in one.counted:
+            prices = prices_for(call.usage.model, hour=hour)
+            kept = call.usage.read + call.usage.written + call.usage.written_1h
+            if call.when is not None and prices is not None and kept:
+                calls.append(WarmCall(call.when, kept, prices))
+        if calls:
+            calls.sort(key=lambda call: call.when)
+            sessions.append(WarmSession(one.id, one.agent, one.source, tuple(calls)))
+    return sessions
+
+
+def learn(sessions: Iterable[WarmSession]) -> LearnedGaps:
+    """The gaps of these sessions."""
+    gaps = LearnedGaps()
+    for one in sessions:
+        for call, gap in one.gaps:
+            gaps.add(one.agent, call.when, gap)
+    return gaps
+
+
+def held_out(sessions: Sequence[WarmSession]) -> list[tuple[list[WarmSession], LearnedGaps]]:
+    """Groups of sessions, each with what was learned from all others: by source, or two halves of
+    a single source."""
+    groups: dict[str, list[WarmSession]] = {}
+    for one in sessions:
+        groups.setdefault(one.source, []).append(one)
+    if len(groups) < 2:
+        groups = {"0": list(sessions[::2]), "1": list(sessions[1::2])}
+    return [
+        (own, learn(one for name, rest in groups.items() if name != mine for one in rest))
+        for mine, own in groups.items()
+    ]
+
+
+def play(
+    sessions: Sequence[WarmSession], cap: float = DOLLARS_A_DAY, pings: int = PINGS_A_SESSION,
+    seed: int = 0,
+) -> WarmResult:  # fmt: skip
+    """All sessions, held out.  ``cap``: US dollars a day; ``pings``: the most for a session."""
+    result, spent = WarmResult(cap), dict[int, float]()
+    for group, gaps in held_out(sessions):
+        for one in sorted(group, key=lambda one: one.calls[0].when):
+            _play_session(one, gaps, cap, pings, spent, result)
+    result.most_a_day = max(spent.values(), default=0.0)
+    result.low, result.high = _interval(result.by_session, seed)
+    return result
+
+
+def _play_session(
+    one: WarmSession, gaps: LearnedGaps, cap: float, left: int, spent: dict[int, float],
+    result: WarmResult,
+) -> None:  # fmt: skip
+    net = 0.0
+    for call, gap in one.gaps:
+        prices, tokens = call.prices, call.tokens
+        result.oracle += best_of_gap(gap, prices, tokens)
+        idle, sent = prices.lifetime - MARGIN, 0
+        while gap > idle and left > 0:
+            day = int((call.when + idle) // 86_400)
+            plan = plan_pings(gaps.of(one.agent, call.when, idle), idle, prices, tokens, left)
+            price = prices.ping(tokens)
+            if not plan.pings or spent.get(day, 0.0) + price > cap:
+                break
+            spent[day] = spent.get(day, 0.0) + price
+            sent, left = sent + 1, left - 1
+            idle += prices.lifetime - MARGIN
+        cost = sent * prices.ping(tokens)
+        bridged = sent > 0 and prices.lifetime < gap <= idle + MARGIN
+        saved = prices.lost(tokens) if bridged else 0.0
+        result.pings, result.hits = result.pings + sent, result.hits + bridged
+        result.cost, result.saved = result.cost + cost, result.saved + saved
+        net += saved - cost
+    result.sessions += 1
+    result.by_session.append(net)
+
+
+def best_of_gap(gap: float, prices: PrefixPrices, tokens: int) -> float:
+    """What pings can save in a gap at the most, by someone who knows its end."""
+    if gap == inf or gap <= prices.lifetime:
+        return 0.0
+    needed = ceil((gap - prices.lifetime) / (prices.lifetime - MARGIN))
+    return max(0.0, prices.lost(tokens) - needed * prices.ping(tokens))
+
+
+def _interval(nets: Sequence[float], seed: int) -> tuple[float, float]:
+    """95 % of the sums over sessions drawn anew."""
+    if not nets:
+        return 0.0, 0.0
+    rng = random.Random(seed)
+    sums = sorted(sum(rng.choices(nets, k=len(nets))) for _ in range(DRAWS))
+    return sums[int(0.025 * DRAWS)], sums[int(0.975 * DRAWS) - 1]
+
+
+def frontier(sessions: Sequence[WarmSession], pings: int = PINGS_A_SESSION) -> list[WarmResult]:
+    """The result for each cap."""
+    return [play(sessions, cap, pings) for cap in CAPS]
+
+
+def as_text(sessions: Sequence[WarmSession], results: Sequence[WarmResult]) -> str:
+    """What a terminal shows."""
+    head = ("cap a day", "pings", "bridged", "spent", "saved", "net", "95 % of net", "of oracle")
+    rows = [head]
+    for one in results:
+        share = f"{100 * one.net / one.oracle:.0f} %" if one.oracle else "–"
+        rows.append((
+            "none" if one.cap == inf else f"{one.cap:g} $", f"{one.pings:,}", f"{one.hits:,}",
+            f"{one.cost:.2f}", f"{one.saved:.2f}", f"{one.net:+.2f}",
+            f"{one.low:+.2f} … {one.high:+.2f}", share,
+        ))  # fmt: skip
+    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
+    lines = [
+        f"Keeping the cache warm over {len(sessions):,} sessions with times (US dollars; gaps "
+        "learned from other sources, or from the other half of one):",
+        "",
+        *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows),
+        "",
+        f"The oracle, who knows when each session goes on: {results[0].oracle:.2f} saved.",
+    ]
+    if len(sessions) < LEAST_SESSIONS:
+        lines.append(f"Fewer than {LEAST_SESSIONS} sessions: too few to go by.")
+    return "\n".join(lines)
