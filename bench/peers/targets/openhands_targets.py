@@ -3,11 +3,22 @@
 A prompt above the window is refused; the agent then asks for a condensation, as here.
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
+import contextlib
 import logging
+import time
+from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
+
+# litellm 1.106 imports parts of itself in a thread; Python then may see a deadlock and raise.
+for _ in range(5):
+    with contextlib.suppress(RuntimeError):
+        import_module("litellm")
+        break
+    time.sleep(1)
 
 from common import SUMMARY, TRIGGER, Body, message_tokens, nulled, room
 from openhands.sdk.context.condenser import LLMSummarizingCondenser

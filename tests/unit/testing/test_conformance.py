@@ -203,3 +203,11 @@ def test_a_window_goes_in_under_the_name_that_a_callable_has_for_it() -> None:
 def test_a_name_of_nothing_is_an_error_in_one_line(name: str) -> None:
     with pytest.raises(trimtab.InvalidSetting, match=r"target|loaded|callable"):
         load(name)
+
+
+def test_a_factory_that_raises_is_an_error_of_the_user_not_of_ours() -> None:
+    def no_key(window: int) -> Any:
+        raise KeyError("OPENAI_API_KEY")
+
+    with pytest.raises(trimtab.InvalidSetting, match="KeyError: 'OPENAI_API_KEY'"):
+        board(no_key, 12, factory=True)

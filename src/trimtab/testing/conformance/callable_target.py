@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trimtab.errors import InvalidSetting
 from trimtab.testing.conformance.targets import Sent, TargetConversation, TargetOptions
 from trimtab.testing.conformance.writing import FORMATS, MESSAGES_KEY
 
@@ -32,6 +33,15 @@ def accepted(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str
     return found
 
 
+def built(factory: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+    """What a factory makes.  Raises InvalidSetting where it raises."""
+    try:
+        return factory(**accepted(factory, keywords))
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidSetting(f"the factory makes no target: {said}") from error
+
+
 class CallableTarget:
     """A Python callable.
 
@@ -51,7 +61,7 @@ class CallableTarget:
         keywords = {"window": self._options.window, "format": format}
         if not self._options.factory:
             return _Calls(self._function, self._function, keywords, format, self._bare)
-        made = self._function(**accepted(self._function, keywords))
+        made = built(self._function, keywords)
         fit = getattr(made, "fit", made)
         return _Calls(made, fit, keywords, format, self._bare)
 

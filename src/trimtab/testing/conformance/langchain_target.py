@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from trimtab.errors import MissingExtra
-from trimtab.testing.conformance.callable_target import accepted
+from trimtab.testing.conformance.callable_target import built
 from trimtab.testing.conformance.stories import TOOLS
 from trimtab.testing.conformance.targets import Sent, TargetConversation, TargetOptions
 
@@ -39,7 +39,7 @@ class LangChainMiddleware:
 
     def conversation(self, format: str) -> TargetConversation:
         """An agent of its own."""
-        made = self._factory(**accepted(self._factory, {"window": self._options.window}))
+        made = built(self._factory, {"window": self._options.window})
         middleware = list(made) if isinstance(made, (list, tuple)) else [made]
         return _Agent(self._agents, middleware)
 

@@ -39,8 +39,9 @@ def load(name: str) -> Callable[..., Any]:
         found: Any = importlib.import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise InvalidSetting(f"{name!r} cannot be loaded: {error}") from None
+    except Exception as error:  # whatever a module of somebody else's does when it is imported
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidSetting(f"{name!r} cannot be loaded: {said}") from error
     if not callable(found):
         raise InvalidSetting(f"{name!r} is not callable")
     loaded: Callable[..., Any] = found

@@ -1,0 +1,49 @@
+"""The page on other libraries: its reproductions are the files that ``reproduce.py`` runs."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/peers"))
+
+import reproduce  # noqa: E402
+import run  # noqa: E402
+
+PAGE = (ROOT / "docs/why/peers.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```py\n(.*?)^```", PAGE, re.S | re.M)
+FILES = {file.stem: file.read_text(encoding="utf-8") for file in reproduce.BUGS.glob("*.py")}
+
+
+def test_every_reproduction_stands_on_the_page_as_it_is_run():
+    assert sorted(block.strip() for block in BLOCKS) == sorted(
+        text.strip() for text in FILES.values()
+    )
+
+
+def test_a_reproduction_has_about_ten_lines_says_what_it_prints_and_has_an_environment():
+    known = {peer.environment for peer in run.PEERS}
+    for name, text in FILES.items():
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+        assert len(lines) <= 11, name
+        assert "\n# prints " in text
+        assert reproduce.ENVIRONMENTS[name.partition("_")[0]] in known
+
+
+def test_the_table_has_a_row_for_each_peer_that_ran():
+    names = re.findall(r"^\| (.+?) \| \S+(?: clone)? \|", PAGE, re.M)
+    listed = [peer.name for peer in run.PEERS]
+    assert [name for name in names if name in listed] == listed
+
+
+def test_a_share_is_a_hundred_only_where_all_passed_and_what_did_not_run_stands_below():
+    rows = [{"name": "fits", "share": 0.999}, {"name": "legal", "share": 1.0},
+            {"name": "pairs", "share": None}]  # fmt: skip
+    ran = {"name": "one", "version": "1", "board": {"properties": rows}}
+    gone = {"name": "two", "version": "", "board": {"error": "no such package"}}
+    table = list(run.rows([ran, gone]))
+    assert table[1] == ["one", "1", "99", "100", "–"]
+    assert run.markdown(table).endswith("two: not run: no such package.\n")
+    assert "two" in run.plain(table)
