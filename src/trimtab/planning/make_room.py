@@ -49,7 +49,8 @@ def make_room(planner: Planner) -> None:
             free = int(LEFT_FREE * max(0, bounds.trigger - eligibility.least_fixed))
             deeper = min(goal, bounds.trigger - free)
             _attempt(planner, "fold of turns", partial(cross, planner, deeper))
-        planner.strip_notes(lambda: state.tokens <= bounds.trigger)
+        if most_loss == 1.0:
+            planner.strip_notes(lambda: state.tokens <= bounds.trigger)
         if not planner.over():
             planner.fill(goal)
             planner.revert(goal)
