@@ -35,7 +35,7 @@ from soak.shrink import shrunk  # noqa: E402
 from soak.story import FORMATS  # noqa: E402
 from soak.trial import Case, Verdict, case_of, verdict_of  # noqa: E402
 
-RANGE = 100
+RANGE = 50
 """Seeds a worker takes at once."""
 THOROUGH = int(os.environ.get("SOAK_THOROUGH") or 4)
 """One in so many is fitted twice, and its signed thoughts are judged."""

@@ -252,6 +252,9 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
         return Closing(group.last)
     if anchored and not thoughts:
         return None
+    after = transcript.messages[group.last + 1 : group.last + 2]
+    if run.opening is not None and not anchored and all(m.role == "user" for m in after):
+        wanted = False  # a turn without any call
     return Closing(group.last, thoughts if wanted else ())
 
 
