@@ -14,11 +14,14 @@ import logging
 import os
 from collections import OrderedDict
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from math import inf
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import StoreError
 from trimtab.pricing.call_usage import price_of
+from trimtab.pricing.conversation_usage import PREFIX as USAGE
+from trimtab.pricing.conversation_usage import ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
 from trimtab.proxy import logs
 from trimtab.proxy.activity_log import SessionRecord
@@ -120,14 +123,25 @@ class CacheWarmer:
         self._news = True
 
     def load(self, store: TenantStore) -> None:
-        """Take up the gaps that were learned before.  In a worker thread."""
+        """Take up the gaps that were learned before, and what this day has cost already.  In a
+        worker thread."""
         try:
-            facts = store.facts(PREFIX)
+            facts, usage = store.facts(PREFIX), store.facts(USAGE)
         except StoreError as error:
             logs.fault("store", error)
             return
         for fact in facts.values():
             self.gaps.take(LearnedGaps.from_dict(fact))
+        now = self._records.clock()
+        today = f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d}"
+        costs = [
+            price_of(row.usage, dear=row.dear)
+            for fact in usage.values()
+            if fact.get("agent") == AGENT
+            for row in ConversationUsage.from_dict(fact)
+            if row.day == today
+        ]
+        self._spent = (int(now // 86_400), sum(cost.total for cost in costs if cost is not None))
 
     def unkept(self) -> dict[str, Any]:
         """What was learned here since the last time, as facts to keep; {} where nothing was."""

@@ -130,6 +130,18 @@ def test_the_cap_in_money_holds(monkeypatch) -> None:
         assert w.asked == 1
 
 
+def test_what_a_day_has_cost_counts_after_a_restart(monkeypatch, tmp_path) -> None:
+    store = f"sqlite:///{tmp_path / 'a.db'}"
+    with world(monkeypatch, store=store) as w:
+        w.ask("First.")
+        w.later(275, lambda: w.asked >= 2 and _pinged(w))
+        spent = w.server.proxy.records.activity.warm.spent
+        w.server.proxy.records.ledger.write(w.warmer.unkept())
+    with world(monkeypatch, store=store) as again:
+        again.warmer.load(again.server.proxy.tenants.usage_store())  # by the test's clock
+        assert again.warmer._spent == (int(BEGAN // 86_400), pytest.approx(spent))
+
+
 def test_the_cap_in_pings_holds(monkeypatch) -> None:
     with world(monkeypatch, gaps=[2_000.0] * 40, keep_warm_pings=2) as w:
         w.ask("First.")

@@ -135,7 +135,7 @@ def test_output_that_was_logged_before_the_answer_ended_has_no_figure(tmp_path: 
     lines[-1]["message"]["usage"]["output_tokens"] = 3
     found = bill(tmp_path, {"a.jsonl": lines}, policies=False)
     assert found.paid.tokens["output"] == 350
-    assert any("output of 1 calls" in line for line in found.not_measured)
+    assert any("output of 1 call:" in line for line in found.not_measured)
 
 
 def test_a_call_without_usage_is_told_and_not_guessed(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_call_without_usage_is_told_and_not_guessed(tmp_path: Path) -> None:
     del lines[-1]["message"]["usage"]
     found = bill(tmp_path, {"a.jsonl": lines}, policies=False)
     assert found.paid.calls == 2
-    assert "1 calls: the log has no usage for them" in found.not_measured
+    assert "1 call: the log has no usage for them" in found.not_measured
 
 
 def strict_logs(tmp_path: Path, *, turns: int = 24, talks: int = 4) -> tuple[float, int, int]:

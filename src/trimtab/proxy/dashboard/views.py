@@ -118,6 +118,8 @@ def session(one: SessionRecord, now: float, wanted: str, *, live: bool, problem:
     client = one.client or "a client that gives no name"
     about = f"{client} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
     about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
+    if one.arm:
+        about += f"; of the experiment: {one.arm}"
     return _page(
         "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS if live else 0,
         about=about, figures=_figures(one), problem=problem, chart=chart.context(list(one.turns)),

@@ -58,23 +58,23 @@ class Bill:
         """What has no figure, and why; one sentence each."""
         paid, said = self.paid, list[str]()
         if self.unmeasured:
-            said.append(f"{self.unmeasured:,} calls: the log has no usage for them")
+            said.append(f"{many(self.unmeasured, 'call')}: the log has no usage for them")
         if paid.cut_output:
             said.append(
-                f"output of {paid.cut_output:,} calls: the client logged their usage before the "
-                "answer had ended"
+                f"output of {many(paid.cut_output, 'call')}: the client logged their usage before "
+                "the answer had ended"
             )
         for model, count in paid.unpriced.most_common():
-            said.append(f"money of {count:,} calls of {model}: no price in our table")
+            said.append(f"money of {many(count, 'call')} of {model}: no price in our table")
         if self.compactions:
             said.append(
-                f"the calls that made {self.compactions:,} compactions: clients do not log them"
+                f"what {many(self.compactions, 'compaction')} cost: clients do not log these calls"
             )
         if not any(call.day for call in self.calls):
             said.append("days, and what expired: the log has no times")
         for bill in self.policies:
             for reason, count in bill.not_measured.items():
-                said.append(f"{bill.name}, {count:,} conversations: {reason}")
+                said.append(f"{bill.name}, {many(count, 'conversation')}: {reason}")
         return [*said, *self.notes]
 
     def as_dict(self) -> dict[str, Any]:
@@ -165,6 +165,11 @@ def method_line(error: MethodError) -> str:
         f"({error.calls:,} calls); by conversation (n = {len(error.by_conversation):,}): median "
         f"{mid:+.1f} %, nine of ten between {low:+.1f} % and {high:+.1f} %."
     )
+
+
+def many(count: int, what: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def money(dollars: float) -> str:
