@@ -9,10 +9,12 @@ import logging
 import multiprocessing
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from importlib import import_module
+from threading import Thread
 from typing import Any
 
 from trimtab.batch.shard import BatchJob, ShardDone, fit_shard
@@ -72,15 +74,21 @@ _counted: Any = None
 def _begin(counted: Any) -> None:
     global _counted
     _counted = counted
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """Ends a worker whose parent was killed: it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _in_worker(job: BatchJob, shard: Shard) -> ShardDone:
-    """One shard; ends with the process that asked for it, which may have been killed."""
-    parent = multiprocessing.parent_process()
+    """One shard."""
 
     def progress(size: int) -> None:
-        if parent is not None and not parent.is_alive():
-            raise SystemExit("whoever asked for this shard is gone")
         with _counted.get_lock():
             _counted.value += size
 
