@@ -374,11 +374,11 @@ class Proxy:
             exchange.on_accepted = lambda: self.tenants.accepted(served)
         try:
             await while_there(body, exchange.run(given, parse))
-        except (ClientGone, asyncio.CancelledError):
-            self.warmer.ended(recorder.session)
-            raise
-        if tenant != NOBODY and reply.status < 400:
-            self.warmer.answered(call, exchange.sent_body, recorder.session, exchange.usage)
+        finally:  # many clients close the connection as soon as they have the whole answer
+            if not reply.ended:
+                self.warmer.ended(recorder.session)
+            elif tenant != NOBODY and reply.status < 400:
+                self.warmer.answered(call, exchange.sent_body, recorder.session, exchange.usage)
 
 
 def _error(message: str, kind: str = "") -> dict[str, Any]:

@@ -3,19 +3,21 @@ clock of the test's."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from proxies import ask, proxied, settled
 
 from trimtab.proxy import Server, cache_warmer
 from trimtab.proxy.cache_warmer import AGENT, ping_body
-from trimtab.testing import Refuse, StrictProvider
+from trimtab.testing import Refuse, Slow, StrictProvider
 
 BEGAN = 1_790_000_000.0
 SYSTEM = "You mend parsers. " + "Read every file before you change it. " * 400
@@ -190,3 +192,26 @@ def test_a_request_with_a_thinking_budget_is_not_sent_for_no_output() -> None:
     assert sent == {"model": "m", "max_tokens": 0, "messages": []}
     budget = {**body, "thinking": {"type": "enabled", "budget_tokens": 4_000}}
     assert ping_body(json.dumps(budget).encode(), 0) is None
+
+
+def test_a_client_that_hangs_up_before_the_end_of_an_answer_has_ended_its_session(
+    monkeypatch,
+) -> None:
+    with world(monkeypatch, script=["Hello.", Slow(0.0, 0.3, answer="Late.")]) as w:
+        w.ask("First.")
+        assert len(w.warmer._idle) == 1
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 500, "stream": True,
+                "messages": [*w.messages, {"role": "user", "content": "Go on."}],
+                "system": [{"type": "text", "text": SYSTEM}]}  # fmt: skip
+        parts = urlsplit(w.server.url)
+        client = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=30)
+        headers = {"user-agent": "claude-cli/2.1", "x-api-key": "the user's own"}
+        client.request("POST", "/v1/messages", json.dumps(body), headers)
+        answer = client.getresponse()
+        answer.read(10)
+        answer.close()
+        client.close()
+        settled(w.server)
+        assert not w.warmer._idle
+        w.later(275)
+        assert w.asked == 2
