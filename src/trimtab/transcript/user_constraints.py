@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-_SENTENCE = re.compile(r"[^.!?\n。！？]+[.!?。！？]?")
+_SENTENCE = re.compile(r"(?:[^.!?\n。！？]|[.!?](?=[^\s.!?]))+[.!?。！？]?")
+"""A stop that something follows at once ends no sentence: ``config/app.toml``, ``v1.2``."""
 _DEMAND = re.compile(
     r"\b(?:must|never|always|do(?:n['’]t| not)|should(?:n['’]t| not)?|only|without|avoid|ensure"
     r"|make sure|required?|forbidden|at (?:most|least)|nie(?:mals)?|immer|muss|nicht|nur"
