@@ -20,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from answerable import model_reader, policies, trial
 from answerable.trial import Outcome, Task
 
-WINDOWS, STEPS, SEEDS, TOKENS, EACH = (16_000, 32_000, 60_000), (40, 120, 400), (1,), 150_000, 4
+WINDOWS, STEPS, SEEDS, TOKENS, EACH = (16_000, 32_000, 60_000), (40, 120), (1,), 150_000, 4
 
 
 def tasks(args: argparse.Namespace) -> list[Task]:

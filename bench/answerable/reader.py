@@ -17,7 +17,7 @@ from answerable.worlds import TOOL, Question
 
 BUDGET = 8
 """Calls of recall and search for one question."""
-BACK, ON = 9_000, 4_000
+BACK, ON = 12_000, 4_000
 """Characters read before and behind a line that a search found."""
 _ROLE = re.compile(r'"role"\s*:\s*"(\w+)"')
 _HANDLE = re.compile(r'recall\("(\w+)"\)')
@@ -160,9 +160,7 @@ def _recalled(
     for handle in _offered(messages, question):
         if done.calls >= budget:
             break
-        text = recaller.recall({"handle": handle})
-        done.calls += 1
-        done.texts.append(text)
+        text = _asked(recaller, handle, None, None, done)
         found += _in_original(messages, question, handle, text, 0)
     queries = [question.entity, f"{question.entity} {question.attribute}"]
     for query in queries:
@@ -180,12 +178,21 @@ def _recalled(
             if done.calls >= budget:
                 break
             low, high = max(0, start - BACK), end + ON
+            text = _asked(recaller, handle, low, high, done)
+            while low and done.calls < budget and not _ROLE.search(text[: start - low]):
+                before, low = low, max(0, low - BACK)  # who said it stands further back
+                text = _asked(recaller, handle, low, before, done) + text
             seen.setdefault(handle, []).append((low, high))
-            text = recaller.recall({"handle": handle, "start": low, "end": high})
-            done.calls += 1
-            done.texts.append(text)
             found += _in_original(messages, question, handle, text, low)
     return found
+
+
+def _asked(recaller: Recaller, handle: str, low: int | None, high: int | None, done: Read) -> str:
+    """One call of recall."""
+    text = recaller.recall({"handle": handle, "start": low, "end": high})
+    done.calls += 1
+    done.texts.append(text)
+    return text
 
 
 def _offered(messages: list[dict[str, Any]], question: Question) -> list[str]:
