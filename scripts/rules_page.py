@@ -45,9 +45,9 @@ INTRO = """# What providers refuse
 Written by `scripts/rules_page.py` from the tables in `src/trimtab/rules`; change those, not this.
 
 `trimtab.check` reports a breach of a row as a violation where the row is marked **refused**: a
-refusal in the quoted words is on record, and `trimtab.repair` mends it as told here.  Rows marked
-**inferred** are warnings.  What providers were recorded to accept is in no row, whatever
-documentation says.  Rows are mended in the order in which they stand.
+refusal in the quoted words is on record, and `trimtab.repair` fixes it as the last column says.
+Rows marked **inferred** are warnings.  What providers were recorded to accept is in no row,
+whatever documentation says.  Rows are repaired in the order in which they stand.
 
 A row concerns everyone who speaks its format unless a dialect is named.  The dialect of a Chat
 Completions request comes from the model's name ({dialects}; `openai` for a name we do not know),

@@ -99,7 +99,7 @@ def repair(
     open_tail: bool = False,
     counter: str | Callable[[str], int] | Counter | None = None,
 ) -> Fitted:
-    """The request with its violations mended and nothing else; what was taken out is recallable.
+    """The request with its violations repaired and nothing else; what was taken out is recallable.
 
     Raises InvalidRequest, InvalidSetting.
     """

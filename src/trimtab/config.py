@@ -145,7 +145,7 @@ def _toml(file: Path) -> Mapping[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidSetting(f"{file}: {error}; mend or remove it") from error
+        raise InvalidSetting(f"{file}: {error}; correct or remove it") from error
 
 
 def _take(loaded: Loaded, table: Mapping[str, Any], source: str) -> None:

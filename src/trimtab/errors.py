@@ -1,8 +1,8 @@
 """The errors of trimtab, named for what the caller can do about them.
 
     TrimtabError
-     +- InvalidRequest (ValueError)    not JSON, or no format we know: mend the input
-     +- InvalidSetting (ValueError)    an argument contradicts another: mend the call
+     +- InvalidRequest (ValueError)    not JSON, or no format we know: correct the input
+     +- InvalidSetting (ValueError)    an argument contradicts another: correct the call
      +- CannotFit                      one part cannot shrink enough: enlarge the window
      +- NotAccepted (ValueError)       strict only: the request breaks a provider's rule
      +- UnknownHandle (KeyError)       nothing is stored under this handle: run the tool again

@@ -133,8 +133,8 @@ class Fitted:
         return factors.worst if factors else 1.0
 
     def advice(self, unit: str = "tokens") -> str:
-        """What can be done where the provider finds even this too large: told by what fills the
-        request as it came, in tokens or bytes; "" where nothing takes most of it."""
+        """What to do where the provider finds even this too large, by what fills the request as it
+        came, in tokens or bytes; "" where nothing takes most of it."""
         arrived, sizes = self._result.prepared.arrived, self._result.prepared.sizes
         in_bytes = unit == "bytes"
         rows = ((p, size_in_bytes(p) if in_bytes else sizes.block(arrived, p))
@@ -303,19 +303,19 @@ def _reason(result: FitResult) -> str:
             f"{limits.reserve:,} for output)"
         )
     if not result.applied:
-        mended = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
+        repaired = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
         if result.step == "original":
             return f"{before:,} of {capacity} tokens: sent as it came, it could not be reduced"
         if before > limits.bounds.trigger:
             return (
                 f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "
-                f"nothing can be reduced at little loss{mended}"
+                f"nothing can be reduced at little loss{repaired}"
             )
         where = (
             "no window given" if limits.window >= NO_WINDOW else f"below the trigger {share:.0%}"
         )
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        return f"{before:,}{of} tokens, {where}: nothing to reduce{mended}"
+        return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
     if not result.new:
         return (
             f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
@@ -404,7 +404,7 @@ def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:
     key = prepared.facts.handle_key
     handles = {index: pipeline.taken_handle(value, key) for index, _, value in repairs.taken}
     rows = []
-    for index, (rule, repair) in enumerate(repairs.mends):
+    for index, (rule, repair) in enumerate(repairs.repairs):
         before = repairs.at[index]
         touched = dict.fromkeys(prepared.before_repair(op.path, before) for op in repair.ops)
         path = prepared.before_repair(repair.path, before)

@@ -66,7 +66,7 @@ class FitResult:
 
     @property
     def is_refusal_expected(self) -> bool:
-        """Whether it leaves above a limit, or as it came: each way to mend it failed."""
+        """Whether it leaves above a limit, or as it came: each way to correct it failed."""
         if self.step not in LAST_STEPS:
             return False
         bounds = self.prepared.limits.bounds
@@ -120,7 +120,7 @@ def _repair(
         if settings.strict:
             raise NotAccepted(
                 f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
-                f"{found[0].message}; repair() mends them",
+                f"{found[0].message}; repair() fixes them",
                 found,
             )
         made = rules.repair(
@@ -375,7 +375,7 @@ def journal_after(result: FitResult) -> Journal:
     prepared, journal = result.prepared, result.prepared.journal
     if prepared.limits.internal or (not result.new and prepared.repairs is None):
         return journal
-    repairs = prepared.repairs.mends if prepared.repairs else []
+    repairs = prepared.repairs.repairs if prepared.repairs else []
     keys = [repair_key(rule, repair.path) for rule, repair in repairs]
     transcript = prepared.transcript
     return journal.add(

@@ -69,7 +69,7 @@ class PreparedRequest:
     cache: MessageCache
     warnings: list[str]
     unrepairable: frozenset[str] = frozenset()
-    """Rules that repair could not mend; edits are not blamed for them."""
+    """Rules that repair could not satisfy; edits are not blamed for them."""
     facts: SessionFacts = field(default_factory=SessionFacts)
 
     @cached_property
@@ -89,7 +89,7 @@ class PreparedRequest:
         if self.repairs is None:
             return []
         seen = self.journal.mended
-        return [r for rule, r in self.repairs.mends if repair_key(rule, r.path) not in seen]
+        return [r for rule, r in self.repairs.repairs if repair_key(rule, r.path) not in seen]
 
     # --- paths before repair ---
 

@@ -33,10 +33,10 @@ def convert(
 
     What comes out is acceptable: roles are joined, results put behind their calls, ids and names
     respelled where the target forbids them (ids so that a conversion back tells what they were,
-    where there is room); what source or target would refuse is mended as ``repair`` does, and told
-    among notes and losses.  Payloads of images and documents stay base64 text.
+    where there is room).  What source or target would refuse is repaired as ``repair`` does, and
+    listed among notes and losses.  Payloads of images and documents stay base64 text.
 
-    Raises InvalidRequest, InvalidSetting; NotAccepted for what cannot be mended.
+    Raises InvalidRequest, InvalidSetting; NotAccepted for what cannot be repaired.
     """
     from trimtab.conversion.converter import (
         convert_request,

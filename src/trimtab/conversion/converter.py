@@ -87,12 +87,12 @@ def convert_request(
     spoken = wire.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
     tree = _legal(given, spoken, model if source == to else None, open_tail, log)
-    mended = tuple(log.losses), tuple(_note_lines(log))
+    losses_and_notes = tuple(log.losses), tuple(_note_lines(log))
     reader, writer = _FORMATS[source], _FORMATS[to]
     with _shapes_taken_for_granted(source):
         neutral = _for_model(reader.read(tree, log), source, to, model, log)
         if source == to:
-            return _unchanged(tree, neutral, to, model, *mended)
+            return _unchanged(tree, neutral, to, model, *losses_and_notes)
         neutral, spelled = _with_given_ids(neutral)
         target = writer.alphabet.target(model or _setting(neutral, "model"))
         body = writer.write(neutral, target, log)
@@ -117,20 +117,20 @@ def convert_request(
 def _legal(
     tree: Any, format: Format, model: str | None, open_tail: bool, log: ConversionLog
 ) -> Any:
-    """The request with what its provider would refuse mended, each mend a note, what was taken
-    out a loss.  Raises NotAccepted for what cannot be mended."""
+    """The request with what its provider would refuse repaired: each repair is a note, each value
+    taken out a loss.  Raises NotAccepted for what cannot be repaired."""
     transcript = wire.read(tree, format, model=model)
     if not rules.check(transcript, open_tail=open_tail):
         return tree
     made = rules.repair(tree, format, transcript, open_tail=open_tail)
-    for rule, mend in made.mends:
-        log.notes[f"{format.name}: {rule}: {mend.message}"] += 1
+    for rule, repair in made.repairs:
+        log.notes[f"{format.name}: {rule}: {repair.message}"] += 1
     for index, path, _ in made.taken:
-        log.lose(path, made.mends[index][0], made.mends[index][1].message)
+        log.lose(path, made.repairs[index][0], made.repairs[index][1].message)
     if left := rules.check(made.transcript, open_tail=open_tail):
         raise NotAccepted(
-            f"{format.name} would refuse this, and repair does not mend it: "
-            f"{paths.escape(left[0].path)}: {left[0].message}; mend the request",
+            f"{format.name} would refuse this, and repair does not fix it: "
+            f"{paths.escape(left[0].path)}: {left[0].message}; correct the request",
             left,
         )
     return made.tree
@@ -172,7 +172,7 @@ def _shapes_taken_for_granted(source: str) -> Iterator[None]:
             raise
         raise InvalidRequest(
             f"a value of this {source} request has a shape the format does not have ({error}); "
-            "name the right format, or mend the request"
+            "name the right format, or correct the request"
         ) from error
 
 

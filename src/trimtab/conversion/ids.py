@@ -42,7 +42,7 @@ def given_id(call_id: str) -> str:
 class Renames:
     """Maps names into an alphabet and a length; ``forward`` and ``back`` hold all that were met.
 
-    A name that fits stays.  An id that does not is spelled so that it can be told
+    A name that fits stays.  An id that does not is spelled so that it can be recovered
     (``spelled_id``), where that fits.  Any other name keeps what fits of it (odd characters become
     ``_``) and gets 8 hex characters of its digest; should that name be taken, a longer digest.
     """
@@ -51,8 +51,8 @@ class Renames:
         self, allowed: str = "", longest: int = 0, *, first: str = "", of_ids: bool = False
     ) -> None:
         """``allowed`` and ``first`` are character classes ("a-z0-9_"; "" for any); ``longest`` in
-        chars, 0 for any length.  ``of_ids``: odd ones are spelled so that they can be told, where
-        there is room."""
+        chars, 0 for any length.  ``of_ids``: odd ids are spelled so that they can be recovered,
+        where there is room."""
         self._of_ids = of_ids
         self._odd = re.compile(f"[^{allowed}]") if allowed else None
         self._first = re.compile(f"[{first}]") if first else None

@@ -30,7 +30,7 @@ def is_unreadable(text: str) -> bool:
 
 
 def unreadable_paths(value: Any, path: Path = ()) -> tuple[Path, ...]:
-    """Where such texts stand; for a key the place of its object, of which all is mended.
+    """Where such texts stand; for a key the place of its object, of which everything is replaced.
 
     Raises InvalidRequest where containers nest too deep.
     """
@@ -63,21 +63,21 @@ def _collect(value: Any, path: Path, found: list[Path], depth: int) -> None:
 _WALKED = frozenset((str, dict, list))
 
 
-def mended(value: Any) -> Any:
+def readable(value: Any) -> Any:
     """The value with U+FFFD for each such character, in keys too; equal keys then get a number."""
     if isinstance(value, str):
         return _UNREADABLE.sub(STAND_IN, value)
     if isinstance(value, list):
-        return [mended(item) for item in value]
+        return [readable(item) for item in value]
     if not isinstance(value, dict):
         return value
     made: dict[Any, Any] = {}
     for key, item in value.items():
-        new, number = mended(key), 1
+        new, number = readable(key), 1
         while new in made or (new != key and new in value):
             number += 1
-            new = f"{mended(key)}{number}"
-        made[new] = mended(item)
+            new = f"{readable(key)}{number}"
+        made[new] = readable(item)
     return made
 
 

@@ -1,4 +1,4 @@
-"""What a fit came to, told as events: one for the request, one for each new edit.
+"""The result of a fit as events: one for the request, one for each new edit.
 
 Knows outcomes and reports.  Does not know who listens, nor what any text said.
 """
@@ -47,7 +47,7 @@ def cannot_fit(prepared: PreparedRequest, started: float) -> None:
     tokens = prepared.sizes.measure(prepared.arrived)
     emit(listener, FitEvent(
         outcome="cannot_fit", window=_window(prepared), tokens_before=tokens, tokens_after=tokens,
-        edits=0, new_edits=0, repairs=len(prepared.repairs.mends) if prepared.repairs else 0,
+        edits=0, new_edits=0, repairs=len(prepared.repairs.repairs) if prepared.repairs else 0,
         warnings=len(prepared.warnings), milliseconds=_milliseconds(started), **_about(prepared),
     ))  # fmt: skip
 

@@ -29,8 +29,8 @@ _LINE_CHARS = 300
 
 def log_fit(result: FitResult, done: Fitted) -> None:
     """The lines of one request: warnings, results taken out among them; what was replaced and why
-    (info), each edit (debug), shortened articles.  What an earlier turn of the session told is not
-    told again.  A warning where the request is expected to be refused."""
+    (info), each edit (debug), shortened articles.  What an earlier turn of the session logged is
+    not logged again.  A warning where the request is expected to be refused."""
     if result.is_refusal_expected:
         logger().warning(
             "%s: %d tokens of %d: this request is expected to be refused, no step made it smaller",
@@ -49,10 +49,10 @@ def _warned(result: FitResult, done: Fitted) -> None:
     """The warnings of the report, each once in a conversation."""
     if not may_warn(result):
         return
-    told = result.prepared.cache.told
+    logged = result.prepared.cache.logged
     for text in done.report.warnings:
-        if text not in told:
-            told.add(text)
+        if text not in logged:
+            logged.add(text)
             logger().warning("%s: %s", done.format, _printable(_SAID.sub(r"\1", text)))
 
 
@@ -93,7 +93,7 @@ def _filtered(result: FitResult, report: Report) -> None:
     """
     repairs, seen = result.prepared.repairs, result.prepared.journal.mended
     assert repairs is not None
-    for (rule, repair), row in zip(repairs.mends, report.repairs, strict=True):
+    for (rule, repair), row in zip(repairs.repairs, report.repairs, strict=True):
         if rule in _FILTERED and repair_key(rule, repair.path) not in seen:
             text = _printable(f"{paths.escape(row.path)} ({rule}): {row.message}")
             logger().warning("FILTERING OUT %s; handle %s", text, row.handle)

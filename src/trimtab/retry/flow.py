@@ -124,7 +124,7 @@ class _RequestFlow:
     """Whether the very same was sent again, because the provider asked for that."""
     refused_chars: int = 0
     """Of the longest tool result in a request that was refused without a reason."""
-    mends: tuple[str, ...] = ()
+    repaired_rules: tuple[str, ...] = ()
     cut_short: bool = False
     unseen: str = ""
     """Which history at the server would have to be shorter, and was not seen."""
@@ -250,14 +250,14 @@ class _RequestFlow:
         return fresh
 
     def _repaired(self, refusal: Refusal) -> Fitted | None:
-        """The same request with that rule mended, whoever we thought has it."""
+        """The same request repaired for that rule, whichever dialect it was taken for."""
         state = self.fitted is not None and self.fitted.server_state
-        if state or refusal.rule in self.mends:
+        if state or refusal.rule in self.repaired_rules:
             return None
         better = refusal_repairs.repaired_for(self.request, refusal.rule)
         if better is None:
             return None
-        self.request, self.mends = better, (*self.mends, refusal.rule)
+        self.request, self.repaired_rules = better, (*self.repaired_rules, refusal.rule)
         return self.fit(better, window=NO_WINDOW) if self.fitted is None else self.fit(better)
 
     # --- what came back ----------------------------------------------------------------------
@@ -291,7 +291,9 @@ class _RequestFlow:
         return False
 
     def _accepted(self) -> None:
-        if lasting := tuple(rule for rule in self.mends if refusal_repairs.is_lasting(rule)):
+        if lasting := tuple(
+            rule for rule in self.repaired_rules if refusal_repairs.is_lasting(rule)
+        ):
             known = self.learned.get(self.key)
             self.learned.put(self.key, replace(known, mends=(*known.mends, *lasting)))
         if self.refused_chars:
@@ -329,7 +331,7 @@ class _RequestFlow:
             logger().warning("no advice: %s", type(error).__name__)
             return ""
 
-    # --- telling -----------------------------------------------------------------------------
+    # --- reporting -----------------------------------------------------------------------------
 
     def _tell_refusal(self, refusal: Refusal, reply: Refused | Accepted, attempt: int) -> None:
         status = reply.status if isinstance(reply, Refused) else 200
@@ -357,7 +359,7 @@ class _RequestFlow:
 
     def _log_retry(self, refusal: Refusal, before: Fitted | None, after: Fitted) -> None:
         self._refused_tokens = before.tokens_after if before else after.report.tokens_before
-        did = "reducing it" if refusal.about_size else f"mending {refusal.rule}"
+        did = "reducing it" if refusal.about_size else f"repairing {refusal.rule}"
         if after is before:
             did = "nothing was changed"
         if limits_from_refusals.names_nothing(refusal):

@@ -125,7 +125,7 @@ def keywords_for_known_limits(
 
 
 def _exceeds(tight: dict[str, int], sent: SentRequest) -> bool:
-    """Whether a limit other than tokens may be exceeded; only bytes can be told from here."""
+    """Whether a limit other than tokens may be exceeded; only bytes can be judged here."""
     return sent.body_bytes > tight.get("request_bytes", -1)
 
 

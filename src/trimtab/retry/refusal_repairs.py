@@ -47,7 +47,7 @@ ROWS = {
     "compaction_incomplete_turn": ("call_unanswered", "result_late"),
     "array_too_long": ("too_many_calls", "too_many_tools"),
 }
-"""A refusal's rule → the rows that mend what it says."""
+"""A refusal's rule → the rows that repair what it names."""
 _THINKING = ("thinking_signature", "thinking_binding", "thinking_modified", "reasoning_item")
 """Refusals after which all signed or encrypted reasoning is left out, for this one request."""
 
@@ -60,7 +60,7 @@ def is_lasting(rule: str) -> bool:
 def repaired_for(
     request: Any, rule: str, format: str | None = None, model: str | None = None
 ) -> Any:
-    """The request with what this refusal is about mended; None where there is nothing to mend.
+    """The request with what this refusal names repaired; None where there is nothing to repair.
 
     Never changes what it is given; returns the type that came.
     """

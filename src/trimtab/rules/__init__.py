@@ -65,7 +65,7 @@ def repair(
     open_tail: bool = False,
     failures: list[str] | None = None,
 ) -> Repaired:
-    """Mend what the provider would refuse."""
+    """Repair what the provider would refuse."""
     return _repair(TABLES[format.name], tree, format, transcript, open_tail, failures)
 
 

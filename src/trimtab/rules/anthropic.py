@@ -422,7 +422,9 @@ TABLE = RuleTable(
         ),
         _marks,
         _compactions,
-        scan_server_results("server_tool_use", spared="mcp_tool_result"),  # no refusal is quoted
+        scan_server_results(
+            "server_tool_use", except_tool="mcp_tool_result"
+        ),  # no refusal is quoted
         scan_thinking_first,
         _trailing_space,
         scan_ends(first_user=True, last_user=refuses_prefill),

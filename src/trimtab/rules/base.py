@@ -53,7 +53,7 @@ RepairFunction = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Repair]
 
 @dataclass(frozen=True)
 class Rule:
-    """One row: what the provider demands, in its own words, and how a breach is mended.
+    """One row: what the provider demands, in its own words, and how a breach is repaired.
 
     ``sure``: "refused" (a quoted refusal), "accepted" (recorded with 200) or "inferred".  Only
     refused rows are violations; each of them has a repair.  ``dialects``: whose rule it is, None
@@ -108,7 +108,7 @@ class DialectLimit:
 
 @dataclass(frozen=True)
 class RuleTable:
-    """The rules of one format: rows in the order in which they are mended, and their scans."""
+    """The rules of one format: rows in the order in which they are repaired, and their scans."""
 
     rows: tuple[Rule, ...]
     scans: tuple[Scan, ...]
@@ -128,18 +128,18 @@ class Repaired:
 
     tree: Any
     transcript: Transcript
-    mends: list[tuple[str, Repair]]
+    repairs: list[tuple[str, Repair]]
     at: list[int]
-    """For each mend, after how many passes its paths hold."""
+    """For each repair, after how many passes its paths hold."""
     passes: list[tuple[PathOp, ...]]
     taken: list[tuple[int, Path, Any]]
-    """(index into ``mends``, path at the time, original value) of what was taken out."""
+    """(index into ``repairs``, path at the time, original value) of what was taken out."""
     trees: list[Any]
     """The request before each pass, and ``tree``."""
 
 
 def reports(*rules: str) -> Callable[[Scan], Scan]:
-    """Says which rows a scan looks for: where none of them concerns a dialect, it is spared."""
+    """Says which rows a scan looks for; it is skipped where none of them concerns the dialect."""
 
     def marked(scan: Scan) -> Scan:
         scan.gives = frozenset(rules)  # type: ignore[attr-defined]
@@ -216,7 +216,7 @@ def repair(
     open_tail: bool,
     failures: list[str] | None = None,
 ) -> Repaired:
-    """Mend row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
+    """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
     A row that raises is left out and named in ``failures``; without it, it raises.
     """
@@ -228,12 +228,12 @@ def repair(
         for row in table.rows:
             if not row.is_refused_by(done.transcript.facts.dialect):
                 continue
-            for _ in range(MAX_PASSES):  # what was put off is mended before the rows behind it
+            for _ in range(MAX_PASSES):  # what was put off is repaired before the rows behind it
                 if seen[0] is not done.transcript:  # else there is nothing new to see
                     seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
                 found = [finding for finding in seen[1] if finding.rule == row.name]
                 try:
-                    put_off = bool(found) and _mend(done, row, found, format, views)
+                    put_off = bool(found) and _repair_row(done, row, found, format, views)
                 except Exception as error:
                     _failed(failures, row.name, error)
                     break
@@ -244,43 +244,43 @@ def repair(
     return done
 
 
-def _compatible(mends: Iterable[Repair]) -> list[Repair]:
+def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
     """Those of these repairs that do not touch what another takes out; the rest are put off."""
     taken, touched, kept = set[Path](), set[Path](), list[Repair]()
-    for mend in mends:
-        own = {op.path for op in mend.ops if isinstance(op, Delete)}
-        prefixes = {op.path[:end] for op in mend.ops for end in range(len(op.path))}
+    for repair in repairs:
+        own = {op.path for op in repair.ops if isinstance(op, Delete)}
+        prefixes = {op.path[:end] for op in repair.ops for end in range(len(op.path))}
         if taken.isdisjoint(prefixes) and own.isdisjoint(touched):
-            kept.append(mend)
+            kept.append(repair)
             taken |= own
             touched |= prefixes
     return kept
 
 
-def _mend(
+def _repair_row(
     done: Repaired,
     row: Rule,
     findings: Sequence[Finding],
     format: Format,
     views: SharedMessageReader,
 ) -> bool:
-    """Mend what one row found; whether some of it was put off."""
+    """Repair what one row found; whether some of it was put off."""
     wanted = list(row.make_repairs(done.transcript, done.tree, findings))
-    mends = _compatible(wanted)
-    ops = tuple(op for mend in mends for op in mend.ops)
+    repairs = _compatible(wanted)
+    ops = tuple(op for repair in repairs for op in repair.ops)
     if not ops:
         return False
     tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
     transcript = read(tree, format, model=done.transcript.facts.model, reader=views)
-    first = len(done.mends)
-    taken = [(first + at, path) for at, mend in enumerate(mends) for path in mend.taken]
+    first = len(done.repairs)
+    taken = [(first + at, path) for at, repair in enumerate(repairs) for path in repair.taken]
     done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]
-    done.mends += [(row.name, mend) for mend in mends]
-    done.at += [len(done.passes)] * len(mends)
+    done.repairs += [(row.name, repair) for repair in repairs]
+    done.at += [len(done.passes)] * len(repairs)
     done.passes.append(ops)
     done.trees.append(tree)
     done.tree, done.transcript = tree, transcript
-    return len(mends) < len(wanted)
+    return len(repairs) < len(wanted)
 
 
 # --- where a model turn begins and ends, and how far the results of its calls may reach ---

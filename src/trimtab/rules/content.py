@@ -37,10 +37,10 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
     return found
 
 
-def scan_server_results(called: str, spared: str | None = None) -> Scan:
+def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
     """A scan for results of server tools whose call does not stand before them in the message.
 
-    ``called``: what the provider names such a call; ``spared``: results of this tool may stand
+    ``called``: what the provider names such a call; ``except_tool``: results of this tool may stand
     alone.
     """
 
@@ -52,7 +52,11 @@ def scan_server_results(called: str, spared: str | None = None) -> Scan:
             for part in message.parts:
                 if part.kind == "server-call":
                     calls.add(part.id)
-                elif part.kind == "server-result" and part.id not in calls and part.tool != spared:
+                elif (
+                    part.kind == "server-result"
+                    and part.id not in calls
+                    and part.tool != except_tool
+                ):
                     path = (*transcript.base, number, *part.path)
                     detail = f"no {called} {part.id} before this result"
                     yield Finding("server_orphan", path, detail, (number, part))
@@ -138,8 +142,8 @@ def make_arguments_object(
             value = paths.get(tree, path)
         except (KeyError, IndexError):
             value = None
-        mended = _as_object(value)
-        value = mended if place.spelling == "json" else paths.dump(mended)
+        as_object = _as_object(value)
+        value = as_object if place.spelling == "json" else paths.dump(as_object)
         done = "arguments given the shape the provider demands"
         yield Repair(path, done, (Set(path, value),))
 

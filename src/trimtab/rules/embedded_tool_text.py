@@ -126,17 +126,21 @@ def _marks(message: Any, base: Path) -> list[Path]:
 
 def with_quotes(done: Repaired, quotes: Sequence[Repair]) -> Repaired:
     """These quotes as one more pass of a repair; its transcript is to be read again."""
-    at, first, ops = len(done.passes), len(done.mends), [op for mend in quotes for op in mend.ops]
+    at, first, ops = (
+        len(done.passes),
+        len(done.repairs),
+        [op for repair in quotes for op in repair.ops],
+    )
     taken = [
         (first + index, path, paths.get(done.tree, path))
-        for index, mend in enumerate(quotes)
-        for path in mend.taken
+        for index, repair in enumerate(quotes)
+        for path in repair.taken
     ]
     tree = paths.apply(done.tree, ops)
     return Repaired(
         tree=tree,
         transcript=done.transcript,
-        mends=[*done.mends, *((RULE, mend) for mend in quotes)],
+        repairs=[*done.repairs, *((RULE, repair) for repair in quotes)],
         at=[*done.at, *(at for _ in quotes)],
         passes=[*done.passes, tuple(ops)],
         taken=[*done.taken, *taken],

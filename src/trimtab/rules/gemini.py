@@ -110,7 +110,7 @@ def _open_responses(
 
 def _begins_turn(message: Message) -> bool:
     """Ordinary words of the user.  Beside a response they may not count, so they do not here:
-    too long a turn is mended without harm, too short a one is refused."""
+    too long a turn is repaired without harm, too short a one is refused."""
     return (
         message.role == "user"
         and not message.results

@@ -1,4 +1,4 @@
-"""Where the values of a mended request stood in the request as it was given.
+"""Where the values of a repaired request stood in the request as it was given.
 
 Repairs move parts from message to message, respell ids and take parts out; an original that is
 recalled has to be what was given, not what a repair made of it.

@@ -9,7 +9,7 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path, Set
-from trimtab.jsontext.unreadable import count, mended
+from trimtab.jsontext.unreadable import count, readable
 from trimtab.rules.base import Finding, Repair, Rule, reports
 from trimtab.rules.content import remove_parts
 from trimtab.transcript.model import Part
@@ -46,7 +46,7 @@ def put_stand_ins(
         if finding not in sealed:
             value = paths.get(tree, finding.path)
             done = f"{count(value):,} unreadable character(s) replaced with U+FFFD"
-            yield Repair(finding.path, done, (Set(finding.path, mended(value)),), (finding.path,))
+            yield Repair(finding.path, done, (Set(finding.path, readable(value)),), (finding.path,))
 
 
 def _one_a_part(findings: Sequence[Finding]) -> list[Finding]:

@@ -27,7 +27,7 @@ def is_control(key: str, share: float) -> bool:
 
 def untouched(settings: Settings) -> Settings:
     """Settings under which nothing is reduced that fits.  A request that providers refuse is still
-    mended."""
+    repaired."""
     return settings | Settings(
         trigger=1.0, early=NEVER, on_arrival="none", idle_seconds=0.0, quote_embedded=False
     )

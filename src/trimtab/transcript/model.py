@@ -1,6 +1,6 @@
 """The nouns: block, message, group, transcript, edit, limits.  All frozen.
 
-Knows the vocabulary and how blocks are told apart (refs).  Does not know JSON, any provider's
+Knows the vocabulary and how blocks are distinguished (refs).  Does not know JSON, any provider's
 format, any rule, or how to count tokens.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar, dataclass_transform
 
 from trimtab.jsontext.paths import Path
-from trimtab.jsontext.unreadable import is_unreadable, mended
+from trimtab.jsontext.unreadable import is_unreadable, readable
 
 Kind = Literal["system", "tools", "text", "call", "result", "reasoning", "media", "other"]
 PartKind = Literal[
@@ -305,7 +305,7 @@ class Edit:
         for name in ("text", "arguments", "said", "asked"):
             text = getattr(self, name)
             if is_unreadable(text):  # parsed out of text that is legal, as JSON within JSON
-                object.__setattr__(self, name, mended(text))
+                object.__setattr__(self, name, readable(text))
 
 
 TRIGGER, SURE_TRIGGER = 0.90, 0.95

@@ -38,7 +38,9 @@ def _holds(test: Callable[[Block], bool], block: Block) -> bool:
     try:
         return bool(test(block))
     except Exception as error:
-        raise InvalidSetting(f"a pin raised {error!r} on a {block.kind} block: mend it") from error
+        raise InvalidSetting(
+            f"a pin raised {error!r} on a {block.kind} block: correct it"
+        ) from error
 
 
 def protected(

@@ -264,7 +264,7 @@ def read(
     except (TypeError, AttributeError, KeyError, IndexError) as error:
         raise InvalidRequest(
             f"this cannot be read as {format.name}: a value has an unexpected type ({error}); "
-            "send it as it is, or mend it"
+            "send it as it is, or correct it"
         ) from error
 
 
@@ -273,7 +273,9 @@ def _read(tree: Tree, format: Format, model: str | None, reader: MessageReader) 
     messages = tree if not base else tree.get(base[0])
     if messages is None and not facts.server_state:
         key = ".".join(str(step) for step in base)
-        raise InvalidRequest(f"as {format.name} this has no {key}: name another format, or mend it")
+        raise InvalidRequest(
+            f"as {format.name} this has no {key}: name another format, or correct it"
+        )
     if not isinstance(messages, list):  # one text, or nothing, where a list of messages may stand
         found = unreadable_paths(tree)
         return Transcript(format, base, format.read_head(tree), (), facts, unreadable_head=found)

@@ -83,7 +83,7 @@ def _unexpected_types() -> Iterator[None]:
         yield
     except (TypeError, AttributeError, KeyError, IndexError) as error:
         raise InvalidRequest(
-            f"no request format: a value has an unexpected type ({error}); mend the request"
+            f"no request format: a value has an unexpected type ({error}); correct the request"
         ) from error
 
 

@@ -87,7 +87,7 @@ def test_what_repair_cannot_mend_is_an_error_never_a_body_that_is_refused(
         rules, "repair", lambda tree, format, read, **k: real(tree, format, read, open_tail=True)
     )
     del broken_body["messages"][2:]
-    with pytest.raises(NotAccepted, match="mend the request"):
+    with pytest.raises(NotAccepted, match="correct the request"):
         trimtab.convert(broken_body, "anthropic")
 
 
