@@ -1,4 +1,4 @@
-"""What a user can do about a request that is too large: told by what fills it.
+"""What a user can do about a request that is too large, derived from what fills it.
 
 Knows blocks and their sizes.  Does not know limits or refusals.
 """

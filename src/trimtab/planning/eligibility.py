@@ -196,10 +196,10 @@ class Eligibility:
         ):
             return False
         newest = sum(map(self.usage.message, self.transcript.messages[groups[-1].first :]))
-        return min(newest, self.arrival) > CROWDED * self.room
+        return min(newest, self.arrival_tokens) > CROWDED * self.room
 
     @property
-    def arrival(self) -> int:
+    def arrival_tokens(self) -> int:
         """What the newest turn may take before it is cut at once."""
         return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
 
@@ -211,7 +211,7 @@ class Eligibility:
         for index in range(len(groups) - 1, -1, -1):
             messages = self.transcript.messages[groups[index].first : number]
             cost = sum(self.usage.message(message) for message in messages)
-            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival:
+            if (index == len(groups) - 1 or recent > 0) and cost <= self.arrival_tokens:
                 cost = min(cost, allowed)
             if cost > allowed:
                 break
@@ -249,7 +249,7 @@ class Eligibility:
         )
 
     def spans(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Neighbouring droppable groups among groups[first:end], none of them spared: the first
+        """Neighbouring droppable groups among groups[first:end], none of them protected: the first
         and the last of each row.  A row costs the same however long it is."""
         table, held = self.transcript.table, self._held
         end = min(end, len(self.transcript.groups) - 1) if self.inputs.drops else first
@@ -271,7 +271,7 @@ class Eligibility:
 
     @cached_property
     def _held(self) -> list[int]:
-        """The groups with a block that is pinned or spared."""
+        """The groups with a block that is pinned or protected."""
         transcript = self.transcript
         pins = (transcript.refs.get(ref) for ref in self.inputs.pinned)
         keys = {*self.inputs.protected, *((p.message, p.index) for p in pins if p is not None)}

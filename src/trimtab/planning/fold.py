@@ -114,10 +114,10 @@ def _unfold_newest(
     for source in sources:
         text = "\n".join(written([source]))
         lines[source.group] = lines.get(source.group, 0) + planner.usage.counter(text)
-    spared = state.tokens - goal + (made.tokens - sum(lines.values()))
+    surplus = state.tokens - goal + (made.tokens - sum(lines.values()))
     for end in range(begin, run.last + 1):
-        spared -= state.run_cost(end - 1, end - 1) - lines.get(end - 1, 0)
-        if spared <= 0:
+        surplus -= state.run_cost(end - 1, end - 1) - lines.get(end - 1, 0)
+        if surplus <= 0:
             break
     else:
         end = run.last + 1

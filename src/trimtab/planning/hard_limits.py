@@ -1,6 +1,6 @@
 """Limits other than size: how many images, how long one result.
 
-Knows how each is met on a board.  Does not know tokens or bytes of the whole request.
+Knows how each is met in a plan.  Does not know tokens or bytes of the whole request.
 """
 
 from __future__ import annotations

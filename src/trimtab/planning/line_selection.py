@@ -57,7 +57,7 @@ class CandidateLines:
 
 
 class LineSelector:
-    """One cover in the making; all lines of all sources stand in one row, known by their number."""
+    """One selection in progress; the lines of all sources are numbered in one sequence."""
 
     def __init__(
         self, sources: Sequence[CandidateLines], weights: Mapping[str, float], covered: set[str]

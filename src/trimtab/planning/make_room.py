@@ -93,7 +93,9 @@ def _cut_newest(planner: Planner) -> None:
         return
     end = len(planner.transcript.messages)
     newest = planner.reducible(groups[-1].first, end, prose=False, protected=False)
-    planner.reduce(newest, lambda: state.group_cost(groups[-1]) <= eligibility.arrival, SMALL)
+    planner.reduce(
+        newest, lambda: state.group_cost(groups[-1]) <= eligibility.arrival_tokens, SMALL
+    )
 
 
 def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:

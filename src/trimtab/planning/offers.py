@@ -43,7 +43,7 @@ class OfferCache:
     ) -> Iterator[Offer]:
         """The levels of one block in order; ``begin`` starts them, given a list for failures.
 
-        Each reader is told of the failures on its way, in a list of its own.
+        Each reader gets the failures on its way, in a list of its own.
         """
         chain = self._chains.get(key)
         if chain is None:

@@ -153,7 +153,9 @@ class PlanState:
         if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
             self._remove(place.message)
         if self._item_bytes is not None:
-            self.bytes_saved += self._spared(place, offer.text) - self._spared(place, before)
+            self.bytes_saved += self._saved_bytes(place, offer.text) - self._saved_bytes(
+                place, before
+            )
         self.shown[key] = Replacement(offer, tokens, edit)
 
     def _touched(self, place: Place) -> Key:
@@ -164,7 +166,7 @@ class PlanState:
             self._more.pop(number, None)
         return key
 
-    def _spared(self, place: Place, text: str) -> int:
+    def _saved_bytes(self, place: Place, text: str) -> int:
         """Encoded bytes saved by showing this text instead of the block as it came."""
         if text is place.block.text:
             return 0
@@ -178,7 +180,9 @@ class PlanState:
         now = self.shown[key]
         if self._item_bytes is not None:
             then = back.offer.text if back else place.block.text
-            self.bytes_saved += self._spared(place, then) - self._spared(place, now.offer.text)
+            self.bytes_saved += self._saved_bytes(place, then) - self._saved_bytes(
+                place, now.offer.text
+            )
         if back is None:
             if now.offer.op == "remove" and self.transcript.is_part(place):
                 self._restore_removed(place.message)
@@ -301,7 +305,7 @@ class PlanState:
         """Drop neighbouring groups; they join the dropped runs that touch them."""
         run, touching = self._joined(first, last)
         self.tokens -= self.run_cost(first, last)
-        self._spare_items(Run(first, last), 1)
+        self._count_items(Run(first, last), 1)
         for old in touching:
             self.tokens -= old.tokens
             self.bytes_saved += self._shown_bytes(old)
@@ -385,7 +389,7 @@ class PlanState:
         """Fold a run; none of its groups is gone yet."""
         made = self.folded(run, fold)
         self.tokens -= self.cost_of(run)
-        self._spare_items(run, 1)
+        self._count_items(run, 1)
         self._add(made)
 
     # --- both ---
@@ -412,12 +416,12 @@ class PlanState:
         if run.opening is not None:
             self._crossed.remove(run.opening, self._crossed_end(run))
         self.tokens += self.cost_of(run.run)
-        self._spare_items(run.run, -1)
+        self._count_items(run.run, -1)
 
     def put_back(self, run: DroppedRange) -> None:
         """Take back a run that was just reopened."""
         self.tokens -= self.cost_of(run.run)
-        self._spare_items(run.run, 1)
+        self._count_items(run.run, 1)
         self._add(run)
 
     def reword(self, run: DroppedRange, fold: Fold) -> bool:
@@ -445,13 +449,13 @@ class PlanState:
         end = self.transcript.groups[run.last]
         return end.last - 1 if end.partial else end.last
 
-    def _spare_items(self, run: Run, sign: int) -> None:
+    def _count_items(self, run: Run, sign: int) -> None:
         """Count the bytes of a run as saved (1) or as sent again (−1)."""
         if self._item_bytes is None:
             return
         saved = sum(self._item_bytes(item) + 1 for item in runs.items(self.transcript, run))
         shown = runs.places(self.transcript, run)
-        saved -= sum(self._spared(place, self.text(place)) for place in shown)
+        saved -= sum(self._saved_bytes(place, self.text(place)) for place in shown)
         self.bytes_saved += sign * saved
 
     def _shown_bytes(self, run: DroppedRange) -> int:

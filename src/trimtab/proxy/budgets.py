@@ -36,7 +36,7 @@ class HeldBytes:
             self.now += size
             return True
 
-    def give_back(self, size: int) -> None:
+    def release(self, size: int) -> None:
         """They are no longer held."""
         with self._lock:
             self.now -= size
@@ -87,7 +87,7 @@ class RequestBudget:
         """Its end: nothing is held any more, and nobody waits."""
         with self._lock:
             self.cancelled = True
-            self._held.give_back(self._bytes)
+            self._held.release(self._bytes)
             self._bytes = 0
 
 
