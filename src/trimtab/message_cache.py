@@ -38,7 +38,7 @@ class MessageCache:
         self._prefix: Prefix | None = None
         self._edited: tuple[Format | None, dict[bytes, Message]] = (None, {})
         """The messages of the last request that were sent otherwise than they came."""
-        self.told: set[str] = set()
+        self.logged: set[str] = set()
         """Warnings that were logged, which says nothing of messages."""
 
     def read(

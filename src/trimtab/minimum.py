@@ -39,7 +39,7 @@ def _choose_smallest(planner: Planner) -> None:
 
 
 def lower_bound(prepared: PreparedRequest) -> int:
-    """Tokens that no plan gets below, told without one: what stands beside the messages, the
+    """Tokens that no plan gets below, found without planning: what stands beside the messages, the
     system's words, and the frame of what the user said last."""
     transcript, sizes, counter = prepared.transcript, prepared.sizes, prepared.sizes.counter
     head = sum(sizes.block_cost(block) for block in transcript.head if block.kind != "text")

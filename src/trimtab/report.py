@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 
-Known = TypeVar("Known")
+Value = TypeVar("Value")
 SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
 """How much of it a printed report names: reasons of one kind, edits, identifiers of one."""
 
@@ -93,7 +93,7 @@ class ReportRepair:
         }  # fmt: skip
 
 
-def _known(value: Known) -> Known:
+def _known(value: Value) -> Value:
     return value
 
 
@@ -252,5 +252,5 @@ def _loss_line(loss: EditLoss) -> str:
     names = ", ".join(loss.identifiers[:SHOWN_NAMES])
     more = len(loss.identifiers) - SHOWN_NAMES
     also = f" and {more:,} more" if more > 0 else ""
-    told = f" with {names}{also}" if names else ""
-    return f"{paths.escape(loss.path)}: {loss.lines:,} line(s){told}; {loss.remedy}"
+    identifiers = f" with {names}{also}" if names else ""
+    return f"{paths.escape(loss.path)}: {loss.lines:,} line(s){identifiers}; {loss.remedy}"

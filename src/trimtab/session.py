@@ -289,7 +289,8 @@ class Session:
     def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
 
-        What cannot be taken out is told with the reason.  Raises StoreError where it is not kept.
+        What cannot be taken out is reported with the reason.  Raises StoreError where the store
+        does not keep it.
         """
         from trimtab.sessions.pruning import prune
 

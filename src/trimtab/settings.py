@@ -204,7 +204,7 @@ class Settings:
     )
     on_event: OnEvent | None = setting(
         None, program_only(callable, "a function of one event"),
-        "told of each fit and of each new edit: counts, tokens, milliseconds",
+        "called for each fit and for each new edit: counts, tokens, milliseconds",
     )  # fmt: skip
 
     duplicates: Duplicates = setting(

@@ -22,7 +22,7 @@ from trimtab.batch.sources import Shard
 from trimtab.errors import InvalidSetting, MissingExtra
 
 Engine = Callable[[BatchJob, Sequence[Shard], int, Callable[[int], None]], Iterator[ShardDone]]
-"""(job, shards, processes, told the bytes that were done since it was told last)."""
+"""(job, shards, processes, called with the bytes done since its last call)."""
 _TOLD_SECONDS = 0.2
 
 
@@ -52,15 +52,15 @@ def _processes(
     job: BatchJob, shards: Sequence[Shard], jobs: int, tell: Callable[[int], None]
 ) -> Iterator[ShardDone]:
     context = multiprocessing.get_context("spawn")
-    counted, told = context.Value("q", 0), 0
+    counted, reported = context.Value("q", 0), 0
     with ProcessPoolExecutor(jobs, context, _begin, (counted,)) as pool:
         pending = {pool.submit(_in_worker, job, shard) for shard in shards}
         try:
             while pending:
                 ready, pending = wait(pending, _TOLD_SECONDS, FIRST_COMPLETED)
                 now = counted.value
-                tell(now - told)
-                told = now
+                tell(now - reported)
+                reported = now
                 for future in ready:
                     yield future.result()
         finally:

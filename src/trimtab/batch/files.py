@@ -21,7 +21,7 @@ PARTIAL = ".partial-"
 
 
 class SourceFile(NamedTuple):
-    """A file to read; ``state`` changes when its content does, as far as can be told unread."""
+    """A file to read; ``state`` changes when its content does, as seen without reading it."""
 
     name: str
     size: int

@@ -53,7 +53,7 @@ def run(
     Takes the keywords of ``trimtab.fit``.  ``key``: where the request stands in a record.
     ``originals``: write what edits replaced, by handle.  ``jobs``: processes (None: one a core);
     1 is this process.  ``engine``: "local" or "ray".  ``shard_bytes``: of input a file of output.
-    ``progress`` is told (bytes done, of all, done by this run).
+    ``progress`` is called with (bytes done, of all, done by this run).
 
     The output follows from the input and the settings alone.  Raises InvalidSetting where ``dst``
     holds something else, MissingExtra, OSError.
@@ -167,7 +167,7 @@ def _done_before(
         if (name := done_name(shard.number)) not in names:
             continue
         done = ShardDone.of(folder.read(name), identity)
-        if done and all(folder.size(own) == told[0] for own, told in done.files.items()):
+        if done and all(folder.size(own) == facts[0] for own, facts in done.files.items()):
             found[shard.number] = done
     return found
 
@@ -178,7 +178,7 @@ def _finish(
     """Write the manifest, then remove what was needed only until now."""
     done.sort(key=lambda one: one.number)
     written = {
-        name: told for one in done for name, told in sorted(one.files.items())
+        name: facts for one in done for name, facts in sorted(one.files.items())
         if not name.startswith(f"{WORK}/")
     }  # fmt: skip
     tree = {

@@ -132,11 +132,11 @@ def _fit(done: FittedRecord, output: Any, own: str, wanted: RecordOptions) -> Re
 def failed(error: Exception, own: str) -> RecordFit:
     """What became of a record that has no output, for this reason."""
     kind = type(error).__name__
-    told: dict[str, Any] = {"error": kind, "message": str(error)}
+    row: dict[str, Any] = {"error": kind, "message": str(error)}
     if isinstance(error, CannotFit):
-        told |= error.as_dict()
+        row |= error.as_dict()
         kind = f"{kind}: {error.limit}"
-    return RecordFit(None, {"digest": own, "error": kind}, told)
+    return RecordFit(None, {"digest": own, "error": kind}, row)
 
 
 def digest(data: bytes | str) -> str:

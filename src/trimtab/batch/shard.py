@@ -77,7 +77,7 @@ def part_name(shard: Shard) -> str:
 def fit_shard(
     job: BatchJob, shard: Shard, progress: Callable[[int], None] = lambda size: None
 ) -> ShardDone:
-    """Fit all records of a shard; ``progress`` is told the bytes of the input as they are done.
+    """Fit all records of a shard; ``progress`` gets the bytes of input done since its last call.
 
     Raises OSError where something cannot be read or written, InvalidRequest where a file is
     damaged.

@@ -37,7 +37,7 @@ def add_doctor(parser: ArgumentParser) -> None:
 
 
 def run_doctor(args: Namespace) -> int:
-    """Say what is wrong and what mends it; 1 where something is.
+    """Say what is wrong and what repairs it; 1 where something is.
 
     With a store: open it and read everything in it.  Without: look at the agents of this machine.
     """
@@ -92,7 +92,7 @@ def run_purge(args: Namespace) -> int:
     )  # fmt: skip
     print(
         f"{done.conversations:,} conversation(s) with {done.originals:,} original(s) and "
-        f"{done.stored_bytes:,} bytes are gone; who recalls one of them is told so"
+        f"{done.stored_bytes:,} bytes are gone; a recall of one of them says so"
     )
     return DONE
 

@@ -16,7 +16,7 @@ KEPT = 32
 LEAST_TOKENS = 1_000
 """Smaller requests say more about fixed costs than about texts."""
 SLOPES_APART = 0.02
-"""From this share of independent movement on the two slopes are told apart."""
+"""From this share of independent movement on the two slopes are estimated separately."""
 LEAST_SHARE = 0.4
 """Of our count: what is billed below is no count of the same text, but of what was not cached, or
 of what a server left.  (Our factors go up to 1.5, and tokenizers differ by less than that.)"""

@@ -36,7 +36,7 @@ class ReportedUsage:
 
     @property
     def sent(self) -> int | None:
-        """The prompt as it was sent, in the provider's tokens; None where that is not told."""
+        """The prompt as it was sent, in the provider's tokens; None where that is not reported."""
         if self.compacted:
             return None
         return self.cleared + (self.input_tokens if self.first_step is None else self.first_step)

@@ -60,7 +60,7 @@ class Connections:
         return made
 
     def watched(self, app: App) -> App:
-        """The app, with each request told to its connection."""
+        """The app, with each request announced to its connection."""
 
         async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
             found = self._by_client.get(scope.get("client") or ("", 0))
@@ -96,7 +96,7 @@ class Connections:
         self.waits(connection)
         if self.most is not None and len(self._open) > self.most:
             longest = next(iter(self._waiting))
-            self.closed(longest)  # at once: more may come before its end is told
+            self.closed(longest)  # at once: more may come before its end is reported
             longest.transport.close()
 
     def closed(self, connection: ClientConnection) -> None:
@@ -256,5 +256,5 @@ def _is_gone(connection: Any) -> bool:
     if not hasattr(select, "poll"):
         return True  # Windows: as if every such client had hung up
     poll = select.poll()
-    poll.register(connection.fileno(), 0)  # errors and hang-ups are told unasked
+    poll.register(connection.fileno(), 0)  # errors and hang-ups are always reported
     return bool(poll.poll(0))

@@ -1,6 +1,6 @@
 """Counters and timings of one proxy, in the Prometheus text format.
 
-Each ``Metrics`` has a registry of its own, so that several proxies of one process are told apart.
+Each ``Metrics`` has a registry of its own, so that several proxies of one process stay separate.
 Labels are names of ours and statuses; never what a client sent.  Needs the extra "proxy".
 """
 

@@ -62,7 +62,7 @@ class ProxiedRequest:
     """Answers one call.
 
     ``driver`` makes what says what to send, and what after a refusal: one for each round.  With a
-    ``recall`` an answer may take several rounds; ``on_usage`` is told what the last one cost.
+    ``recall`` an answer may take several rounds; ``on_usage`` gets what the last one cost.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ class RequestRecorder:
         self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
 
     def refitted(self, fitted: Fitted) -> None:
-        """It was made smaller, or mended, after a refusal."""
+        """It was made smaller, or repaired, after a refusal."""
         self.sends += 1
         if self.turn is None or self.session is None:
             return

@@ -81,7 +81,7 @@ class Server:
         self._server.should_exit = True
 
     def reload(self) -> None:
-        """Read the settings again; what is wrong with them is told and changes nothing."""
+        """Read the settings again; wrong ones are logged and change nothing."""
         assert self._reread is not None
         try:
             self.proxy.reload(self._reread())

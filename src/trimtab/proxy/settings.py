@@ -28,7 +28,7 @@ KeepWarm = Literal["off", "auto"]
 
 @dataclass(frozen=True)
 class ProxySettings:
-    """All that a proxy is told.
+    """All settings of a proxy.
 
     - ``host``, ``port``: where it listens; port 0 is a free one.
     - ``upstreams``: the providers, asked in order.
@@ -152,7 +152,7 @@ def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> Pro
         reason = error.strerror or error
         raise InvalidSetting(f"{file}: {reason}: name a file that can be read") from error
     except ValueError as error:
-        raise InvalidSetting(f"{file}: {error}; mend it") from error
+        raise InvalidSetting(f"{file}: {error}; correct it") from error
     return _read(table, str(file), base or ProxySettings())
 
 

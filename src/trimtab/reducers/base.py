@@ -47,7 +47,7 @@ class Offer:
     """One level of detail of a block: what would be shown instead, and what that loses.
 
     ``op`` "remove" takes the whole part out and has no text.  ``loss`` runs from 0 (the original
-    can be told from the text) to 1 (nothing is left).  ``kind`` names the reducer in the report.
+    can be recovered from the text) to 1 (nothing is left).  ``kind``: the reducer, for reports.
     ``price``: value lost per token saved, where the reducer knows it better than by the loss.
     ``shortened``: the articles that it shortens, and ``with_answers`` the text with something
     else shown of them.
@@ -69,7 +69,7 @@ def never(content: str) -> bool:
 
 
 def untold(warning: str) -> None:
-    """Nobody is told."""
+    """Reports to nobody."""
 
 
 @dataclass(frozen=True, slots=True)

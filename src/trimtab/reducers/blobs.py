@@ -11,7 +11,7 @@ from trimtab.reducers.text_boundaries import at_or_after, at_or_before
 from trimtab.transcript.model import Block
 
 LOSS = 0.1
-"""Of a run in base64 nothing can be read; that it is there, how big and which one is told."""
+"""Of a run in base64 nothing can be read; its presence, size and digest are shown."""
 LEAST_RUN, LEAST_LINE = 256, 2_000
 LEAST_WORD = 60
 """Chars without a blank, of a run or of one of its lines."""

@@ -160,7 +160,7 @@ def settle_progress(text: str) -> str:
 def settle_line(line: str) -> str:
     """One line as a terminal finally shows it, later text written over earlier text.
 
-    Where that cannot be told (cursor movement, wide characters under shorter text) every state
+    Where that cannot be known (cursor movement, wide characters under shorter text) every state
     is kept, each on its own line.
     """
     if "\r" not in line:
@@ -294,8 +294,8 @@ def unescape(block: Block, config: Config) -> Iterator[Offer]:
     """One offer for a tool result, loss 0: printable characters above ASCII as themselves.
 
     Nothing unless the result is JSON, all ASCII, with lower-case escapes throughout: only then
-    can the original be told from what is shown.  Exact: writing each character above ASCII as an
-    escape again gives the original.
+    can the original be recovered from what is shown.  Exact: writing each character above ASCII as
+    an escape again gives the original.
     """
     if (
         block.kind != "result"

@@ -2,7 +2,7 @@
 
 Knows which conversation a request belongs to, what was written by others, and what has to be kept
 before a request leaves.  A store that does not answer is no reason to fail: what happens then is
-told in a line.  Does not know what an edit is for.
+logged in a line.  Does not know what an edit is for.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ def decide(
 
 
 def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:
-    """The outcome for the caller, logged and told to who listens; ``originals`` by handle."""
+    """The result for the caller, logged and reported to listeners; ``originals`` by handle."""
     result, prepared = turn.result, turn.result.prepared
     done = Fitted(result, originals)
     loud = prepared.new_repairs or result.is_refusal_expected or may_warn(result)

@@ -1,5 +1,5 @@
-"""How we mark what stands for steps and messages that were left out, and how that is told from
-other text.
+"""The marks of notes that stand for steps and messages left out, and how to tell them from other
+text.
 
 ``planning/dropped_ranges.py`` writes these lines.  A forged one does no harm: it only keeps a
 little more than has to stay.

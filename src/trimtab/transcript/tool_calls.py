@@ -251,6 +251,6 @@ _HEAD = 600
 
 
 def category(text: str) -> Category:
-    """What went wrong, told from the beginning of an error text; "other" where it does not say."""
+    """What went wrong, read from the beginning of an error text; "other" where it does not say."""
     head = text[:_HEAD]
     return next((name for name, words in _COMPILED if words.search(head)), "other")

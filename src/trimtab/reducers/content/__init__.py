@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = (
 
 
 def kind_of(lines: Sequence[str], tool: str = "") -> Kind:
-    """What these lines are, told from at most 60 of them, evenly spread."""
+    """What these lines are, judged by at most 60 of them, evenly spread."""
     filled = [line for line in lines if line and not line.isspace()]
     step = max(1, len(filled) // SAMPLE_LINES)
     picked = [line[:CLIP] for line in filled[: SAMPLE_LINES * step : step]]
