@@ -1,7 +1,7 @@
-"""Conversations over their turns: edits made once stay where they are.
+"""``Session`` fits the requests of a conversation turn by turn; an edit, once made, stays.
 
-Knows the order of a turn: take up what others wrote, decide, keep, send.  In memory it is one
-conversation and does no I/O; with a store it is any number of them.
+A turn reads what other processes stored, plans, stores the new edits and returns the request.
+Without a store a session is one conversation and does no I/O; with one it is any number of them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ if TYPE_CHECKING:
 
 
 class SearchHit(NamedTuple):
-    """A line of an original that holds what was searched for, and where it begins and ends."""
+    """A line of an original that matches a search.
+
+    ``start``, ``end``: its characters in the original.
+    """
 
     handle: str
     line: int
@@ -79,12 +82,14 @@ class SessionKeywords(FitKeywords, total=False):
 class Session:
     """Fits requests turn by turn; each edit is made once and then stays.
 
-    Takes the keywords of ``fit``.  In memory it is one conversation; ``journal`` is what
-    ``session.journal`` of an earlier session returned.  With ``store`` (a URL, or a ``Store``) it
-    is any number of conversations of one ``tenant``: each is found by what it begins with, in any
-    process, and everything stays recallable.  ``conversation`` is a name by which one is found
-    again whose beginning the client has changed; ``fit`` takes one for each request too.
-    ``clock`` (seconds) tells how long a conversation lay idle, and so whether its cache is cold.
+    Takes the keywords of ``fit``.  Without a store it is one conversation; ``journal`` continues
+    an earlier session and is what its ``session.journal`` returned.
+
+    With ``store`` (a URL or a ``Store``) it is any number of conversations of one ``tenant``.  A
+    conversation is found by its first messages, in any process, and every original stays
+    recallable.  ``conversation`` names one whose first messages the client changes; ``fit`` takes
+    such a name for each request too.  ``clock`` returns seconds; it measures how long a
+    conversation lay idle, and so whether the prompt cache has expired.
     """
 
     @naming_nearest
@@ -132,7 +137,7 @@ class Session:
     def from_config(
         cls, folder: str | os.PathLike[str] = ".", **keywords: Unpack[SessionKeywords]
     ) -> Session:
-        """A session with what files and environment say (see ``load_settings``); keywords win.
+        """A session with the settings of files and environment (``load_settings``); keywords win.
 
         Raises InvalidSetting.
         """
@@ -142,7 +147,7 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        """What every ``fit`` of this session goes by, where its own keywords do not say."""
+        """The session's settings; keywords of a single ``fit`` win over them."""
         return self._settings
 
     # --- turns ---
@@ -150,10 +155,10 @@ class Session:
     def fit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
     ) -> Fitted:
-        """Fit one request; keywords, those of ``trimtab.fit``, win over the session's this once.
+        """Fit one request.  Keywords are those of ``trimtab.fit`` and win over the session's.
 
         Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.  A store
-        that does not answer is a warning in the report.
+        that does not answer is a warning in the report, not an error.
         """
         wanted = self._with(keywords)
         done = self._fitted(request, wanted, conversation)
@@ -209,8 +214,7 @@ class Session:
         return done
 
     def _in_control(self, one: Conversation, request: Any, wanted: Settings) -> bool:
-        """Whether a conversation is in the control arm, by what its first request here is known
-        by."""
+        """Whether a conversation is in the control arm; its id, or first request, decides."""
         if not one.control_key:
             one.control_key = one.id or self._hint or conversation_id(
                 self._parser.parse(request), wanted.format
@@ -220,22 +224,22 @@ class Session:
     async def afit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
     ) -> Fitted:
-        """``fit`` in a thread, so that an event loop goes on."""
+        """``fit`` in a thread, so that it does not block the event loop."""
         import asyncio
 
         return await asyncio.to_thread(self.fit, request, conversation=conversation, **keywords)
 
     def _with(self, keywords: FitKeywords) -> Settings:
-        """The session's settings with the keywords of a call over them."""
+        """The session's settings, overridden by the keywords of a call."""
         check_names(keywords, FitKeywords.__annotations__.keys(), "fit")
         return with_keywords(self._settings, keywords)
 
     def observe(self, answer: Any, fitted: Fitted | None = None) -> None:
         """Learn from the usage in an answer how the provider counts this model's tokens.
 
-        ``answer``: a response of any of the six formats as JSON, bytes or the client's object, an
-        event of a stream that has a usage, or a usage by itself; what has none is passed over.
-        ``fitted``: what it answers; None: the request this session fitted last.
+        ``answer``: a response in any of the six formats (JSON, bytes or the client's object), an
+        event of a stream, or a usage alone.  An answer without a usage is ignored.  ``fitted``: the
+        request that it answers; None: the one this session fitted last.
         """
         given = fitted is None or isinstance(fitted, Fitted)
         expect(given, "fitted", fitted, "what fit returned")
@@ -247,12 +251,12 @@ class Session:
             self._conversations.write_fact_now(fact[0], json.loads(fact[1]))
 
     def follow(self, answer: Any, fitted: Fitted) -> None:
-        """Remember what an answer's id stands for, so that a later request that names it can be
-        sent whole once the server's history no longer fits.  Part of ``observe``."""
+        """Remember the history behind an answer's id.  A later request that names the id can then
+        be sent in full once the server's history no longer fits.  ``observe`` calls this."""
         self._chains.take(fitted.given(), answer, fitted.tokens_after)
 
     def _learned(self, conversations: ConversationStore) -> None:
-        """Take up what other sessions learned."""
+        """Read the calibrations that other sessions stored."""
         facts = conversations.new_facts(CALIBRATIONS)
         with self._lock:
             self._observed.take(facts.items())
@@ -260,7 +264,7 @@ class Session:
     # --- facts ---
 
     def facts(self, prefix: str) -> dict[str, Any]:
-        """Small facts kept beside the conversations, by name; {} without a store."""
+        """Small facts that the store keeps beside conversations, by name; {} without a store."""
         if self._conversations is None:
             return {}
         return {
@@ -268,23 +272,23 @@ class Session:
         }
 
     def fact(self, name: str) -> Any:
-        """One of these facts; None where there is none, no store, or no answer of it."""
+        """One of these facts; None where it is missing or no store answers."""
         return None if self._conversations is None else self._conversations.fact(name)
 
     def keep(self, name: str, value: Any) -> None:
-        """Keep a JSON-able fact in the store, if there is one: where it is on another machine
-        before this returns, else some time soon."""
+        """Write a JSON-able fact to the store, if there is one.  A store on another machine has it
+        before this returns; a local one soon after."""
         if self._conversations is not None:
             self._conversations.write_fact_now(name, value)
 
-    # --- what the model gives up ---
+    # --- results that the model itself takes out ---
 
     def prunable(self, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
         """The results that ``prune`` may take out, oldest first."""
         from trimtab.sessions.pruning import prunable
 
-        _, work = self._work(request, keywords)
-        return prunable(work)
+        _, prepared = self._prepared(request, keywords)
+        return prunable(prepared)
 
     def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
@@ -294,32 +298,34 @@ class Session:
         """
         from trimtab.sessions.pruning import prune
 
-        return self._give_up(request, keywords, lambda work: prune(work, names))
+        return self._give_up(request, keywords, lambda prepared: prune(prepared, names))
 
     def distill(
         self, request: Any, words: Mapping[str, str], **keywords: Unpack[FitKeywords]
     ) -> Pruned:
-        """The same, with the model's own words for each result in its place, by name."""
+        """Like ``prune``; ``words``: each result's name → the model's text in its place."""
         from trimtab.sessions.pruning import distill
 
-        return self._give_up(request, keywords, lambda work: distill(work, words))
+        return self._give_up(request, keywords, lambda prepared: distill(prepared, words))
 
     def compress(
         self, request: Any, first: str, last: str, words: str, **keywords: Unpack[FitKeywords]
     ) -> Pruned:
-        """The same for all results from one named to another, with the model's own words for all
-        of them, and for long inputs of their calls."""
+        """Like ``prune`` for all results from ``first`` to ``last``: the model's ``words`` replace
+        them and the long arguments of their calls."""
         from trimtab.sessions.pruning import compress
 
-        return self._give_up(request, keywords, lambda work: compress(work, first, last, words))
+        return self._give_up(
+            request, keywords, lambda prepared: compress(prepared, first, last, words)
+        )
 
     def sweep(
         self, request: Any, most: int | None = None, **keywords: Unpack[FitKeywords]
     ) -> Pruned:
-        """Take out the newest ``most`` results; None: all that came since the user spoke."""
+        """Like ``prune`` for the newest ``most`` results; None: all since the last user message."""
         from trimtab.sessions.pruning import sweep
 
-        return self._give_up(request, keywords, lambda work: sweep(work, most))
+        return self._give_up(request, keywords, lambda prepared: sweep(prepared, most))
 
     def _give_up(
         self,
@@ -327,9 +333,9 @@ class Session:
         keywords: FitKeywords,
         choose: Callable[[PreparedRequest], Pruned],
     ) -> Pruned:
-        """Keep what is chosen to be given up."""
-        one, work = self._work(request, keywords)
-        done = choose(work)
+        """Add the chosen edits to the journal.  Raises StoreError where they are not stored."""
+        one, prepared = self._prepared(request, keywords)
+        done = choose(prepared)
         if done.edits:
             with one.lock:
                 if self._conversations is None:
@@ -340,8 +346,10 @@ class Session:
                     raise StoreError(problem)
         return done
 
-    def _work(self, request: Any, keywords: FitKeywords) -> tuple[Conversation, PreparedRequest]:
-        """A request read as its next ``fit`` would read it."""
+    def _prepared(
+        self, request: Any, keywords: FitKeywords
+    ) -> tuple[Conversation, PreparedRequest]:
+        """The conversation of a request, and the request as the next ``fit`` would read it."""
         from trimtab.pipeline import prepare
 
         wanted, conversations, one = self._with(keywords), self._conversations, self._last
@@ -363,8 +371,10 @@ class Session:
         *,
         steps: int | str | tuple[int, int] | None = None,
     ) -> str:
-        """The original behind a handle, exactly; of it characters ``start`` to ``end``; of steps
-        that were folded together some by number (``3``, ``"3-5"``), see ``contents``.
+        """The exact original behind a handle.
+
+        ``start``, ``end``: only these characters.  ``steps``: only these steps of a fold, by number
+        (``3``, ``"3-5"``; ``contents`` lists them).
 
         Raises UnknownHandle, StoreError; ValueError where there are no such steps.
         """
@@ -378,16 +388,17 @@ class Session:
         return excerpts.part(text, start, end)
 
     def contents(self, handle: str) -> list[FoldedStep]:
-        """The steps that were folded together under a handle; [] for any other original.
+        """The steps of the fold behind a handle; [] for any other original.
 
         Raises UnknownHandle, StoreError.
         """
         return folded_steps(self.recall(handle))
 
     def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
-        """The lines that hold a text (or all of its words), whatever its case: of one original, or
-        of all of the conversation fitted last, the newest first.  Where none does, the passages
-        that match its words best.
+        """Lines of originals that hold a text, or all of its words, in any case.
+
+        Searches one original, or all of the conversation fitted last, newest first.  Where no line
+        matches, returns the passages that match the words best.
 
         Raises UnknownHandle, StoreError.
         """
@@ -410,16 +421,16 @@ class Session:
             return list(self._last.journal.originals)
         return self._conversations.handles(self._last.id)
 
-    # --- the user's say ---
+    # --- pins, undo and reports ---
 
     def pin(self, ref: str) -> None:
-        """Keep a block whole from now on: ``ref`` as a report names it, or the handle of an edit,
-        whose blocks then are not reduced any further.  Raises UnknownHandle."""
+        """Keep a block whole from now on.  ``ref`` is a block's name in a report, or the handle of
+        an edit, whose blocks are then not reduced any further.  Raises UnknownHandle."""
         one, edit = self._edit(ref)
         self._add(one, lambda journal: journal.pinned(edit.targets if edit else [ref]))
 
     def unpin(self, ref: str) -> None:
-        """Take a pin back; names are those of ``pin``.  Raises UnknownHandle."""
+        """Remove a pin; ``ref`` as for ``pin``.  Raises UnknownHandle."""
         one, edit = self._edit(ref)
         refs = edit.targets if edit else [ref]
         self._add(one, lambda journal: journal.pinned(refs, pin=False))
@@ -427,8 +438,8 @@ class Session:
     def undo(self, handle: str) -> None:
         """Show the original of an edit again from the next request on, and pin it.
 
-        The prompt cache is lost from there on.  Where it does not fit, ``fit`` raises CannotFit
-        until ``unpin``.  Raises UnknownHandle.
+        The prompt cache breaks at that block.  If the original no longer fits, ``fit`` raises
+        CannotFit until ``unpin``.  Raises UnknownHandle.
         """
         one, _ = self._edit(handle)
         restore = one.journal.undone(handle)
@@ -448,7 +459,7 @@ class Session:
         ]  # fmt: skip
 
     def stats(self) -> dict[str, Any]:
-        """What all turns came to; with a store those of every process, kept or not yet kept."""
+        """Totals over all turns; with a store, over the turns of every process."""
         total = ConversationStats()
         if self._conversations is None:
             return self._last.totals.as_dict()
@@ -460,8 +471,8 @@ class Session:
 
     @property
     def journal(self) -> dict[str, Any]:
-        """All edits and originals of the conversation fitted last, JSON-able;
-        ``Session(journal=…)`` continues it.  Raises StoreError."""
+        """All edits and originals of the conversation fitted last, as JSON-able data.
+        ``Session(journal=…)`` continues from it.  Raises StoreError."""
         journal = self._last.journal
         if self._conversations is not None:
             originals = {name: self.recall(name) for name in self._handles()}
@@ -482,7 +493,7 @@ class Session:
         return one, found
 
     def _add(self, one: Conversation, change: Callable[[Journal], Journal]) -> None:
-        """Go on with a changed journal.  Raises StoreError where only this process knows of it."""
+        """Change the journal.  Raises StoreError where the store does not keep the change."""
         with one.lock:
             after = change(one.journal)
             if self._conversations is None:
@@ -497,7 +508,7 @@ class Session:
         )
 
     def close(self) -> None:
-        """Keep what is not kept yet, as long as the store answers, and let go of it."""
+        """Write what is still unwritten, as long as the store answers, and close the store."""
         if self._conversations is not None:
             self._conversations.close()
 

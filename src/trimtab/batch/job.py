@@ -1,7 +1,7 @@
-"""A run over a corpus: planned, taken up where it was left, done, and told in a manifest.
+"""One batch run over a corpus: plans shards, resumes after a kill, and writes the manifest.
 
-What is done is what says so on disk: ``unfinished/00000.done.json`` for a shard, ``manifest.json``
-for all.  A run that was killed is started again in the same words.
+Progress is on disk only.  ``unfinished/00000.done.json`` marks a finished shard, ``manifest.json``
+a finished run.  To resume a killed run, start it again with the same arguments.
 """
 
 from __future__ import annotations
@@ -22,14 +22,16 @@ from trimtab.errors import InvalidSetting, expect
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
 
 SHARD_BYTES = 32_000_000
-"""Of input for each file of output: at some 3 MB a second and core a kill loses seconds."""
+"""Bytes of input per shard.  One core does some 3 MB a second, so a kill loses seconds."""
 JOB = f"{WORK}/job.json"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is done: what stands in ``manifest.json``; ``shards`` of it, and how many of them
-    an earlier run had done (``taken_up``)."""
+    """A finished run: the content of ``manifest.json`` and the number of shards.
+
+    ``taken_up``: how many of these shards an earlier run had finished.
+    """
 
     manifest: dict[str, Any]
     shards: int
@@ -52,11 +54,11 @@ def run(
 
     Takes the keywords of ``trimtab.fit``.  ``key``: where the request stands in a record.
     ``originals``: write what edits replaced, by handle.  ``jobs``: processes (None: one a core);
-    1 is this process.  ``engine``: "local" or "ray".  ``shard_bytes``: of input a file of output.
-    ``progress`` is called with (bytes done, of all, done by this run).
+    with 1 this process does it.  ``engine``: "local" or "ray".  ``shard_bytes``: input per file of
+    output.  ``progress`` is called with (bytes done, bytes in all, bytes this run did).
 
-    The output follows from the input and the settings alone.  Raises InvalidSetting where ``dst``
-    holds something else, MissingExtra, OSError.
+    The output depends on the input and the settings alone.  Raises InvalidSetting where ``dst``
+    holds anything but this run, MissingExtra, OSError.
     """
     check_names(keywords, FitKeywords.__annotations__.keys(), "run")
     expect(type(shard_bytes) is int and shard_bytes > 0, "shard_bytes", shard_bytes, "bytes")
@@ -99,12 +101,12 @@ def _absolute(name: str | os.PathLike[str]) -> str:
 def _facts(
     source: str, found: Sequence[files.SourceFile], wanted: RecordOptions, shard_bytes: int
 ) -> dict[str, Any]:
-    """All that the output follows from."""
+    """Everything the output depends on, as JSON."""
     listed = [[files.relative(one.name, source), one.size, one.state] for one in found]
     parquet = any(sources.kind_of(one.name) == "parquet" for one in found)
     return {
         "versions": manifest.versions(parquet=parquet),
-        "settings": {name: _told(value) for name, value in wanted.settings.given.items()},
+        "settings": {name: _as_json(value) for name, value in wanted.settings.given.items()},
         "key": wanted.key, "originals": wanted.originals, "shard_bytes": shard_bytes,
         "source": {
             "files": len(listed), "bytes": sum(one.size for one in found),
@@ -113,14 +115,14 @@ def _facts(
     }  # fmt: skip
 
 
-def _told(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """A setting as JSON; a function by its name."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _told(one) for key, one in value.items()}
+        return {str(key): _as_json(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_told(one) for one in value]
+        return [_as_json(one) for one in value]
     if callable(value):
         named = value if hasattr(value, "__qualname__") else type(value)
         return f"{named.__module__}.{named.__qualname__}"
@@ -130,7 +132,10 @@ def _told(value: Any) -> Any:
 def _begin(
     folder: files.OutputFolder, facts: dict[str, Any], identity: str
 ) -> dict[str, Any] | None:
-    """Make the folder this job's; the manifest where it is done.  Raises InvalidSetting."""
+    """Claim the output folder for this job.  Returns the manifest where the job is finished.
+
+    Raises InvalidSetting where the folder holds another run or other files.
+    """
     names = folder.names()
     partial = [name for name in names if Path(name).name.startswith(files.PARTIAL)]
     for name in partial:
@@ -142,8 +147,8 @@ def _begin(
         if before.get("job") != identity:
             other = [key for key, value in facts.items() if before.get(key) != value]
             raise InvalidSetting(
-                f"the output folder holds a run with other {', '.join(other)}: go on with what it "
-                "was begun with, or give another folder"
+                f"the output folder holds a run with other {', '.join(other)}: use the same "
+                "arguments, or give another folder"
             )
         if name == manifest.NAME:
             _clean(folder)
@@ -151,7 +156,7 @@ def _begin(
         return None
     if set(names) - set(partial):
         raise InvalidSetting(
-            "the output folder holds files that are not ours: give a new or an empty one"
+            "the output folder holds files that are not from a batch run: give a new or empty one"
         )
     with folder.write(JOB) as file:
         file.write(json.dumps({"job": identity, **facts}, indent=1).encode())
@@ -161,13 +166,13 @@ def _begin(
 def _done_before(
     folder: files.OutputFolder, shards: Sequence[Shard], identity: str
 ) -> dict[int, ShardDone]:
-    """Shards whose note says so and whose files are there."""
+    """Finished shards: their note belongs to this job and their files have the noted sizes."""
     names, found = set(folder.names()), dict[int, ShardDone]()
     for shard in shards:
         if (name := done_name(shard.number)) not in names:
             continue
         done = ShardDone.of(folder.read(name), identity)
-        if done and all(folder.size(own) == facts[0] for own, facts in done.files.items()):
+        if done and all(folder.size(own) == file[0] for own, file in done.files.items()):
             found[shard.number] = done
     return found
 
@@ -175,10 +180,10 @@ def _done_before(
 def _finish(
     folder: files.OutputFolder, facts: dict[str, Any], identity: str, done: list[ShardDone]
 ) -> dict[str, Any]:
-    """Write the manifest, then remove what was needed only until now."""
+    """Write the manifest, then remove the files of the unfinished run."""
     done.sort(key=lambda one: one.number)
     written = {
-        name: facts for one in done for name, facts in sorted(one.files.items())
+        name: file for one in done for name, file in sorted(one.files.items())
         if not name.startswith(f"{WORK}/")
     }  # fmt: skip
     tree = {

@@ -18,9 +18,10 @@ from trimtab.sessions.response_chains import chained_answer
 
 @dataclass(slots=True)
 class TokenUsage:
-    """Tokens as the provider billed them: of the prompt (cached ones included), output.
+    """Tokens as the provider billed them.  ``prompt`` includes cached tokens.
 
-    ``sent``: the prompt as it was sent; None where the provider compacted it.
+    ``sent``: tokens of the prompt as it was sent; None where the provider compacted it.
+    ``managed``: the provider cleared or compacted context itself.
     """
 
     prompt: int = 0
@@ -28,14 +29,14 @@ class TokenUsage:
     written: int = 0
     output: int = 0
     written_1h: int = 0
-    """Of ``written``, for an hour."""
+    """The part of ``written`` that is cached for an hour."""
     sent: int | None = 0
     managed: bool = False
     chained: Any = field(default=None, repr=False, compare=False)
-    """The answer as a later request may name it, where its format has that."""
+    """The answer, if a later request may name its id in place of the history."""
 
     def take(self, answer: Any) -> None:
-        """Add what an answer or an event says; later numbers replace earlier ones."""
+        """Take the usage of an answer or an event; later numbers replace earlier ones."""
         self.chained = chained_answer(answer) or self.chained
         found = read_usage(answer)
         if found is None:
@@ -50,8 +51,8 @@ class TokenUsage:
         self.written_1h = found.written_1h or self.written_1h
 
     def add(self, other: TokenUsage) -> None:
-        """Another call of the model for the same answer: its prompt is what counts, its output is
-        added."""
+        """Add another model call for the same answer: its prompt replaces the last one, its
+        output is added."""
         self.prompt, self.cached = other.prompt or self.prompt, other.cached or self.cached
         self.sent, self.managed = other.sent, other.managed
         self.written += other.written
@@ -59,14 +60,14 @@ class TokenUsage:
         self.output += other.output
 
     def call(self, model: str) -> CallUsage:
-        """By what each kind of token costs."""
+        """The usage split into the kinds of token that have a price."""
         plain = max(self.prompt - self.cached - self.written, 0)
         five = max(self.written - self.written_1h, 0)
         return CallUsage(model, plain, self.cached, five, self.written_1h, self.output)
 
     @property
     def counts(self) -> dict[str, Any] | None:
-        """As the library takes a usage; None where nothing was said."""
+        """The usage as ``Session.observe`` takes it; None where the answer had none."""
         if not self.prompt or not self.sent:
             return None
         counts = {"prompt_tokens": self.sent, "completion_tokens": self.output}
@@ -76,18 +77,18 @@ class TokenUsage:
 
 
 class UsageReader:
-    """Reads the usage out of a stream; what cannot hold one is not parsed."""
+    """Reads the usage from a stream.  Only events that may hold a usage are parsed."""
 
     def __init__(self, format: str, usage: TokenUsage) -> None:
         self._frames, self._usage = frames_for(format), usage
 
     def feed(self, part: bytes) -> None:
-        """The next piece."""
+        """Reads the next bytes of the stream."""
         for event in self._frames.feed(part):
             if b"sage" in event.data:
                 self._usage.take(parsed(event))
 
 
 def frames_for(format: str) -> EventReader:
-    """How streams of this format are cut."""
+    """The reader that splits a stream of this format into events."""
     return AwsEventReader() if format == "bedrock" else ServerSentEventReader()

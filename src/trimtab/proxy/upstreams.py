@@ -1,6 +1,6 @@
-"""Providers that a proxy may send to, and which of them a request is for.
+"""The providers a proxy may send to, and the choice of one for each request.
 
-An upstream is never taken from a request: a request can at most name one that is configured.
+Addresses come from the configuration alone.  A request can only name a configured upstream.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ PREFIX = "/to/"
 class Upstream:
     """One provider.
 
-    ``url``: its address, with a path in front of each request's own where it has one; ``paths``:
-    beginnings of the paths that are for it; ``header``: a header (``name`` or ``name: value``) by
-    which requests for it are known; ``window``: tokens its models take, where they are not known
-    by name; ``sign``: "aws" to sign each request with credentials of the proxy's own.
+    ``url``: its address; a path in it goes before the path of each request.  ``paths``: prefixes
+    of the paths that belong to it.  ``header``: a header (``name`` or ``name: value``) that marks
+    its requests.  ``window``: tokens of context, for models that the model table does not have.
+    ``sign``: "aws" to sign each request with the proxy's own credentials, for ``region``.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Upstream:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        named = "" if self.name == "upstream" else f" {self.name}"  # what --upstream calls it
+        named = "" if self.name == "upstream" else f" {self.name}"  # the name that --upstream gives
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InvalidSetting(f"upstream{named}: {self.url!r} is no http or https address")
         if parts.query or parts.fragment or "@" in parts.netloc:
@@ -55,20 +55,20 @@ class Upstream:
     def address(self, path: str, query: str) -> str:
         """Where a request with this path and query goes."""
         base = self.url.rstrip("/")
-        # Clients are told to take …/v1 or not to, and so are users for upstreams: never twice.
+        # Both the client's base URL and the upstream's may end with /v1: send it only once.
         if path.startswith("/v1/") and base.endswith("/v1"):
             base = base.removesuffix("/v1")
         return f"{base}{path}?{query}" if query else f"{base}{path}"
 
     def matches_header(self, headers: Mapping[str, str]) -> bool:
-        """Whether its header is there."""
+        """Whether the request has this upstream's header."""
         name, _, value = (part.strip() for part in self.header.partition(":"))
         given = headers.get(name.lower())
         return given is not None and (not value or given == value)
 
 
 def standard(region: str = "us-east-1") -> tuple[Upstream, ...]:
-    """The five providers' own addresses, by the paths and headers of their APIs."""
+    """The public addresses of the providers, with the paths and headers of their APIs."""
     bedrock = f"https://bedrock-runtime.{region}.amazonaws.com"
     anthropic = "https://api.anthropic.com"
     return (
@@ -88,10 +88,10 @@ def standard(region: str = "us-east-1") -> tuple[Upstream, ...]:
 def choose(
     upstreams: Sequence[Upstream], path: str, headers: Mapping[str, str]
 ) -> tuple[Upstream, str] | None:
-    """The upstream of a request, and the path it has there.
+    """The upstream of a request, and the request's path there; None where none matches.
 
-    First by name (``/to/NAME/…``, then the header ``x-trimtab-upstream``), then by what of its
-    paths and header fits best; of equals the first.  None: for none.
+    A name decides first: ``/to/NAME/…``, then the header ``x-trimtab-upstream``.  Otherwise the
+    best match of paths and header wins; of equal matches, the first configured.
     """
     if path.startswith(PREFIX):
         name, slash, rest = path.removeprefix(PREFIX).partition("/")
@@ -109,11 +109,11 @@ def choose(
 
 
 _HEADER_RANK = len("/v1/") + 1
-"""A header says more than "/v1/", which most APIs have, and less than any longer path."""
+"""A header outranks the path "/v1/", which most APIs share, but no longer path."""
 
 
 def _rank(upstream: Upstream, path: str, headers: Mapping[str, str]) -> int:
-    """How much speaks for an upstream; -1: it does not take this request."""
+    """How well an upstream matches a request; -1: not at all."""
     if upstream.header and not upstream.matches_header(headers):
         return -1
     longest = max((len(start) for start in upstream.paths if path.startswith(start)), default=-1)

@@ -1,14 +1,19 @@
-"""Takes the lists of records out of a JSON text and writes each as a table.  It is lossless.
+"""Writes the lists of records in a JSON text as tables, without loss.
 
-The result is a note how to read it, the JSON with ``<table 1>`` for each list, and the tables: the
-keys once, then a row each.
+The result has three parts: a note on how to read it, the JSON with ``<table 1>`` in place of each
+list, and the tables.  A table is a header line, then one line per record.
 
-The header names the columns, tab-separated.  ``author.name``: a member of a member.  ``tags[]``:
-cells are lists of strings, ``a,b``, or JSON.  ``kind="x"``: the same in each row, no cells.
-``url="https://a.b/"+*``: the cell is what comes after.  ``url="https://a.b/"+id+".html"``: derived
-from another column, no cells.  Cells that are missing at the end of a row are left out, and a
-row that begins with ``{`` and has no tab is a record that does not fit the columns.  A cell is
-JSON; what is not JSON is a string as it stands; an empty cell is no value at all.
+The header names the columns, separated by tabs:
+
+    author.name                     a member of a member
+    tags[]                          cells are lists of strings (a,b), or JSON
+    kind="x"                        the same value in each row; the column has no cells
+    url="https://a.b/"+*            each value begins so; the cell has the rest
+    url="https://a.b/"+id+".html"   derived from another column; the column has no cells
+
+A cell is JSON; a cell that is not JSON is a plain string; an empty cell means no value.  Missing
+cells at the end of a row are left out.  A line that begins with ``{`` and has no tab is a whole
+record that does not fit the columns.
 """
 
 from __future__ import annotations
@@ -26,13 +31,13 @@ from trimtab.reducers.json_tree import MAX_DEPTH, Literal, Members, parse
 
 LEAST_ROWS = 3
 LEAST_GAIN = 40
-"""Characters that a table must save beside its name."""
+"""Characters that a table must save, not counting its name."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """``head``: the JSON around the lists, "" where one list is all there is; ``lines``: whether
-    it was JSON lines; each of ``tables`` begins with its header."""
+    """``head``: the JSON around the lists; "" where the text is a single list.  ``lines``: the text
+    was JSON lines.  ``tables``: lines of each table, its header first."""
 
     head: str
     lines: bool
@@ -44,14 +49,14 @@ class Tables:
         return [one[1:] for one in self.tables]
 
     def text(self, rows: Sequence[Iterable[str]], note: str = "") -> str:
-        """As the model reads it, with these rows; ``note`` stands behind how it is read."""
+        """The text for the model, with these rows; ``note`` is added to the legend."""
         parts = [self._legend(note), *([self.head] if self.head else [])]
         for number, (one, inside) in enumerate(zip(self.tables, rows, strict=True), 1):
             parts += [f"<table {number}>", one[0], *inside]
         return "\n".join(parts)
 
     def _legend(self, note: str) -> str:
-        """How to read the tables: only what is needed for these."""
+        """How to read the tables; only the notations that they use."""
         said = ["first row keys, tab-separated; plain cell = string, empty = no such key"]
         headers = "\t".join(one[0] for one in self.tables).split("\t")
         if any(header.endswith("[]") for header in headers):
@@ -65,14 +70,14 @@ class Tables:
 
 
 def as_tables(text: str, least_gain: int = LEAST_GAIN) -> str | None:
-    """The text with its lists of records as tables; None if it is no JSON or has no such list."""
+    """The text with its lists of records as tables; None if it is not JSON or has no such list."""
     tree, lines = read_json(text)
     laid = None if tree is None else lay_out(tree, lines=lines, least_gain=least_gain)
     return None if laid is None else laid.text(laid.rows)
 
 
 def lay_out(tree: Any, *, lines: bool, least_gain: int = LEAST_GAIN) -> Tables | None:
-    """The tree with each list of records that is smaller as a table apart; None if none is."""
+    """Moves each list of records that gets smaller into a table; None if none gets smaller."""
     tables: list[list[str]] = []
     names: dict[int, str] = {}
     for found in record_lists(tree):
@@ -143,19 +148,20 @@ def record_lists(tree: Any) -> Iterator[list[Members]]:
 # --- one table ---
 
 _ADDRESS = re.compile(r"[^\t]{7,}/|[0-9]{4}-(?:[0-9]{2}-)*")
-"""What is written once where all values begin with it: addresses up to a slash, the year of a
-date.  Ids stay whole: they are what the next call will name."""
+"""A common prefix that is written once: an address up to a slash, or the year of a date.  Ids stay
+whole, because the next call will name them."""
 
 
 class WrittenColumn(NamedTuple):
-    """A column as text: its header, and its cells ("" is a missing one) unless all are fixed."""
+    """A column as text: header and cells ("": no value); ``cells`` is None where the header alone
+    gives every value."""
 
     header: str
     cells: list[str] | None
 
 
 def record_table(records: Sequence[Members]) -> list[str] | None:
-    """Header and rows as lines, in the order of the records; None where they share too little."""
+    """Header and one line per record; None where the records share too few keys."""
     keys, fits = shared_keys(records)
     if 5 * sum(fits) < 4 * len(records) or not is_dense(records, keys):
         return None
@@ -189,7 +195,7 @@ def _written(columns: list[Column]) -> list[WrittenColumn]:
                 fixed[at] = found
                 sources.add(other)
                 break
-    if len(fixed) == len(columns):  # a row must say something
+    if len(fixed) == len(columns):  # a row needs at least one cell
         del fixed[0]
     return [fixed.get(at) or _cells(column) for at, column in enumerate(columns)]
 
@@ -201,7 +207,7 @@ def _constant(column: Column) -> WrittenColumn | None:
 
 
 def _derived(column: Column, other: Column) -> WrittenColumn | None:
-    """``"before"+other+"after"`` if that holds in every row."""
+    """The column as ``"before"+other+"after"``; None unless that gives every value."""
     key = other.values[0]
     before, found, after = column.values[0].partition(key or "\t")
     if len(found) < 3 or any(
@@ -240,7 +246,7 @@ def _cells(column: Column) -> WrittenColumn:
 
 
 def _beginning(texts: list[str]) -> str:
-    """What all of them begin with."""
+    """The longest common prefix."""
     low, high = min(texts), max(texts)
     end = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))
     return low[:end]
@@ -260,7 +266,7 @@ class Column(NamedTuple):
 
 
 def shared_keys(records: Sequence[Members]) -> tuple[list[str], list[bool]]:
-    """All keys in the order that most records have them in, and which records keep to it."""
+    """All keys in one common order, and for each record whether its keys follow that order."""
     shapes = [tuple([key for key, _ in record]) for record in records]
     different = dict.fromkeys(shapes)
     order: list[str] = []
@@ -282,14 +288,13 @@ def _rising(places: list[int]) -> bool:
 
 
 def is_dense(records: Sequence[Members], keys: list[str]) -> bool:
-    """Whether at least two fifths of the cells would say something."""
+    """Whether at least two fifths of the cells would have a value."""
     return 5 * sum(map(len, records)) >= 2 * len(keys) * len(records)
 
 
 def leaf_columns(above: tuple[str, ...], keys: list[str], rows: list[Any]) -> list[Column]:
-    """The columns of these keys; where the values of one are alike objects, those of its own.
-
-    Before these stands a column for the few values that are something else.
+    """One column per key.  A key whose values are mostly objects of one shape gets a column for
+    each member instead; values that do not fit stay in a column of the key, before those.
     """
     columns = []
     for key in keys:
@@ -315,7 +320,7 @@ def leaf_columns(above: tuple[str, ...], keys: list[str], rows: list[Any]) -> li
 
 
 def is_constant(column: Column) -> bool:
-    """Whether the same stands in each row, in the same spelling."""
+    """Whether every row has the same value in the same spelling."""
     first = column.values[0]
     if first is MISSING or any(type(value) is not type(first) for value in column.values):
         return False
@@ -332,10 +337,10 @@ _SIMPLE_KEY = re.compile(r"[^\W\d][\w-]*")
 
 
 def to_json(value: Any, names: Mapping[int, str] | None = None) -> str:
-    """Compact JSON of a parsed tree: numbers as they came, all members, equal keys too.
+    """Compact JSON of a parsed tree.  Numbers keep their spelling; duplicate keys are kept.
 
-    ``names``: what to write for single lists instead, by ``id``.  Recursive: for trees of known
-    depth only.
+    ``names``: ``id`` of a list → text to write in its place.  Recursive: check the tree's depth
+    first.
     """
     if names and id(value) in names:
         return names[id(value)]
@@ -350,21 +355,21 @@ def to_json(value: Any, names: Mapping[int, str] | None = None) -> str:
 
 
 def needs_no_quotes(text: str) -> bool:
-    """Whether a text can stand in a cell as it is: visible, one line, not begun like JSON."""
+    """Whether a text can be a cell unquoted: printable, on one line, no start of JSON."""
     if not text or text[0] in '[{"< ' or text[-1] == " ":
         return False
     return text.isprintable()
 
 
 def to_cell(value: Any) -> str:
-    """One value, nested ones as JSON: never a tab, a line break, or nothing."""
+    """One value as a cell, nested values as JSON.  Never empty; holds no tab and no line break."""
     if type(value) is str and not _JSON_SCALAR.fullmatch(value):
         return text_cell(value)
     return to_json(value)
 
 
 def text_cell(text: str) -> str:
-    """A string in a cell where only strings stand: ``280`` needs no quotes there."""
+    """A string as a cell of a column that has only strings: ``280`` needs no quotes there."""
     return text if needs_no_quotes(text) else dump(text)
 
 

@@ -1,7 +1,7 @@
-"""One input item of OpenAI Responses as blocks and parts, and results written as items.
+"""Reads one input item of OpenAI Responses as blocks and parts, and writes results as items.
 
-The keys are those of openai-python's ``response_input_item_param``.  What is wrong with an item by
-itself is marked as its ``flaw``.
+The keys are those of openai-python's ``response_input_item_param``.  A part's ``flaw`` names what
+is wrong with the item on its own, whatever stands around it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=-]+")
 """Encrypted content is base64; anything else "could not be decrypted or parsed"."""
 
-_CALLS: Mapping[str, tuple[str, str]] = {  # type → (key the model wrote to, spelling)
+_CALLS: Mapping[str, tuple[str, str]] = {  # type → (key of the arguments, spelling)
     "function_call": ("arguments", "json-string"),
     "custom_tool_call": ("input", "string"),
     "shell_call": ("action", "json"),
@@ -34,7 +34,7 @@ _CALLS: Mapping[str, tuple[str, str]] = {  # type → (key the model wrote to, s
     "program": ("code", "sealed"),
     "tool_search_call": ("arguments", "sealed"),
 }
-_RESULTS: Mapping[str, str] = {  # type → key that holds what came back
+_RESULTS: Mapping[str, str] = {  # type → key of the output
     "function_call_output": "output",
     "custom_tool_call_output": "output",
     "shell_call_output": "output",
@@ -49,20 +49,20 @@ _SERVER_RUN = frozenset({
     "mcp_call",
 })  # fmt: skip
 _BY_MODEL = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
-"""Single items that stand among the model's own."""
+"""Items without a partner that belong to the model's turn."""
 _BETWEEN = frozenset(
     ("compaction", "compaction_trigger", "additional_tools", "mcp_approval_response")
 )
 TYPES = frozenset({"message", "reasoning", *_CALLS, *_RESULTS, *_SERVER_RUN, *_BY_MODEL, *_BETWEEN})
-"""Every item type that is read; any other is carried through."""
+"""Every item type that is read.  Items of other types are sent unchanged."""
 
 _KNOWN = {"type", "id", "call_id", "role", "name", "status", "phase", "caller", "execution"}
 _KNOWN |= {"fingerprint", "created_by", "max_output_length", "acknowledged_safety_checks"}
-"""Keys the model does not read, or that are counted under another name."""
+"""Keys that cost no tokens, or whose tokens are counted elsewhere."""
 
 
 def read_message(item: Any) -> Message:
-    """One item; whatever it is, it comes back as a view."""
+    """Reads one item.  An item of unknown shape becomes a message of role "other"."""
     if not isinstance(item, dict):
         return Message(
             "other", (other_block(item, ()),), (Part("other", (), flaw="item"),), framed=False
@@ -88,7 +88,7 @@ def _view(
     role: Any, item: Any, blocks: list[Block], parts: tuple[Part, ...], *known: str,
     kind: str, listed: bool = False,
 ) -> Message:  # fmt: skip
-    """The view, with a block for each key we do not know."""
+    """The message, with one more block for each unknown key that has a value."""
     more = [
         other_block(value, (key,))
         for key, value in item.items()
@@ -121,7 +121,7 @@ def _message(item: Any) -> Message:
     found: list[Part] = []
     for index, part in enumerate(content):
         if role == "assistant" and not (_is(part, "output_text") or _is(part, "refusal")):
-            # What users speak in may not stand here, so it cannot be put in its place either.
+            # The API takes no user content in the model's message, so none can replace it.
             blocks += _sealed(_content(part, (*path, index), kind))
         else:
             blocks += _content(part, (*path, index), kind)
@@ -147,7 +147,7 @@ def _part_kind(block: Block) -> PartKind:
 def _content(
     part: Any, path: Path, kind: Any, call_id: str | None = None, error: bool = False
 ) -> Iterator[Block]:
-    """The blocks of one content part: citations it carries, then the part itself."""
+    """The blocks of one content part: its citations first, then the part itself."""
     if isinstance(part, dict):
         if part.get("annotations"):
             yield other_block(part["annotations"], (*path, "annotations"))
@@ -166,7 +166,7 @@ def _content(
 
 
 def _reasoning(item: Any) -> Message:
-    """One block for all of it: it goes as a whole or not at all."""
+    """One block for the whole item: reasoning is removed as a whole or not at all."""
     texts = [
         part["text"]
         for key in ("summary", "content")
@@ -186,7 +186,7 @@ def _reasoning(item: Any) -> Message:
 
 
 def _encrypted(item: Any) -> tuple[int, str]:
-    """(chars, flaw) of a payload that only the provider can open."""
+    """(chars, flaw) of a payload that only the provider can decrypt."""
     payload = item.get("encrypted_content")
     if not isinstance(payload, str) or not payload:
         return 0, ""
@@ -222,7 +222,7 @@ def _call_id(item: Any, kind: str) -> str:
 
 
 def _by_server(item: Any, kind: str) -> bool:
-    """A tool search of the server's has its result without the client's doing."""
+    """Whether the server runs this tool search, so that the client sends no result for it."""
     if not kind.startswith("tool_search"):
         return False
     return item.get("execution") == "server" or not item.get("call_id")
@@ -243,7 +243,7 @@ def _result(item: Any, kind: str) -> Message:
 
 
 def _found_tools(tools: Any) -> Iterator[str]:
-    """Names of the tools that a search found, those inside a namespace included."""
+    """Names of the tools that a search found, including those inside namespaces."""
     for tool in tools if isinstance(tools, list) else ():
         if isinstance(tool, dict):
             yield str(tool.get("name") or "")
@@ -272,7 +272,7 @@ def _output(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block
 
 
 def _shell(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
-    """Chunks of ``stdout`` and ``stderr`` with how the command ended."""
+    """Chunks of ``stdout`` and ``stderr``, each with the command's exit."""
     for index, chunk in enumerate(value if isinstance(value, list) else ()):
         inner: Path = (*path, index)
         outcome = chunk.get("outcome") if isinstance(chunk, dict) else None
@@ -288,7 +288,7 @@ def _shell(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]
 
 
 def _picture(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
-    """A screenshot, which nothing can stand for: the API takes only another one."""
+    """A screenshot.  It is sealed: the API accepts only another screenshot in its place."""
     size = len(compact(value))
     yield Block(
         "other", path, path, "", call_id=call_id, sealed=True, fixed_tokens=IMAGE_TOKENS,
@@ -297,7 +297,7 @@ def _picture(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Bloc
 
 
 def _whole(value: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
-    """What a server made or what defines tools: counted, never touched."""
+    """Output of a server or definitions of tools: counted, never edited."""
     text = value if isinstance(value, str) else "" if value is None else compact(value)
     yield Block("other", path, path, text, call_id=call_id, sealed=True)
 
@@ -313,7 +313,7 @@ _READERS: Mapping[str, Callable[[Any, Path, str, bool], Iterator[Block]]] = {
 
 
 def _single(item: Any, kind: str) -> Message:
-    """Items without a partner: run by the server, compacted, references, unknown ones."""
+    """Items without a partner: server calls, compactions, references and unknown types."""
     role: Any = "assistant" if kind in _SERVER_RUN or kind in _BY_MODEL else "other"
     part, shown, fixed, payload = Part("other", ()), item, 0, 0
     if kind in _SERVER_RUN:
@@ -332,7 +332,7 @@ def _single(item: Any, kind: str) -> Message:
 
 
 def output_item(kind: str, call_id: str, text: str) -> Any:
-    """The result of one call, by the type of the call; None where none can be made up."""
+    """A result item for one call, by the call's type; None where the type allows no text result."""
     if kind in ("function_call", "custom_tool_call"):
         return {"type": f"{kind}_output", "call_id": call_id, "output": text}
     if kind == "local_shell_call":

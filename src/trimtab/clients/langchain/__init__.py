@@ -1,4 +1,4 @@
-"""trimtab in LangChain's agents: ``TrimtabMiddleware``, and ``pre_model_hook`` for LangGraph's.
+"""``TrimtabMiddleware`` for LangChain agents, and ``pre_model_hook`` for LangGraph agents.
 
 Needs the extra "langchain"; raises MissingExtra without it.
 """

@@ -1,6 +1,7 @@
-"""Where the bars and lines of a session's chart stand: what was sent and taken out on each turn.
+"""Geometry of a session's chart: one bar per turn, with the tokens sent and the tokens left out.
 
-The template ``chart.html`` draws them.  Sizes are those of its view box, as text with one digit.
+The template ``chart.html`` draws it.  Coordinates are units of its view box, as text with one
+decimal.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MOST_NUMBERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One line of the grid."""
+    """One horizontal line of the grid, with its label."""
 
     label: str
     y: str
@@ -39,7 +40,7 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One turn.  ``again``: it was sent more than once; ``numbered``: its number is written."""
+    """One turn.  ``again``: sent more than once; ``numbered``: its number stands below the bar."""
 
     number: int
     parts: tuple[BarPart, ...]
@@ -52,7 +53,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Polyline:
-    """The window or the trigger over the turns."""
+    """The window or the trigger as a line over the turns."""
 
     kind: str
     points: str
@@ -60,7 +61,7 @@ class Polyline:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Everything that is drawn."""
+    """All shapes of the chart and its size."""
 
     bars: tuple[Bar, ...]
     ticks: tuple[Tick, ...]
@@ -74,7 +75,7 @@ class Chart:
 
 
 def context(turns: Sequence[TurnRecord]) -> Chart:
-    """One bar a turn; of more than fit, the last of each few."""
+    """The chart of these turns.  Above ``MOST_BARS`` turns, every n-th turn is drawn."""
     shown = _thinned(turns)
     tops = [max(turn.sent, min(turn.arrived, 4 * (turn.window or turn.arrived))) for turn in shown]
     window = max((turn.window for turn in shown if turn.window), default=0)

@@ -1,7 +1,8 @@
-"""Scores how relevant each segment of some articles is to a question.
+"""Scores how relevant each piece of some articles is to a question.
 
-A score is made of shared words, their rarity among the segments, and neighbours; or of the scores
-of a ranker.  The weights were chosen on 54 recorded retrieval conversations in seven languages.
+A score counts the words shared with the question, rare words more, and adds a share of the scores
+of neighbouring pieces.  A ranker's scores can replace or join the words.  The weights were chosen
+on 54 recorded retrieval conversations in seven languages.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from trimtab.reducers.articles.article import Ranker
 QUERY = 0.5
 """A word of the tool call's query weighs half a word of the user's question."""
 NEXT, NEXT_BUT_ONE = 0.5, 0.25
-"""Shares of a piece's own match that its neighbours gain: the answer often stands beside it."""
+"""Shares of a piece's match that its neighbours get: the answer often stands next to it."""
 SECTION, ARTICLE = 1.0, 0.5
-"""Shares that the heading above, and the best piece of the article, lend to each of its pieces."""
+"""Shares of the match of the heading above, and of the article's best piece, added to a piece."""
 FIRST, LEADING = 0.02, 0.01
-"""Where nothing matches: earlier articles, and earlier pieces in them."""
+"""Bonus for earlier articles and for earlier pieces; it decides only where nothing matches."""
 ASKED_FOR = 0.2
-"""What a matching piece gains that has a number or a name, where the question asks for one.  On
-the recorded conversations it changed nothing; it decides between pieces that match alike."""
+"""Bonus of a matching piece that has a number or a name, where the question asks for one.  It
+decides between equal matches; on the recorded conversations it changed nothing."""
 
 _ASKS_NUMBER = re.compile(
     r"\b(?:how (?:many|much|long|old|far|often|big|large)|when|what (?:year|date|percent)"
@@ -45,7 +46,7 @@ _NAME = re.compile(r"(?<=[^.!?\s] )[^\W\d_a-zа-яα-ωß-ÿ]\w+")
 
 @dataclass(frozen=True)
 class Question:
-    """Terms that are looked for, by weight, and what kind of answer is asked for."""
+    """Weighted search terms, and whether the question asks for a number or a name."""
 
     weights: dict[str, float]
     number: bool = False
@@ -53,7 +54,7 @@ class Question:
 
     @classmethod
     def of(cls, question: str, query: str = "") -> Question:
-        """The user's words and those of the search that was made for them."""
+        """A question from the user's words and from the query of the search call."""
         weights = dict.fromkeys(terms(query), QUERY)
         weights.update(dict.fromkeys(terms(question), 1.0))
         lower = question.casefold()
@@ -66,9 +67,9 @@ TitledSegments = tuple[str, Sequence[tuple[str, bool]]]
 
 @lru_cache(maxsize=64)
 def ranked(rank: Ranker, question: str, texts: tuple[str, ...]) -> tuple[float, ...]:
-    """What a ranker says of these texts; asked once, however often a block is looked at.
+    """The ranker's score of each text; cached, so that a ranker runs once per block.
 
-    Raises ValueError where that is not one finite number for each.
+    Raises ValueError unless it returns one finite number per text.
     """
     found = tuple(round(float(number), 6) for number in rank(question, texts))
     if len(found) != len(texts) or not all(map(isfinite, found)):
@@ -84,12 +85,12 @@ def score_segments(
     ranks: Sequence[float] | None = None,
     ranker_share: float = 1.0,
 ) -> list[list[float]]:
-    """A number for each piece of each article, about 0 to 4; comparable within one question.
+    """A score for each piece of each article, about 0 to 4; comparable within one question.
 
-    The share of the question's words in the piece, rare words weighing more (inverse document
-    frequency, Robertson and Spärck Jones 1976, over all pieces), with what neighbours, headings
-    and the article lend.  ``ranks``: of all pieces in order; they are ``ranker_share`` of
-    a piece's own match.
+    A piece's own match is the share of the question's words that it has, rare words weighing more
+    (inverse document frequency over all pieces, Robertson and Spärck Jones 1976).  Shares of the
+    neighbours', the heading's and the article's matches are added.  ``ranks``: the ranker's score
+    of each piece, in order; it makes up ``ranker_share`` of the own match.
     """
     wanted = question.weights
     found = [
@@ -103,7 +104,7 @@ def score_segments(
         for term, number in sorted(seen.items())
     }
     total = sum(rare.values()) or 1.0
-    if ranks is not None:  # beside a ranker words weigh less, the more of them stand nowhere
+    if ranks is not None:  # beside a ranker, words weigh less where many of them occur nowhere
         unseen = sum(weight for term, weight in sorted(wanted.items()) if term not in seen)
         total += unseen * log(1 + (len(sets) + 0.5) / 0.5)
     scores, given = [], iter(ranks or ())
@@ -142,10 +143,10 @@ def _lent(
     return scores
 
 
-# --- terms by which two texts are compared, in any script: words, stems, pairs of characters ---
+# --- terms to compare two texts by, in any script: words, stems, pairs of characters ---
 
 STEM = 5
-"""A longer word also counts by its first letters: ``invade`` and ``invaders`` share ``invad``."""
+"""Of longer words the first letters are a term too: ``invade`` and ``invaders`` share ``invad``."""
 
 _MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
 _INDIC = "\u0900-\u0963\u0966-\u0dff"  # letters and vowel signs, which \w has only in part

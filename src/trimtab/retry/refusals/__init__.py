@@ -1,8 +1,8 @@
-"""Reading a provider's refusal: ``classify(status, body)`` says what kind it is and its numbers.
+"""Classifies a provider's refusal: ``classify(status, body)`` returns its kind and its numbers.
 
-This file has the order in which texts, codes and the status are compared.  The texts are in
-``error_texts``, gateway envelopes in ``nested_errors``, numbers in ``numbers``, streams in
-``stream_start``.  What matches nothing is ``other`` and passes through.
+This file decides in which order texts, codes and the status are compared.  ``error_texts`` has the
+texts, ``nested_errors`` gateway envelopes, ``numbers`` the numbers, ``stream_start`` streams.  An
+error that matches nothing is ``other`` and goes to the caller unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 _RATE_STATUSES = (429,)
 _OF_OTHERS = (401, 403, 408, 409, 499, 504)
-"""Statuses of credentials, time and conflicts: no words make those ours."""
+"""Statuses of credentials, timeouts and conflicts: never a refusal of size, whatever the text."""
 _INNER_STATUSES = re.compile(r"401|402|403|429|5\d\d")
 _BAD_REQUEST = "400"
 _MONEY = re.compile(r"\bcredits?\b|\bbilling\b|\bbalance\b|\bspend|\bbudget\b|\bprices?\b|\$ ?\d")
@@ -37,7 +37,7 @@ _STATED = re.compile(
     r"(?:error:? )*(?:(?:your|the) )?(?:input|prompt|context|request|messages?)(?: length)? "
     r"(?:is too long|exceeds? (?:the |this |your )?(?:models? )?context)"
 )
-"""A text that begins with what is refused, and does not only mention it."""
+"""A text that begins with the refusal, rather than mentioning a size later on."""
 _ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:2], *RATE[:2], *SIZE, *RATE[2:])
 _RATE_TAGS = ("rate_limit", "resource_exhausted", "throttling", "token_quota")
 _NO_BODY = re.compile(r"(?:\d{3} )?status code \(no body\)|no body", re.IGNORECASE)
@@ -45,16 +45,16 @@ _QUOTES = re.compile(r"[`'\"“”‘’]")
 _BLANKS = re.compile(r"\s+")
 _TOOL_WORDS = re.compile(r"\btool (use|result|call)s?(?=[ .,:]|$)")
 _CHARS = 4_000
-"""Of a message: what follows may be the request, quoted."""
+"""Characters of a message that are read: what follows may quote the request."""
 
 
 def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
-    """What a provider's answer refuses, and the limit and size that it names.
+    """What a provider's answer refuses, with the limit and the size that it names.
 
     ``status``: as int or str; None where there is none (an exception, an event in a stream).
-    ``body``: bytes, text or parsed JSON, in any envelope, also an SDK's message.  Pairing is
-    asked before single fields, those before size, size before rate; a message that only looks
-    like one of them is ``other``.  ``headers`` count where the body says nothing.  Raises nothing.
+    ``body``: bytes, text or parsed JSON in any envelope, or an SDK's message.  Patterns are tried
+    in this order: pairing, single fields, size, rate.  A message that only mentions a size is
+    ``other``.  ``headers`` are read only where the body matches nothing.  Never raises.
     """
     code = _status(status)
     found = list(nested_errors(body))
@@ -98,7 +98,7 @@ def _of_layer(layer: NestedError, status: int | None) -> Refusal | None:
 
 
 def _only_mentioned(refusal: Refusal, text: str, status: int | None, tags: str) -> bool:
-    """Whether a server's error or a bill speaks of size without refusing anything for it."""
+    """Whether an error of the server or of billing mentions a size but does not refuse for it."""
     server = status is not None and (status in (402, 404) or status >= 500)
     if not refusal.about_size or not (server or _MONEY.search(text)):
         return False
@@ -109,7 +109,7 @@ def _only_mentioned(refusal: Refusal, text: str, status: int | None, tags: str) 
 def _read(
     family: ErrorPattern, match: re.Match[str], text: str, layer: NestedError
 ) -> Refusal | None:
-    """The refusal a family stands for, with the numbers its words name, else those around."""
+    """The refusal of this pattern, with the numbers it names; else with those found nearby."""
     named = {name: numbers.as_int(n) for name, n in match.groupdict().items() if n}
     limit = next(
         (named[name] for name in ("limit", "limit2", "limit3", "limit4") if name in named), None
@@ -142,7 +142,7 @@ def _with_numbers(refusal: Refusal, text: str, layer: NestedError) -> Refusal:
 
 
 def _of_status(status: int | None, body: Any, found: list[NestedError]) -> Refusal:
-    """What a status says alone; a body that says something else says no more than that."""
+    """The refusal by the status alone, for a body that matched no pattern."""
     if status == 413:
         return Refusal("too_large", exactness="guess", rule="request_bytes", unit="bytes")
     empty = body is None or (
@@ -154,8 +154,8 @@ def _of_status(status: int | None, body: Any, found: list[NestedError]) -> Refus
 
 
 def plain(text: str) -> str:
-    """A message as families read it: lower case, no quotes, single blanks, one spelling of tool
-    words."""
+    """A message as the patterns expect it: lower case, no quotes, single blanks, and one spelling
+    each of "tool use", "tool result" and "function call"."""
     small = _QUOTES.sub("", text[:_CHARS]).lower().replace("tooluse", "tool_use")
     small = small.replace("toolresult", "tool_result").replace("function_call", "function call")
     return _TOOL_WORDS.sub(r"tool_\1", _BLANKS.sub(" ", small)).strip()
@@ -171,8 +171,10 @@ def _status(status: Any) -> int | None:
 
 
 def _inner_status(found: list[NestedError]) -> int | None:
-    """The status that gateways name in an error behind HTTP 200, where it rules out size, or
-    says that it is the request that is refused."""
+    """The status inside an error that a gateway sent with HTTP 200.
+
+    Returns one that rules out size (401, 429, 5xx, …) if there is one, else 400 if it is named.
+    """
     tags = [tag for layer in found for tag in layer.tags.split()]
     said = next((int(tag) for tag in tags if _INNER_STATUSES.fullmatch(tag)), None)
     return int(_BAD_REQUEST) if said is None and _BAD_REQUEST in tags else said
