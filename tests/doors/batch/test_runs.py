@@ -208,7 +208,7 @@ def test_a_folder_with_other_files_or_within_the_source_is_refused(
         run(corpus, corpus / "out")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "mine.txt").write_text("mine")
-    with pytest.raises(InvalidSetting, match="not ours"):
+    with pytest.raises(InvalidSetting, match="not from a batch run"):
         run(corpus, tmp_path / "out")
     with pytest.raises(InvalidSetting, match="nothing to read"):
         run(tmp_path / "none", tmp_path / "other")
