@@ -60,13 +60,17 @@ def readable(cls: type) -> dict[str, Declared]:
 SETTINGS = readable(Settings)
 
 
+_FOLDER = "the folder that trimtab.toml stands in, or one below it"
+
+
 def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None) -> Loaded:
     """Settings that hold in a folder, later ones winning key by key: the user's
     ``~/.config/trimtab/trimtab.toml`` (``XDG_CONFIG_HOME``), then the project's, which is the
     nearest ``trimtab.toml`` or ``[tool.trimtab]`` of a ``pyproject.toml`` upwards from the folder,
     then the environment (``TRIMTAB_WINDOW=128k``, ``TRIMTAB_DUPLICATES_ENABLED=false``).
 
-    Raises InvalidSetting where a file cannot be read or a value is of the wrong kind.
+    Raises InvalidSetting where that is no folder, a file cannot be read, or a value is of the
+    wrong kind.
     """
     env = os.environ if env is None else env
     loaded = Loaded(env=env)
@@ -112,7 +116,7 @@ def _tables(
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     from pathlib import Path
 
-    expect(_is_path(start), "folder", start, "a path")
+    expect(_is_path(start) and Path(start).is_dir(), "folder", start, _FOLDER)
     home = env.get("XDG_CONFIG_HOME") or (f"{env['HOME']}/.config" if env.get("HOME") else "")
     own = Path(home) / "trimtab" / "trimtab.toml"
     if home and own.is_file():

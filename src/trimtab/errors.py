@@ -3,6 +3,7 @@
     TrimtabError
      +- InvalidRequest (ValueError)    not JSON, or no format we know: correct the input
      +- InvalidSetting (ValueError)    an argument contradicts another: correct the call
+     |   +- NotAClient (TypeError)     what wrap was given is no client: wrap the client itself
      +- CannotFit                      one part cannot shrink enough: enlarge the window
      +- NotAccepted (ValueError)       strict only: the request breaks a provider's rule
      +- UnknownHandle (KeyError)       nothing is stored under this handle: run the tool again
@@ -49,6 +50,10 @@ class InvalidRequest(TrimtabError, ValueError):
 
 class InvalidSetting(TrimtabError, ValueError):
     """Two settings contradict each other, or one has an impossible value."""
+
+
+class NotAClient(InvalidSetting, TypeError):
+    """What was given to ``wrap`` cannot be wrapped: a class, a part of a client, something else."""
 
 
 class NotAccepted(TrimtabError, ValueError):

@@ -160,6 +160,8 @@ class Session:
         Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.  A store
         that does not answer is a warning in the report, not an error.
         """
+        if conversation is not None:
+            expect_text("conversation", conversation)
         wanted = self._with(keywords)
         done = self._fitted(request, wanted, conversation)
         given = done.given()
@@ -243,6 +245,8 @@ class Session:
         """
         given = fitted is None or isinstance(fitted, Fitted)
         expect(given, "fitted", fitted, "what fit returned")
+        if isinstance(answer, str):
+            expect(answer.lstrip()[:1] == "{", "answer", answer, "a response, or its JSON")
         if (answered := fitted or self._last_fitted) is not None:
             self.follow(answer, answered)
         with self._lock:

@@ -19,6 +19,7 @@ from trimtab.cli import (
     conform,
     convert,
     explain,
+    files,
     fit,
     mcp,
     proxy,
@@ -29,7 +30,8 @@ from trimtab.cli import (
 )
 from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import clean
-from trimtab.errors import TrimtabError
+from trimtab.errors import InvalidRequest, TrimtabError
+from trimtab.setting_kinds import nearest
 
 _COMMANDS = {
     "fit": (fit.add_fit, "make a request fit, write it and say what was done"),
@@ -75,7 +77,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"trimtab {_version()}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name, (add, about) in _COMMANDS.items():
-        add(commands.add_parser(name, help=about, description=f"{about.capitalize()}."))
+        command = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        command.set_defaults(parser=command)
+        add(command)
     return top
 
 
@@ -90,13 +94,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never a traceback."""
     for stream in (sys.stdout, sys.stderr):
         _never_raise_on_odd_characters(stream)
-    args = parser().parse_args(argv)
+    args = _read(argv)
     try:
         code: int = args.run(args)
         sys.stdout.flush()
         return code
     except ExitWith as stop:
         return _complain(stop.code, str(stop))
+    except InvalidRequest as error:
+        return _complain(code_of(error, getattr(args, "data", None)), files.about(args, error))
     except TrimtabError as error:
         return _complain(code_of(error, getattr(args, "data", None)), str(error))
     except BrokenPipeError:
@@ -110,6 +116,22 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         about = f"{type(error).__name__}: {error}"
         return _complain(INTERNAL, f"a fault of trimtab, please report it: {about}")
+
+
+def _read(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; an option that the command does not have is named with the nearest it has."""
+    top = parser()
+    args, unknown = top.parse_known_args(argv)
+    if unknown:
+        command: argparse.ArgumentParser = args.parser
+        hint = nearest(unknown[0].partition("=")[0], _options(command))
+        command.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return args
+
+
+def _options(command: argparse.ArgumentParser) -> set[str]:
+    words = command.format_help().replace(",", " ").replace("[", " ").split()
+    return {word for word in words if word.startswith("--")}
 
 
 def _complain(code: int, message: str) -> int:

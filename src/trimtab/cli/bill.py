@@ -77,7 +77,7 @@ def _of_logs(args: Namespace) -> Bill:
 
     for name in args.logs:
         if "://" not in name and not Path(name).exists():
-            raise ExitWith(MISSING, f"{name}: no such file")
+            raise ExitWith(MISSING, f"{name}: no such file or folder; check the path")
     logs = log_files.read(args.logs)
     tell_problems(logs.problems)
     bill = bill_of(
@@ -87,7 +87,7 @@ def _of_logs(args: Namespace) -> Bill:
     if not bill.calls:
         raise ExitWith(
             UNREADABLE,
-            f"no usage in {logs.files:,} files: a bill needs logs that say what each call was "
-            "billed",
+            f"no usage in {logs.files:,} files of {' '.join(args.logs)}: a bill needs logs that "
+            "say what each call was billed, as in ~/.claude/projects",
         )
     return bill

@@ -10,6 +10,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from trimtab.cli.exit_codes import MISSING, UNREADABLE, USAGE, ExitWith
+from trimtab.errors import InvalidRequest
 
 
 def request_of(args: Namespace) -> bytes:
@@ -34,11 +35,24 @@ def read(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise ExitWith(MISSING, f"{name}: no such file") from None
+        raise ExitWith(MISSING, f"{name}: no such file; check the path") from None
     except IsADirectoryError:
         raise ExitWith(UNREADABLE, f"{name} is a directory; name a file") from None
     except OSError as error:
-        raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
+        raise ExitWith(
+            UNREADABLE, f"{name}: {error.strerror or error}; name a file that can be read"
+        ) from None
+
+
+def about(args: Namespace, error: InvalidRequest) -> str:
+    """What is wrong with the request of ``request_of``, with its file and, where it is a log of
+    sessions, the commands that read one."""
+    if getattr(args, "data", None) is None:
+        return str(error)
+    if args.file == "-":
+        return f"standard input: {error}"
+    logs = "; a session log is read by `trimtab bill` and `trimtab replay`, a corpus by `batch`"
+    return f"{args.file}: {error}{logs if args.file.endswith('.jsonl') else ''}"
 
 
 def write(name: str, data: bytes, *, private: bool = False) -> None:
@@ -57,7 +71,7 @@ def write(name: str, data: bytes, *, private: bool = False) -> None:
         else:
             _replace(target, data, 0o600 if private else _mode(target))
     except FileNotFoundError:
-        raise ExitWith(MISSING, f"{name}: no such directory to write to") from None
+        raise ExitWith(MISSING, f"{name}: no such directory to write to; make it first") from None
     except OSError as error:
         raise ExitWith(UNREADABLE, f"{name}: cannot write: {error.strerror or error}") from None
 

@@ -149,7 +149,7 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
 
     for name in args.files:
         if "://" not in name and not Path(name).exists():
-            raise ExitWith(MISSING, f"{name}: no such file")
+            raise ExitWith(MISSING, f"{name}: no such file or folder; check the path")
     logs = log_files.read(args.files)
     tell_problems(logs.problems)
     recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
@@ -170,7 +170,9 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     )
     if not recordings:
         why = f": all {left_out:,} fit {window:,} tokens whole; --no-outgrown plays them"
-        raise ExitWith(UNREADABLE, f"nothing to replay in there{why if left_out else ''}")
+        if not left_out:
+            why = ": give logs of coding agents, as in ~/.claude/projects, or a corpus"
+        raise ExitWith(UNREADABLE, f"nothing to replay in {' '.join(args.files)}{why}")
     return recordings, left_out
 
 

@@ -26,7 +26,7 @@ def existing_store(url: str) -> Store:
     store = stores.open_store(url)
     path = getattr(store, "path", None)
     if path is not None and not path.is_file():
-        raise ExitWith(MISSING, f"{path}: no such file")
+        raise ExitWith(MISSING, f"{path}: no such file; check --store")
     return store
 
 

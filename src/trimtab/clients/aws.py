@@ -12,12 +12,13 @@ from typing import Any, Unpack
 
 from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
 from trimtab.clients.retry_loop import Reply, reply_of
-from trimtab.errors import InvalidSetting
+from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
 from trimtab.retry.refusals.response_errors import event_verdict
 from trimtab.telemetry import logger
 
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
+SERVICE = "bedrock-runtime"
 _CONTEXT = "trimtab"
 _STREAMS = ("stream", "body")
 """Where a parsed answer has its events: of ConverseStream, of InvokeModelWithResponseStream."""
@@ -37,12 +38,21 @@ def boto3(client: Any, *, guard: Guard | None = None, **keywords: Unpack[GuardKe
         raise InvalidSetting(
             f"{type(client).__name__} has no events: give a boto3 client or session"
         )
+    service = _service(client)
+    if service not in ("", SERVICE):
+        raise NotAClient(f"a client of {service} cannot be wrapped: make one of {SERVICE}")
     hooks = _Hooks(guard)
     for operation in OPERATIONS:
-        name = f"bedrock-runtime.{operation}"
+        name = f"{SERVICE}.{operation}"
         events.register(f"before-call.{name}", hooks.before_call, unique_id=f"trimtab-{name}")
         events.register(f"needs-retry.{name}", hooks.needs_retry, unique_id=f"trimtab-retry-{name}")
     return client
+
+
+def _service(client: Any) -> str:
+    """The service a client is for; "" for a session."""
+    model = getattr(getattr(client, "meta", None), "service_model", None)
+    return str(getattr(model, "service_name", ""))
 
 
 class _BotocoreCall:

@@ -7,16 +7,17 @@ from functools import partial
 from typing import Any, Unpack
 
 from trimtab.clients.request_target import RequestTarget, path_target, request_target
-from trimtab.errors import InvalidSetting
+from trimtab.errors import InvalidSetting, expect
 from trimtab.fitted import Fitted
 from trimtab.retry.flow import RESULT_CHARS, Done, Flow, SendStats, flow, result_chars
 from trimtab.retry.guesses import undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session, SessionKeywords
-from trimtab.settings import FitKeywords
+from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import logger
 
+_GIVE = "a trimtab.clients.Guard, or session=… for a session"
 HEADER = "x-trimtab"
 """On every response of ours: one line about what was done."""
 
@@ -48,6 +49,9 @@ class Guard:
         strict: bool = False,
         **keywords: Unpack[SessionKeywords],
     ) -> None:
+        check_names(keywords, GuardKeywords.__annotations__.keys(), "Guard")
+        given = session is None or isinstance(session, Session)
+        expect(given, "session", session, "a trimtab.Session")
         if session is not None and keywords:
             raise InvalidSetting(f"session= and {', '.join(keywords)}: give them to the session")
         if "journal" not in keywords:  # a client serves any number of conversations
@@ -115,6 +119,7 @@ class Guard:
 
 def guard_of(guard: Guard | None, keywords: GuardKeywords) -> Guard:
     """The guard given, or one made of the keywords.  Raises InvalidSetting for both."""
+    expect(guard is None or isinstance(guard, Guard), "guard", guard, _GIVE)
     if guard is None:
         return Guard(**keywords)
     if keywords:

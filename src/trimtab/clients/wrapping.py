@@ -10,14 +10,21 @@ import importlib
 import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, Unpack
+from weakref import WeakSet
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.clients.httpx_clients import guarded, library_of
 from trimtab.clients.httpx_transport import classes
 from trimtab.clients.onward import sdk_classes
-from trimtab.errors import InvalidSetting
+from trimtab.errors import InvalidSetting, NotAClient
+from trimtab.settings import check_names
 
 Client = TypeVar("Client")
+_CLIENTS_HAVE = {"openai": "with_options", "anthropic": "with_options", "mistralai": "chat"}
+"""What a client of these has, and its parts (``client.chat``) have not."""
+_wrapped: WeakSet[Any] = WeakSet()
+"""What ``wrap`` returned: wrapped once more, it would be fitted twice, or the second time not at
+all (boto3)."""
 _SIGN = ("Bedrock", "AWS")
 """In the names of Anthropic's clients that sign requests: a transport would come too late."""
 
@@ -31,17 +38,35 @@ def wrap(
     (``wrap(genai.Client)(api_key=…)``); boto3's ``bedrock-runtime`` clients (the very client comes
     back); HTTP clients of httpx and httpx2; ``litellm.completion`` and ``litellm.acompletion``.
     ``keywords`` are those of ``Guard``.
-    Raises InvalidSetting for anything else.
+    Raises NotAClient for anything else, and for what is wrapped already.
     """
-    guard = guard_of(guard, keywords)
+    check_names(keywords, {*GuardKeywords.__annotations__, "guard"}, "wrap")
     root = _root(client)
+    _refuse_what_is_no_client(client, root)
+    wrapped: Client = _WRAPPERS[root](client, guard_of(guard, keywords))
+    _wrapped.add(wrapped)
+    return wrapped
+
+
+def _refuse_what_is_no_client(client: Any, root: str) -> None:
+    """Raise NotAClient, saying what to wrap instead."""
+    is_class = isinstance(client, type)
+    name = client.__name__ if is_class else type(client).__name__
     if root not in _WRAPPERS:
-        raise InvalidSetting(
-            f"{type(client).__name__} of {root or 'nowhere'} cannot be wrapped: give a client of "
+        raise NotAClient(
+            f"{name} of {root or 'nowhere'} cannot be wrapped: give a client of "
             f"{', '.join(sorted(_WRAPPERS))}"
         )
-    wrapped: Client = _WRAPPERS[root](client, guard)
-    return wrapped
+    if client in _wrapped:
+        raise NotAClient(f"this {name} is wrapped already: use it, or wrap a new client")
+    if is_class and root != "google.genai":
+        raise NotAClient(f"{name} is a class and cannot be wrapped: make a client, wrap({name}(…))")
+    needed = _CLIENTS_HAVE.get(root)
+    if needed is not None and not hasattr(client, needed):
+        raise NotAClient(
+            f"{name} is a part of {root}'s client and cannot be wrapped: wrap the client itself, "
+            "and take the part from what wrap returns"
+        )
 
 
 def litellm_callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:

@@ -53,6 +53,11 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
 
     Raises InvalidSetting for anything else.
     """
+    if not isinstance(data, Mapping) or "version" not in data:
+        raise InvalidSetting(
+            "this is not a journal of trimtab (it has no version): give what session.journal "
+            "returned"
+        )
     try:
         while (version := data["version"]) in CONVERTERS:
             data = CONVERTERS[version](data)
@@ -62,7 +67,7 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
         return Journal(edits, mended, dict(data["originals"]), pins)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidSetting(
-            f"this is not a journal of trimtab ({error!r}): give what session.journal returned"
+            f"this journal is damaged ({error!r}): give what session.journal returned"
         ) from None
 
 

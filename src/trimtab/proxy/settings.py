@@ -16,6 +16,7 @@ from trimtab.errors import InvalidSetting, shown
 from trimtab.pricing.keep_warm import DOLLARS_A_DAY, PINGS_A_SESSION
 from trimtab.proxy.upstreams import Upstream, standard
 from trimtab.retry.flow import RESULT_CHARS, result_chars
+from trimtab.setting_kinds import nearest
 from trimtab.settings import Settings
 
 PORT = 4141
@@ -177,6 +178,9 @@ _READ: Mapping[str, Callable[[str, Any], dict[str, Any]]] = {
 }  # fmt: skip
 
 
+_KEYS = frozenset({"fit", "upstream", "standard_upstreams", *_READ, *_PLAIN})
+
+
 def _read(table: Mapping[str, Any], source: str, base: ProxySettings) -> ProxySettings:
     found: dict[str, Any] = {}
     problems: list[str] = []
@@ -197,7 +201,7 @@ def _read(table: Mapping[str, Any], source: str, base: ProxySettings) -> ProxySe
             elif key in _PLAIN:
                 raise TypeError
             elif key != "standard_upstreams":
-                problems.append(f"{source}: unknown key {key}")
+                problems.append(f"{source}: unknown key {key}{nearest(key, _KEYS)}")
         except InvalidSetting:
             raise
         except (TypeError, ValueError, AttributeError):
@@ -213,7 +217,9 @@ def _upstream(row: Any, source: str) -> Upstream:
     if not isinstance(row, dict) or not {"name", "url"} <= set(row):
         raise InvalidSetting(f"{source}: each [[upstream]] needs name and url")
     if unknown := set(row) - _UPSTREAM:
-        raise InvalidSetting(f"{source}: upstream {row['name']}: unknown key {min(unknown)}")
+        key = min(unknown)
+        hint = nearest(key, _UPSTREAM)
+        raise InvalidSetting(f"{source}: upstream {row['name']}: unknown key {key}{hint}")
     given = dict(row)
     given["paths"] = tuple(given.get("paths", ()))
     if isinstance(window := given.get("window"), str):

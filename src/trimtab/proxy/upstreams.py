@@ -39,7 +39,10 @@ class Upstream:
         parts = urlsplit(self.url)
         named = "" if self.name == "upstream" else f" {self.name}"  # the name that --upstream gives
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidSetting(f"upstream{named}: {self.url!r} is no http or https address")
+            raise InvalidSetting(
+                f"upstream{named}: {self.url!r} is no http or https address: give one such as "
+                "https://api.openai.com or http://localhost:8000"
+            )
         if parts.query or parts.fragment or "@" in parts.netloc:
             raise InvalidSetting(
                 f"upstream{named}: give the address alone, without key, query or fragment"

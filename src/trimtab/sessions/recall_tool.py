@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.errors import InvalidSetting, expect_text
+from trimtab.errors import InvalidSetting, expect, expect_text
 from trimtab.journal.excerpts import Originals, Said, answer
 
 NAME = "recall"
@@ -179,6 +179,8 @@ class RecallTool:
         ``originals``: a ``Session`` or ``Fitted``.  An unknown handle or odd arguments are a
         result that says so.
         """
+        has_recall = callable(getattr(originals, "recall", None))
+        expect(has_recall, "originals", originals, "a Session, or what fit returned")
         shape = _SHAPES[self.format]
         call_id, _, arguments = shape.call(_plain(call))
         return shape.part(call_id, answer(originals, _arguments(arguments)))

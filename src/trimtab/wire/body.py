@@ -16,6 +16,7 @@ from trimtab.jsontext.message_spans import MessageSpans
 from trimtab.jsontext.parsing import decode_any, encode, parse_bytes
 from trimtab.jsontext.paths import Path, PathOp
 from trimtab.wire import sdk_objects
+from trimtab.wire.no_request import no_type
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class RequestBody:
         if isinstance(request, (dict, list)):
             plain = sdk_objects.as_json(request)
             return cls(request, plain, plain=None if plain is request else plain)
-        raise InvalidRequest(
-            f"a request is a dict, a list of messages, or JSON text, not {type(request).__name__}"
-        )
+        raise InvalidRequest(no_type(request))
 
     @property
     def private(self) -> bool:

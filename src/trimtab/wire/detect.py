@@ -27,6 +27,7 @@ from trimtab.wire import (
     openai_responses,
 )
 from trimtab.wire.base import Format
+from trimtab.wire.no_request import no_shape, no_type
 
 FormatName = Literal[
     "openai-chat", "openai-responses", "anthropic", "bedrock", "gemini",
@@ -67,6 +68,8 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
     base, _, dialect = name.partition(":")
     if base not in FORMATS:
         raise InvalidSetting(f"no format {name!r}; choose one of {', '.join(FORMATS)}")
+    if base == "gemini" and isinstance(tree, list) and not _has_parts(tree):
+        raise InvalidRequest("as gemini no message has parts: name another format, or correct it")
     if not dialect:
         return FORMATS[base], "given"
     if base != CHAT or dialect not in dialects.DIALECTS:
@@ -74,6 +77,10 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
             f"no dialect {dialect!r} of {base}; {CHAT} has {', '.join(dialects.DIALECTS)}"
         )
     return _spoken(base, dialect), "given"
+
+
+def _has_parts(messages: list[Any]) -> bool:
+    return not messages or any(isinstance(one, dict) and "parts" in one for one in messages)
 
 
 @contextmanager
@@ -186,9 +193,7 @@ def _parsed(request: Any, headers: Mapping[str, str]) -> Any:
         return parse_bytes(data)
     if isinstance(request, str):
         return paths.parse(request)
-    raise InvalidRequest(
-        f"a request is a dict, a list of messages, or JSON text, not {type(request).__name__}"
-    )
+    raise InvalidRequest(no_type(request))
 
 
 def _plain(headers: Headers | None) -> dict[str, str]:
@@ -292,10 +297,7 @@ def shape(tree: Any) -> tuple[str, str]:
                 return "openai-chat", reason
             if reason := format.detect(tree):
                 return name, reason
-    raise InvalidRequest(
-        "this is the shape of no request format we know "
-        f"({', '.join(FORMATS)}); name it with format=… if it is one"
-    )
+    raise InvalidRequest(no_shape(tree, tuple(FORMATS)))
 
 
 def _chat(tree: Any) -> str | None:

@@ -278,7 +278,8 @@ def test_a_wrapped_client_may_be_forgotten_and_the_one_it_came_from_too():
     with StrictProvider() as provider:
         plain = chat(provider)
         short = [{"role": "user", "content": "go"}]
-        for client in (trimtab.wrap(plain), plain, trimtab.wrap(trimtab.wrap(chat(provider)))):
+        copied = trimtab.wrap(chat(provider)).with_options(max_retries=1)
+        for client in (trimtab.wrap(plain), plain, trimtab.wrap(copied)):
             gc.collect()
             client.chat.completions.create(model="gpt-5.1", messages=short)
             del client

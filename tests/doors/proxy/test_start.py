@@ -106,4 +106,4 @@ def test_who_opens_the_address_in_a_browser_is_told_where_the_dashboard_is():
 def test_an_upstream_that_is_no_address_is_named_as_the_option_is(capsys):
     assert main(["proxy", "--upstream", "nonsense"]) == 2
     said = capsys.readouterr().err
-    assert said == "trimtab: upstream: 'nonsense' is no http or https address\n"
+    assert said.startswith("trimtab: upstream: 'nonsense' is no http or https address: give one")

@@ -30,7 +30,7 @@ def run(command: Sequence[str], settings: ProxySettings) -> int:
     agent = agent_for(command[0])
     program = shutil.which(command[0])
     if program is None:
-        hint = f": {agent.install}" if agent.install else ""
+        hint = f": {agent.install or 'install it, or give the path of its program'}"
         return _complain(NOT_FOUND, f"{command[0]} is not installed{hint}")
     place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:])
     setup = agent.prepare(place)

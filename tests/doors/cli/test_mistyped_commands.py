@@ -1,0 +1,115 @@
+"""Mistakes at the command line: one line that names the file or option and the next step."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+from pathlib import Path
+
+import pytest
+
+from trimtab.cli import main
+
+FILES = {
+    "hello.json": b"hello",
+    "a.json": b'{"a": 1}',
+    "ok.json": b'[{"role": "user", "content": "hi"}]',
+    "norole.json": b'{"messages": [{"content": "hi"}]}',
+    "answer.json": b'{"choices": [{"message": {"role": "assistant", "content": "hi"}}]}',
+    "log.jsonl": b'{"type": "user", "message": {}}\n',
+    "bad.toml": b"window = = 3",
+    "misspelt.toml": b"[[upstream]]\nname = 'a'\nurl = 'http://a'\nwindw = 3\n",
+}
+MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
+    "no JSON": (["fit", "hello.json", "--window", "9k"], 3, "hello.json: not JSON", "send one"),
+    "no request": (["explain", "a.json"], 4, "a.json: no request", "format=…"),
+    "no role": (["check", "norole.json"], 4, "norole.json: ", "messages.0) has no role: say"),
+    "a response": (["fit", "answer.json"], 4, "answer.json: ", "append choices[0].message"),
+    "a log": (["fit", "log.jsonl", "--window", "9k"], 4, "log.jsonl: ", "`trimtab bill`"),
+    "no such file": (["fit", "none.json"], 6, "none.json: no such file", "check the path"),
+    "a folder": (["fit", "empty"], 3, "empty is a directory", "name a file"),
+    "no folder": (["fit", "ok.json", "--window", "9k", "-o", "no/a.json"], 6, "no/a.json", "make"),
+    "an option": (["fit", "ok.json", "--windw", "9k"], 2, "--windw 9k", "did you mean --window?"),
+    "a command": (["fitt", "ok.json"], 2, "'fitt'", "choose from"),
+    "a preset": (["fit", "ok.json", "--preset", "deap"], 2, "--preset", "choose from"),
+    "a window": (["fit", "ok.json", "--window", "32kb"], 2, "--window: ", '"128k", got \'32kb\''),
+    "another journal": (
+        ["fit", "ok.json", "--window", "9k", "--journal", "a.json"], 3, "a.json: this is not",
+        "give what session.journal returned"),
+    "no store": (["recall", "x", "--store", "sqlite:///no.db"], 6, "no.db", "check --store"),
+    "a store": (["recall", "x", "--store", "sqllite:///a"], 2, "sqllite:///a", "sqlite:///file.db"),
+    "a folder without logs": (["replay", "empty"], 3, "nothing to replay in empty", "give logs"),
+    "a bill of no logs": (["bill", "empty"], 3, "0 files of empty", "logs that say"),
+    "no folder of logs": (["bill", "none"], 6, "none: no such file or folder", "check the path"),
+    "no agent": (["run"], 2, "which agent?", "trimtab run claude"),
+    "an agent that is not there": (["run", "fooo"], 127, "fooo is not installed", "install it"),
+    "no scheme": (["proxy", "--upstream", "localhost:1"], 2, "'localhost:1'", "http://localhost"),
+    "no port": (["proxy", "--listen", "127.0.0.1:99999"], 2, "127.0.0.1:99999", "give HOST:PORT"),
+    "no TOML": (["proxy", "--config", "bad.toml"], 2, "bad.toml: ", "correct it"),
+    "a key of a TOML": (
+        ["proxy", "--config", "misspelt.toml"], 2, "misspelt.toml: upstream a: unknown key windw",
+        "did you mean window?"),
+    "no config": (["proxy", "--config", "no.toml"], 2, "no.toml", "name a file that can be read"),
+    "no target": (["conform", "foo"], 2, "'foo'", "give module:function"),
+    "no format": (["convert", "ok.json", "--to", "gemni"], 2, "'gemni'", "choose one of"),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = logging.getLogger("trimtab")  # a proxy sets it up for its process
+    for name in ("handlers", "level", "propagate"):
+        monkeypatch.setattr(log, name, getattr(log, name))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    (tmp_path / "empty").mkdir()
+    for name, data in FILES.items():
+        (tmp_path / name).write_bytes(data)
+
+
+def said(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code and the last line of standard error: reports may stand before it."""
+    try:
+        code = main(argv)
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    return code, capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", MISTYPED)
+def test_a_mistyped_command_is_named_with_its_place_and_the_next_step(name, capsys):
+    argv, code, names, step = MISTYPED[name]
+    got, line = said(argv, capsys)
+    assert got == code, line
+    assert line.startswith("trimtab: ")
+    assert names in line
+    assert step in line[line.index(names) :]
+    assert not any(word in line for word in ("KeyError", "TypeError", "fault of trimtab"))
+
+
+def test_a_port_in_use_is_named_with_the_option_to_change(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code, line = said(["proxy", "--listen", f"127.0.0.1:{port}", "--store", "memory:"], capsys)
+    assert code == 2
+    assert line == (
+        f"trimtab: cannot listen on 127.0.0.1:{port} (Address already in use): "
+        "choose another port with --listen"
+    )
+
+
+def test_standard_input_is_named_too(capsys, monkeypatch):
+    class Piped:
+        buffer = type("Bytes", (), {"read": staticmethod(lambda: json.dumps([3]).encode())})
+
+        def isatty(self) -> bool:
+            return False
+
+    monkeypatch.setattr("sys.stdin", Piped())
+    assert said(["check"], capsys) == (4, (
+        "trimtab: standard input: no request format we know: message 0 is a number, "
+        'not an object: give {"role": "user", "content": "…"}'
+    ))  # fmt: skip

@@ -1,0 +1,259 @@
+"""Mistakes of use, as people make them: each gets one clear error that names what, where and the
+next step.  Nothing internal leaks out of any of them."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anthropic
+import boto3
+import openai
+import pytest
+from openai.types.chat import ChatCompletion
+
+import trimtab
+from trimtab import CannotFit, InvalidRequest, InvalidSetting, Session, UnknownHandle, clients
+from trimtab import NotAClient as NoClient
+from trimtab.stores import open as open_store
+
+HI = [{"role": "user", "content": "hi"}]
+LONG = [
+    {"role": "user", "content": "Read it."},
+    {"role": "assistant", "content": None, "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "a", "content": "one more line of a long file\n" * 900},
+    {"role": "assistant", "content": "Done."},
+    {"role": "user", "content": "And?"},
+]  # fmt: skip
+SAID = {"role": "assistant", "content": "hi"}
+ANSWER = {
+    "id": "c", "object": "chat.completion", "created": 1, "model": "m",
+    "choices": [{"index": 0, "finish_reason": "stop", "message": SAID}],
+}  # fmt: skip
+
+
+def fit(request: Any = HI, **keywords: Any) -> Any:
+    return trimtab.fit(request, **{"window": 9_000, **keywords})
+
+
+def settings(**values: Any) -> Any:
+    return trimtab.Settings(**values)
+
+
+def openai_client() -> openai.OpenAI:
+    return openai.OpenAI(api_key="k")
+
+
+def s3_client() -> Any:
+    keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
+    return boto3.client("s3", region_name="us-east-1", **keys)
+
+
+def recall_from_another_session() -> str:
+    session = Session(window=1_000)
+    handle = next(e.handle for e in session.fit(LONG).report.edits if e.handle)
+    assert session.recall(handle)
+    return Session(window=1_000).recall(handle)
+
+
+def fit_what_was_not_awaited() -> Any:
+    return fit(Session(window=9_000).afit(HI))
+
+
+class Mistake(NamedTuple):
+    """``names``: the offending thing and its place; ``says``: the next step."""
+
+    do: Callable[[], Any]
+    error: type[Exception]
+    names: tuple[str, ...]
+    says: str
+
+
+MISTAKES: dict[str, Mistake] = {
+    # the request
+    "a text that is no JSON": Mistake(
+        lambda: fit("hello"), InvalidRequest, ("not JSON", "line 1 column 1"), "send one JSON"),
+    "None": Mistake(lambda: fit(None), InvalidRequest, ("NoneType",), "give what you would send"),
+    "a generator": Mistake(lambda: fit(m for m in HI), InvalidRequest, ("generator",), "give list"),
+    "a path": Mistake(lambda: fit(Path("a.json")), InvalidRequest, ("Path",), "read_bytes()"),
+    "messages as a text": Mistake(
+        lambda: fit({"messages": "hi"}), InvalidRequest, ("messages is a text",), "give [{"),
+    "messages as an object": Mistake(
+        lambda: fit({"messages": HI[0]}), InvalidRequest, ("messages is an object",), "give [{"),
+    "no message at all": Mistake(
+        lambda: fit([]), InvalidRequest, ("list of messages is empty",), "give at least one"),
+    "one message alone": Mistake(
+        lambda: fit(HI[0]), InvalidRequest, ("this is one message",), "give the list"),
+    "a text among the messages": Mistake(
+        lambda: fit([*HI, "and?"]), InvalidRequest, ("message 1 is a text",), "give {"),
+    "a message without role": Mistake(
+        lambda: fit({"messages": [*HI, {"content": "hi"}]}), InvalidRequest,
+        ("message 1 (messages.1) has no role",), 'say "role"'),
+    "a misspelt role": Mistake(
+        lambda: fit([{"role": "usr", "content": "hi"}]), InvalidRequest,
+        ("message 0", "'usr'"), "did you mean 'user'?"),
+    "an object of nobody's SDK": Mistake(
+        lambda: fit([*HI, object()]), InvalidRequest, ("message 1", "builtins.object"), "give "),
+    "a response of Chat Completions": Mistake(
+        lambda: fit(ANSWER), InvalidRequest, ("a response of Chat Completions",),
+        "append choices[0].message"),
+    "a response as the SDK's object": Mistake(
+        lambda: fit(ChatCompletion.model_validate(ANSWER)), InvalidRequest, ("ChatCompletion",),
+        "append choices[0].message"),
+    "a response of Claude": Mistake(
+        lambda: fit({"id": "m", "stop_reason": "end_turn", **SAID}), InvalidRequest,
+        ("a response of Anthropic",), "append its role and content"),
+    "a response of Gemini": Mistake(
+        lambda: fit({"candidates": []}), InvalidRequest, ("a response of Gemini",),
+        "append candidates[0].content"),
+    "what fit returned": Mistake(lambda: fit(fit()), InvalidRequest, ("Fitted",), ".request"),
+    "a forgotten await": Mistake(
+        fit_what_was_not_awaited, InvalidRequest, ("coroutine",), "await it"),
+    "what fits no window": Mistake(
+        lambda: fit([{"role": "user", "content": "word " * 9_000}], window=50), CannotFit,
+        ("window allows 50", "[0].content"), "put long material into a file"),
+    # the keywords
+    "a window in kilobytes": Mistake(
+        lambda: fit(window="32kb"), InvalidSetting, ("window='32kb'",), '"128k"'),
+    "a window of nothing": Mistake(
+        lambda: fit(window=0), InvalidSetting, ("window=0",), "give a whole number above 0"),
+    "a reserve above the window": Mistake(
+        lambda: fit(reserve=9_001), InvalidSetting, ("reserve 9,001", "window 9,000"), "reserve f"),
+    "no window and a model nobody knows": Mistake(
+        lambda: trimtab.fit({"model": "foo-9", "messages": HI}), InvalidSetting,
+        ("no window", "'foo-9'"), "window=128_000"),
+    "a target in percent": Mistake(
+        lambda: fit(target=50), InvalidSetting, ("target=50",), "share ≤ 1"),
+    "an unknown preset": Mistake(
+        lambda: fit(preset="agressive"), InvalidSetting, ("preset='agressive'",), '"cautious"'),
+    "an unknown format": Mistake(
+        lambda: fit(format="openai-caht"), InvalidSetting, ("'openai-caht'",), "choose one of"),
+    "another format than it is": Mistake(
+        lambda: fit(format="gemini"), InvalidRequest, ("as gemini", "parts"), "another format"),
+    "a misspelt keyword": Mistake(
+        lambda: fit(windw=3), TypeError, ("fit()", "'windw'"), "did you mean window?"),
+    "a setting as a keyword": Mistake(
+        lambda: fit(pins=[]), TypeError, ("'pins'",), "settings=trimtab.Settings(pins=…)"),
+    "a misspelt setting": Mistake(
+        lambda: settings(protected_tool=[]), TypeError, ("Settings()", "'protected_tool'"),
+        "did you mean protected_tools?"),
+    "settings as a dict": Mistake(
+        lambda: fit(settings={"window": 3}), InvalidSetting, ("settings={'window': 3}",),
+        "give a trimtab.Settings"),
+    "a text for a list": Mistake(
+        lambda: settings(pins="abc"), InvalidSetting, ("pins='abc'",), "give a list"),
+    "a pin that raises": Mistake(
+        lambda: fit(LONG, window=999, settings=settings(pins=[lambda block: block.nothing])),
+        InvalidSetting, ("a pin raised", "'nothing'"), "correct it"),
+    "a counter nobody knows": Mistake(
+        lambda: fit(LONG, window=1_000, settings=settings(counter="cl100k")), InvalidSetting,
+        ("'cl100k'",), "give 'o200k'"),
+    "a file for a folder of settings": Mistake(
+        lambda: trimtab.load_settings(__file__), InvalidSetting, ("folder=", "'"), "give the fol"),
+    # stores and sessions
+    "a misspelt store": Mistake(
+        lambda: Session(window=9, store="sqllite:///a.db"), InvalidSetting,
+        ("'sqllite:///a.db'",), "sqlite:///file.db"),
+    "a path for a store": Mistake(
+        lambda: Session(window=9, store="a.db"), InvalidSetting, ("'a.db'",), "sqlite:///file.db"),
+    "a key that is text": Mistake(
+        lambda: open_store("memory:", key="x"), InvalidSetting, ("key='x'",), "give bytes"),
+    "a journal of something else": Mistake(
+        lambda: Session(window=9, journal={"x": 1}), InvalidSetting, ("it has no version",),
+        "session.journal"),
+    "a conversation by number": Mistake(
+        lambda: Session(window=9_000, store="memory:").fit(HI, conversation=3), InvalidSetting,
+        ("conversation=3",), "give a text"),
+    "an unknown handle": Mistake(
+        lambda: Session(window=9).recall("zzz"), UnknownHandle, ("'zzz'",), "run the tool again"),
+    "recall from another session": Mistake(
+        recall_from_another_session, UnknownHandle, ("no original",),
+        "recall it from the session that made the edit"),
+    "a pin that matches nothing": Mistake(
+        lambda: Session(window=9).pin("zzz"), UnknownHandle, ("'zzz'",), "history() lists them"),
+    "an undo of nothing": Mistake(
+        lambda: Session(window=9).undo("zzz"), UnknownHandle, ("'zzz'",), "history() lists them"),
+    "an answer that is a text": Mistake(
+        lambda: Session(window=9).observe("x"), InvalidSetting, ("answer='x'",), "a response"),
+    "a recall tool without originals": Mistake(
+        lambda: trimtab.recall_tool("anthropic").execute({}, {}), InvalidSetting,
+        ("originals={}",), "give a Session"),
+    "a recall tool of no format": Mistake(
+        lambda: trimtab.recall_tool("gpt"), InvalidSetting, ("'gpt'",), "there are openai-chat"),
+    "a conversion to no format": Mistake(
+        lambda: trimtab.convert(HI, to="gemni"), InvalidSetting, ("'gemni'",), "choose one of"),
+    # clients
+    "wrap of any object": Mistake(
+        lambda: trimtab.wrap(object()), NoClient, ("object of builtins",), "give a client of"),
+    "wrap of a class": Mistake(
+        lambda: trimtab.wrap(openai.OpenAI), NoClient, ("OpenAI is a class",), "wrap(OpenAI(…))"),
+    "wrap of Claude's class": Mistake(
+        lambda: trimtab.wrap(anthropic.AsyncAnthropic), NoClient, ("AsyncAnthropic is a class",),
+        "make a client"),
+    "wrap of a part": Mistake(
+        lambda: trimtab.wrap(openai_client().chat.completions), NoClient, ("Completions",),
+        "wrap the client itself"),
+    "wrap of a client of S3": Mistake(
+        lambda: trimtab.wrap(s3_client()), NoClient, ("client of s3",), "bedrock-runtime"),
+    "wrap twice": Mistake(
+        lambda: trimtab.wrap(trimtab.wrap(openai_client(), window=9)), NoClient,
+        ("OpenAI is wrapped already",), "wrap a new client"),
+    "wrap with a misspelt keyword": Mistake(
+        lambda: trimtab.wrap(openai_client(), windw=3), TypeError, ("wrap()", "'windw'"),
+        "did you mean window?"),
+    "a session for a guard": Mistake(
+        lambda: trimtab.wrap(openai_client(), guard=Session(window=9)), InvalidSetting,
+        ("guard=",), "session=…"),
+    "a guard with a misspelt keyword": Mistake(
+        lambda: clients.Guard(windw=3), TypeError, ("Guard()", "'windw'"), "did you mean window?"),
+    "an endpoint without scheme": Mistake(
+        lambda: trimtab.Endpoint("localhost:80", model="m"), InvalidSetting, ("'localhost:80'",),
+        "give an http"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_named_with_its_place_and_the_next_step(name: str) -> None:
+    mistake = MISTAKES[name]
+    with pytest.raises(mistake.error) as raised:
+        mistake.do()
+    text = str(raised.value)
+    for word in mistake.names:
+        assert word in text
+    assert mistake.says in text[text.index(mistake.names[0]) :]  # what is wrong comes first
+    assert "\n" not in text
+    assert len(text) < 500
+    assert not re.search(r"KeyError|TypeError|IndexError| is not subscriptable", text)
+
+
+def test_there_are_forty_of_them() -> None:
+    assert len(MISTAKES) >= 40
+
+
+@pytest.mark.parametrize(("url", "module", "extra"), [
+    ("redis://localhost", "redis", "redis"), ("postgresql://localhost/a", "psycopg", "postgres"),
+])  # fmt: skip
+def test_a_store_whose_extra_is_missing_says_what_to_install(url, module, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(trimtab.MissingExtra, match=rf"pip install 'trimtab\[{extra}"):
+        Session(window=9_000, store=url).fit(HI)
+
+
+def test_a_file_of_settings_is_named_with_the_key_it_misspells(tmp_path, caplog):
+    (tmp_path / "trimtab.toml").write_text("windw = 3\n")
+    trimtab.load_settings(tmp_path)
+    assert f"{tmp_path / 'trimtab.toml'}: unknown key windw; did you mean window?" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("said", "names"), [("window = = 3", "line 1, column 10"), ('window = "wide"', "window: exp")]
+)
+def test_a_file_of_settings_that_cannot_be_read_is_named_with_the_place(tmp_path, said, names):
+    (tmp_path / "trimtab.toml").write_text(said)
+    with pytest.raises(InvalidSetting, match=r"trimtab\.toml: ") as raised:
+        Session.from_config(tmp_path)
+    assert names in str(raised.value)
