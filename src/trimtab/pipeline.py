@@ -21,11 +21,11 @@ from trimtab.journal.journal import Journal, resting_edits, tip_edits
 from trimtab.jsontext import paths
 from trimtab.message_cache import MessageCache
 from trimtab.minimum import cannot_fit, lower_bound, smallest_or_refuse
-from trimtab.planning import edits as edit_ops
-from trimtab.planning.edits import Applied
+from trimtab.planning.edits import handle
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.make_room import make_room
 from trimtab.planning.on_arrival import arrive
+from trimtab.planning.operations import Applied, in_order
 from trimtab.planning.planner import Bounds, Planner
 from trimtab.planning.presets import PRESETS
 from trimtab.planning.reasoning_signatures import unbind, with_option
@@ -341,7 +341,7 @@ def _applied(
         transcript, body.tree, edits, prepared.settings.thinking,
         changed=bool(edits) or prepared.repairs is not None,
     )  # fmt: skip
-    ops = edit_ops.in_order(applied)
+    ops = in_order(applied)
     sent = body.after([ops]) if ops else body
     after = prepared.cache.read_changed(sent, body, transcript)
     if edits and (found := prepared.check(after)):
@@ -364,7 +364,7 @@ def taken_out(prepared: PreparedRequest) -> dict[str, str]:
 def taken_handle(value: Any, key: bytes) -> str:
     """The handle of something a repair took out."""
     data = paths.dump(value).encode("utf-8", "surrogatepass")
-    return edit_ops.handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"), key)
+    return handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"), key)
 
 
 # --- journal -------------------------------------------------------------------------------------

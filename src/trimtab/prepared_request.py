@@ -18,9 +18,10 @@ from trimtab.jsontext.paths import Path
 from trimtab.message_cache import MessageCache
 from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock
-from trimtab.planning.edits import Applied, gone_items
+from trimtab.planning.edits import gone_items
 from trimtab.planning.eligibility import PlanInputs
 from trimtab.planning.offers import OfferCache, Which
+from trimtab.planning.operations import Applied
 from trimtab.planning.planner import Bounds, Planner
 from trimtab.planning.presets import PRESETS
 from trimtab.planning.query_context import QueryContext

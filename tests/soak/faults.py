@@ -15,7 +15,7 @@ import pytest
 from soak.story import FORMATS
 from trimtab import rules
 from trimtab.jsontext.paths import Delete, Insert, Path, Set
-from trimtab.planning import edits
+from trimtab.planning import edits, operations
 from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
 from trimtab.rules.base import Finding, Repair
 from trimtab.transcript.transcript import Transcript
@@ -116,7 +116,7 @@ def _one_side(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _calls_alone_are_dropped(patch: pytest.MonkeyPatch, format: str) -> None:
     """A dropped group leaves its results behind."""
-    whole = edits._drop
+    whole = operations._drop
 
     def half(transcript: Any, tree: Any, edit: Any, texts: Any) -> Any:
         done = whole(transcript, tree, edit, texts)
@@ -131,13 +131,14 @@ def _calls_alone_are_dropped(patch: pytest.MonkeyPatch, format: str) -> None:
         )
         return done._replace(ops=ops)
 
-    patch.setattr(edits, "_drop", half)
+    patch.setattr(operations, "_drop", half)
 
 
 def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
     """A dropped run becomes a message of the model's, whoever speaks next."""
-    patch.setattr(edits, "note_host", lambda transcript, groups: None)
-    patch.setattr(edits, "_stand_in", lambda transcript, groups: "assistant")
+    for module in (edits, operations):
+        patch.setattr(module, "note_host", lambda transcript, groups: None)
+    patch.setattr(operations, "_stand_in", lambda transcript, groups: "assistant")
     _unchecked(patch, format)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
-from trimtab.planning.edits import closing_of
 from trimtab.planning.fold import (
     Candidate,
     candidate_for,
@@ -29,7 +28,7 @@ from trimtab.planning.line_selection import (
 )
 from trimtab.planning.lines import asked_lines, identifier_weights
 from trimtab.planning.planner import Planner
-from trimtab.planning.runs import Run
+from trimtab.planning.runs import Run, closing_of
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.user_constraints import demands
 

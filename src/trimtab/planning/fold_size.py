@@ -8,14 +8,15 @@ from functools import partial
 
 from trimtab.planning import runs
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
-from trimtab.planning.edits import (
+from trimtab.planning.runs import (
+    Anchor,
+    Run,
     anchor_of,
     beside_words,
     closing_of,
     kept_beside,
     kept_thoughts,
 )
-from trimtab.planning.runs import Anchor, Run
 from trimtab.transcript.model import Edit, Place, is_of_result
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import MESSAGE_TOKENS

@@ -27,19 +27,16 @@ from trimtab.planning.dropped_ranges import (
 )
 from trimtab.planning.edits import (
     EMPTIED,
-    anchor_of,
-    closing_of,
     group_index,
     groups_of,
     handle,
     has_place,
     joins_next,
-    meets_user,
     note_host,
 )
 from trimtab.planning.fold_size import fold_tokens, run_tokens
 from trimtab.planning.joined_blocks import JoinedBlocks
-from trimtab.planning.runs import Run
+from trimtab.planning.runs import Run, anchor_of, closing_of, meets_user
 from trimtab.reducers import Offer
 from trimtab.reducers.base import json_bytes, utf8_bytes
 from trimtab.transcript.model import Edit, Group, Place

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from trimtab import rules
 from trimtab.jsontext.paths import Path
-from trimtab.planning.edits import Applied, note_host, operations
+from trimtab.planning.edits import note_host
+from trimtab.planning.operations import Applied, operations
 from trimtab.planning.planner import Planner
 from trimtab.rules import Repair
 from trimtab.transcript.model import Edit, Facts

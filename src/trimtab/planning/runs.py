@@ -1,4 +1,4 @@
-"""Runs of steps that give way together: what stands in one, and which of its calls may stay.
+"""Runs of steps that are taken out together: what is in one, and what of it stays in a fold.
 
 A run is neighbouring groups; one that crosses the user's words begins with a message of the user
 and takes every message up to the end of its last group.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from trimtab import rules
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Edit, Group, Part, Place, is_of_result
 from trimtab.transcript.transcript import Transcript
@@ -114,3 +115,92 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
     if not texts or any(block.error for block in own):
         return None
     return Anchor(Place(called, *call), part, number, result)
+
+
+def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
+    """The call that a fold keeps; None where it keeps none, or can't any more."""
+    place = transcript.refs.get(edit.anchor)
+    number = None if place is None else transcript.group_number(place.message, place.index)
+    if place is None or number is None:
+        return None
+    found = anchor_in(transcript, transcript.groups[number])
+    same = found is not None and found.call == place
+    return found if same else None
+
+
+_SPOKEN = ("tool_calls", "function_call")
+
+
+def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
+    """The blocks that stay beside the anchor's: what is not content, and reasoning where the
+    provider wants it back."""
+    number, format = anchor.call.message, transcript.format
+    wanted = not rules.may_drop_reasoning(transcript, number)
+    return [
+        index
+        for index, block in enumerate(transcript.messages[number].blocks)
+        if index != anchor.call.index
+        and block.item
+        and block.item[0] not in (format.content_key, *_SPOKEN)
+        and (wanted or block.kind != "reasoning")
+    ]
+
+
+def beside_words(transcript: Transcript, run: Run) -> bool:
+    """Whether a run ends in a message with words of the user that stay, beside which its note has
+    to stand: two messages of the user may not meet."""
+    return transcript.facts.alternates and transcript.groups[run.last].partial
+
+
+def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
+    """Messages of thoughts that stay before the anchor's, where each goes with its step or not at
+    all."""
+    if not getattr(transcript.format, "thoughts_stay", False):
+        return []
+    group = transcript.groups[transcript.table.of_message[anchor.call.message]]
+    before = range(group.first, anchor.call.message)
+    return [n for n in before if {p.kind for p in transcript.messages[n].parts} == {"reasoning"}]
+
+
+# --- the model's last words ---
+
+
+class Closing(NamedTuple):
+    """The model's last words in a run: their message, and its blocks that stay beside them."""
+
+    message: int
+    kept: tuple[int, ...] = ()
+
+
+def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | None:
+    """Where a fold's words close the run: in its last message, where that is the model's.
+
+    Where a provider wants reasoning back of all that is said in a turn with calls, its reasoning
+    stays; a message that has none cannot stand there, and the words go before the call.  A run of
+    whose calls none stays ends with words of ours where the user speaks next.
+    """
+    group = transcript.groups[run.last]
+    if group.has_calls:
+        bare = run.opening is not None and not anchored and meets_user(transcript, run)
+        return Closing(group.first) if bare else None
+    blocks = enumerate(transcript.messages[group.last].blocks)
+    thoughts = tuple(index for index, block in blocks if block.kind == "reasoning")
+    wanted = not rules.may_drop_reasoning(transcript, group.last)
+    if transcript.facts.dialect not in rules.WANT_REASONING:
+        return Closing(group.last)
+    if anchored and not thoughts:
+        return None
+    after = transcript.messages[group.last + 1 : group.last + 2]
+    if run.opening is not None and not anchored and all(m.role == "user" for m in after):
+        wanted = False  # a turn without any call
+    return Closing(group.last, thoughts if wanted else ())
+
+
+def meets_user(transcript: Transcript, run: Run) -> bool:
+    """Whether words of the user would meet words of the user where roles have to alternate, if a
+    run left no message of the model."""
+    if not transcript.facts.alternates:
+        return False
+    end = transcript.groups[run.last]
+    after = transcript.messages[end.last + 1 : end.last + 2]
+    return end.partial or any(message.role == "user" for message in after)

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from trimtab.jsontext import paths
-from trimtab.planning.edits import in_order, operations
+from trimtab.planning.operations import in_order, operations
 from trimtab.replay.message_views import MessageView, transcript_of
 from trimtab.replay.policies import PolicyOutput, PolicyStep
 from trimtab.replay.recording import MESSAGES

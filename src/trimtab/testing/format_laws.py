@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
-from trimtab.planning.edits import operations
+from trimtab.planning.operations import operations
 from trimtab.rules import TABLES
 from trimtab.rules.base import RuleTable, violations
 from trimtab.transcript.model import Block, Edit, Group, Place

@@ -154,8 +154,8 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
                 found.append(sum(len(source.lines.lines) for source in sources))
                 super().__init__(sources, *rest)
 
-        monkeypatch.setattr("trimtab.planning.fold.HORIZON", horizon)
-        monkeypatch.setattr("trimtab.planning.fold.PAST", horizon + 1)
+        monkeypatch.setattr("trimtab.planning.refold.HORIZON", horizon)
+        monkeypatch.setattr("trimtab.planning.refold.PAST", horizon + 1)
         monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
         monkeypatch.setattr("trimtab.planning.fold.LineSelector", Counted)
         session, body = trimtab.Session(), request(steps)
