@@ -36,8 +36,26 @@ def pick(flag: bool) -> int:
     trimtab.fit(messages, settings=trimtab.load_settings())
     client = trimtab.wrap(openai.OpenAI(api_key="k"), window=9_000, strict=True)
     client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
-    trimtab.wrap(client, guard=Guard(session=session))
+    trimtab.wrap(openai.AsyncOpenAI(api_key="k"), guard=Guard(session=session))
+    answer = client.chat.completions.create(model="m", messages=[{"role": "user", "content": ""}])
+    session.observe(answer, fitted)
+    handles: list[str | None] = [edit.handle for edit in fitted.report.edits]
+    originals: list[str] = [session.recall(handle, 0, 9) for handle in handles if handle]
+    tool: dict[str, object] = trimtab.recall_tool("anthropic").definition
+    rules: set[str] = {violation.rule for violation in trimtab.check(messages)}
+    trimtab.convert(messages, to="gemini").request
+    name: str = trimtab.detect({"messages": messages, "tools": [tool]}).name
+    try:
+        trimtab.repair(messages, format="bedrock")
+    except trimtab.CannotFit as error:
+        return error.minimum + len(originals) + len(rules) + len(name)
+    except (trimtab.InvalidRequest, trimtab.NotAClient):
+        return 0
     return fitted.tokens_after
+
+async def turn(session: trimtab.Session) -> str:
+    fitted = await session.afit("[]", reserve="2k")
+    return fitted.report.format
 """
 WRONG = (
     "trimtab.Session(windw=3)",
@@ -51,6 +69,11 @@ WRONG = (
     'trimtab.fit([], settings={"window": 3})',
     "trimtab.wrap(openai.OpenAI(), windw=3)",
     "trimtab.wrap(openai.OpenAI()).chat.compltions",
+    "trimtab.fit([], window=[32_000])",
+    "trimtab.fit([]).requst",
+    "trimtab.Session(window=9).recall(3)",
+    "trimtab.Session(window=9).afit([]).request",
+    "trimtab.check([], strict=True)",
 )
 
 
@@ -82,3 +105,4 @@ def test_legal_uses_are_clean_and_each_misspelling_is_caught(checker: str, tmp_p
     lines = (LEGAL + wrong).splitlines()
     caught = problems(checker, tmp_path / "program.py")
     assert {lines[n - 1].strip() for n in caught} == set(WRONG)
+    assert min(len(WRONG), LEGAL.count("trimtab.")) >= 12
