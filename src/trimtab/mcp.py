@@ -75,7 +75,7 @@ def _searched(stored: OriginalsReader, wanted: str) -> Said:
     if not found:
         return Said(f"nothing that was left out has a line with {wanted[:LINE_CHARS]!r}", True)
     rows = [
-        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {_told(one.hit.text)}"
+        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {_shortened(one.hit.text)}"
         for one in found
     ]
     if len(found) == MOST_HITS:
@@ -83,8 +83,8 @@ def _searched(stored: OriginalsReader, wanted: str) -> Said:
     return Said("\n".join(rows))
 
 
-def _told(text: str) -> str:
-    """A passage whole, the beginning of a long line."""
+def _shortened(text: str) -> str:
+    """A passage in full, or the beginning of a long line."""
     return f"\n{text}" if "\n" in text else text[:LINE_CHARS]
 
 
@@ -160,7 +160,7 @@ def _brings(scope: Any, token: str) -> bool:
 def run_http(server: Any, port: int, token: str, ready: Callable[[str], None]) -> None:
     """Serve on this machine whoever brings the token, in the query or as a bearer's.
 
-    ``ready`` is told the URL, token included, once the port is open (0: any free one).
+    ``ready`` is called with the URL, token included, once the port is open (0: any free one).
     """
     import socket
 

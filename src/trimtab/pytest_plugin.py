@@ -106,7 +106,9 @@ class ConformItem(pytest.Item):
                 f"seed {one.seed} ({one.case}), turn {one.turn}: {one.reason}"
                 for one in row.failures[:SHOWN]
             ]
-            raise PropertyFailed("\n".join(_told(row.about, len(row.failures), row.judged, told)))
+            raise PropertyFailed(
+                "\n".join(_failure_lines(row.about, len(row.failures), row.judged, told))
+            )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """The cases, without a traceback of ours."""
@@ -119,6 +121,6 @@ class ConformItem(pytest.Item):
         return "trimtab", None, self.name
 
 
-def _told(about: str, failed: int, judged: int, cases: Iterable[str]) -> Iterable[str]:
+def _failure_lines(about: str, failed: int, judged: int, cases: Iterable[str]) -> Iterable[str]:
     yield f"{failed} of {judged} cases fail: {about}"
     yield from cases

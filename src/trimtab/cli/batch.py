@@ -70,11 +70,11 @@ def run(args: Namespace) -> int:
             name = error.filename or args.source
             raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
         raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
-    print("\n".join(map(clean, _told(done, args.out))), file=sys.stderr)
+    print("\n".join(map(clean, _summary(done, args.out))), file=sys.stderr)
     return DONE
 
 
-def _told(done: Any, out: str) -> list[str]:
+def _summary(done: Any, out: str) -> list[str]:
     tree = done.manifest
     records, distinct = tree["records"], tree["distinct"]
     lines = [

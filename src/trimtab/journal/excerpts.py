@@ -126,7 +126,7 @@ def _lines(text: str) -> Iterator[Hit]:
 
 
 def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
-    """What a model is told that asks for an original: whole, ``start``…``end``, or ``search``; of
+    """The answer to a model that asks for an original: whole, ``start``…``end``, or ``search``; of
     steps that were left out together their table of contents, or single ``steps``.
 
     Never raises for what a model may write; what is wrong is said, with what to do.

@@ -123,7 +123,7 @@ class ClientConnection(asyncio.Protocol):
 
     A client that has sent all of its request and then, before an answer, closes only its own
     direction gets its answer, as one that keeps it open does.  From here that looks as if it had
-    hung up: so it is told something that it has to pass over.  Where nobody is left to hear it, it
+    hung up: so it gets something that it has to pass over.  Where nobody is left to hear it, it
     has hung up.
 
     An offer to go on in another protocol (Java's client sends ``Upgrade: h2c`` with its first

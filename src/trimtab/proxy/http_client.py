@@ -19,7 +19,7 @@ _STALE_AT_MOST = 3
 
 
 class UpstreamFailed(Exception):
-    """No answer came, or it broke off.  ``status`` is what the client is told."""
+    """No answer came, or it broke off.  ``status`` is what the client gets."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

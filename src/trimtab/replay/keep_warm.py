@@ -24,7 +24,7 @@ from trimtab.pricing.keep_warm import (
 from trimtab.replay.bill.conversations import BilledConversation
 
 CAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, inf)
-"""US dollars a day for which the frontier is told."""
+"""US dollars a day for which the frontier is shown."""
 LEAST_SESSIONS = 20
 DRAWS = 1_000
 

@@ -1,4 +1,4 @@
-"""Sending a request, once for everybody: a generator that asks to send and is told what came back.
+"""The retry protocol as a generator: it yields what to send and receives what came back.
 
     run = flow(request, session.fit, key=key, learned=learned)
     effect = next(run)                                 # Send(request, attempt, …)

@@ -1,7 +1,7 @@
 """Gemini's function calls and responses: how they are matched, and how a mismatch is repaired.
 
 This provider counts: as many responses in the next content as calls in the model's turn.  Which of
-them answers which call is told by ids and names (``gemini_pairs``).
+them answers which call is found by ids and names (``gemini_pairs``).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _same_id(call: Part, result: Part) -> bool:
 
 
 def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
-    """The usual case, told quickly: equal ids, given or made of names, in one content behind."""
+    """The usual case, decided quickly: equal ids, given or made of names, in one content behind."""
     calls = [part.id for i in range(run.first, run.end) for part in messages[i].calls]
     replies = messages[run.end].results if run.end < run.stop else ()
     if any(messages[i].results for i in range(run.end + 1, run.stop)):

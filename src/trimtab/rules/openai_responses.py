@@ -58,7 +58,7 @@ def _earlier_step(transcript: Transcript, number: int) -> bool:
     if number + 1 < len(messages) and messages[number + 1].type == "reasoning":
         return False
     if number and messages[number - 1].type == "reasoning":
-        return False  # which of the two the next item needs can't be told
+        return False  # which of the two the next item needs can't be known
     return all(
         messages[other].id is None or may_lose_id(messages[other])
         for other in companions(messages, number)

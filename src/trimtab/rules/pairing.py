@@ -67,7 +67,7 @@ def _turn_at(messages: Sequence[Message], run: TurnRange) -> CallTurn:
 
 
 def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
-    """The usual case, told quickly: the same ids on both sides, in order, results first."""
+    """The usual case, decided quickly: the same ids on both sides, in order, results first."""
     if run.end - run.first == 1 == run.stop - run.end:
         model, user = messages[run.first], messages[run.end]
         calls = model.call_ids

@@ -142,7 +142,7 @@ def remove_duplicate_item(
     Of two copies the one that stands with its other half stays: an item behind its reasoning,
     reasoning before its item.  Reasoning is taken out, never changed, and what stands behind the
     copy alone loses the id that demands it.  Where copies stand behind different reasoning, it
-    can't be told whose they are: the reasoning goes too.
+    can't be known whose they are: the reasoning goes too.
     """
     surplus = {_surplus(transcript, tree, finding) for finding in findings}
     for finding in findings:

@@ -111,7 +111,7 @@ def conversation_id(source: RequestBody, format: str | None) -> str:
         try:
             view = found.read_message(message)
         except (TypeError, AttributeError, KeyError, IndexError):
-            break  # it is told by who reads the request as a whole
+            break  # reading the whole request reports it
         if view.role == "user" and not view.results:
             blocks = view.blocks
             break

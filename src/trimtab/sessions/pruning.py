@@ -81,7 +81,7 @@ def _about(prepared: PreparedRequest, place: Place) -> str:
 
 
 def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
-    """Take out what is named; what cannot be is told with the reason."""
+    """Take out what is named; what cannot be is reported with the reason."""
     listed = isinstance(names, (list, tuple, set, frozenset))
     holds = listed and all(isinstance(name, str) for name in names)
     expect(holds, "names", names, "a list of texts")

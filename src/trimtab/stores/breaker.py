@@ -20,9 +20,9 @@ T = TypeVar("T")
 
 
 class Circuit:
-    """One direction, reading or writing: closed while the store answers.
+    """A circuit breaker for reads or for writes: closed while the store answers.
 
-    ``waits``: whether others are refused while it is open; else it only tells.
+    ``waits``: whether calls are refused while it is open; else it only reports its state.
     """
 
     def __init__(self, waits: bool, changed: Callable[[], None]) -> None:
@@ -39,14 +39,14 @@ class Circuit:
         try:
             done = act()
         except StoreError as error:
-            self._told(error)
+            self._record(error)
             raise
         if self.failing is not None:
-            self._told(None)
+            self._record(None)
         return done
 
     def _refused(self) -> StoreError | None:
-        """Why nobody asks now; None for who is to find out."""
+        """The error to raise at once; None where this call may try the store."""
         if self.failing is None or not self._waits:
             return None
         with self._lock:
@@ -56,7 +56,7 @@ class Circuit:
             self._asked_at = now
             return None
 
-    def _told(self, error: StoreError | None) -> None:
+    def _record(self, error: StoreError | None) -> None:
         with self._lock:
             changed = (self.failing is None) is not (error is None)
             self.failing, self._asked_at = error, time.monotonic()
@@ -71,14 +71,14 @@ class WatchedStore:
         self.url, self.is_local = store.url, store.is_local
         self._store, self._on_change = store, on_change
         self._was_failing = False
-        self._reading, self._writing = (Circuit(not store.is_local, self._told) for _ in range(2))
+        self._reading, self._writing = (Circuit(not store.is_local, self._record) for _ in range(2))
 
     @property
     def failing(self) -> StoreError | None:
-        """Why it does not answer, or keeps nothing; None while it does."""
+        """The error of the failing direction; None while the store reads and writes."""
         return self._reading.failing or self._writing.failing
 
-    def _told(self) -> None:
+    def _record(self) -> None:
         now = self.failing is not None
         if now is not self._was_failing:
             self._was_failing = now

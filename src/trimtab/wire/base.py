@@ -236,7 +236,7 @@ class ConversationReader(MessageReader):
 
 
 def _same(one: Tree, other: Tree) -> bool:
-    """Equal in values, types and order; False where that cannot be told."""
+    """Equal in values, types and order; False where that cannot be known."""
     try:
         return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
     except ValueError:

@@ -4,7 +4,7 @@ The provider ignores it (Anthropic: "the API ignores everything before it"; Open
 latest compaction may be left out), so it costs nothing, breaks no rule, and nothing in it is worth
 an edit.  It stays in the request as the client sent it.  OpenAI's ``/responses/compact`` gives a
 whole window instead, the user's words first and the compaction behind them: there nothing is
-ignored.  It is told by what stands before: nothing of the model's and no result.
+ignored.  It is recognised by what stands before: nothing of the model's and no result.
 """
 
 from __future__ import annotations

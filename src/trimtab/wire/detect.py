@@ -102,7 +102,7 @@ def _spoken(base: str, dialect: str) -> Format:
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A format, whose dialect of it ("" where there is only one), and what told so."""
+    """A format, whose dialect of it ("" where there is only one), and the reason."""
 
     format: str
     dialect: str
@@ -116,7 +116,7 @@ class Detected:
 
 
 def detect(request: Any, *, url: str | None = None, headers: Headers | None = None) -> Detected:
-    """Which format a request is in, whose dialect, and what told so.
+    """Which format a request is in, whose dialect, and the reason.
 
     ``request``: a body (dict), a bare list of messages, or JSON as str or bytes; ``url``: the
     address it goes to, or its path; ``headers``: a mapping or pairs.  Asked in this order, and the
@@ -140,7 +140,7 @@ def detect(request: Any, *, url: str | None = None, headers: Headers | None = No
     tree = _parsed(request, fields)
     host, path = _split(url)
     with _unexpected_types():
-        name, reason = _told(tree, host, path, fields)
+        name, reason = _first_match(tree, host, path, fields)
         dialect = FORMATS[name].read_facts(tree, _model_in(path)).dialect
     if name == CHAT:
         host_says = dialects.of_host(host) or ("azure" if "api-key" in fields else "")
@@ -229,7 +229,7 @@ def _model_in(path: str) -> str | None:
 # --- what tells ------------------------------------------------------------------------------
 
 
-def _told(tree: Any, host: str, path: str, headers: Mapping[str, str]) -> tuple[str, str]:
+def _first_match(tree: Any, host: str, path: str, headers: Mapping[str, str]) -> tuple[str, str]:
     """(format, reason): by path, by host, by headers, by shape; the first that the body can be."""
     for name, reason in _outside(tree, host, path, headers):
         if _can_be(tree, name):

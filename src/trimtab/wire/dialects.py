@@ -74,7 +74,7 @@ _THINKS = re.compile(
     r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
     r"|(kimi|moonshot).*thinking"
 )
-"""Models of DeepSeek and Moonshot that think unless they are told not to (their documentation)."""
+"""Models of DeepSeek and Moonshot that think unless the request turns it off (their documentation)."""
 _NEVER_THINKS = re.compile(r"deepseek-chat|deepseek-coder|kimi-k2-(0|instruct|turbo)|moonshot-v1")
 
 
@@ -101,7 +101,7 @@ def combine_dialects(named: str, own: str) -> str:
 
 
 def thinking(model: Any) -> str:
-    """What a model does that is told nothing: "enabled", "disabled", or "" where we do not know."""
+    """What a model does by default: "enabled", "disabled", or "" where we do not know."""
     name = str(model or "").lower()
     if _THINKS.search(name):
         return "enabled"

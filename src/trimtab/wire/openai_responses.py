@@ -169,7 +169,7 @@ def companions(messages: Sequence[Message], number: int) -> Iterator[int]:
     """Positions of the model's items that may have been made together with this reasoning.
 
     All up to the next reasoning or the user's next word: clients put results between the calls
-    of one response, so where the response ended can't be told.
+    of one response, so where the response ended is unknown.
     """
     for other in range(number + 1, len(messages)):
         message = messages[other]

@@ -28,7 +28,7 @@ NAMES = {
 
 @dataclass
 class Bill:
-    """All that is told.  ``unmeasured``: model calls without usage; ``again``: logged twice, but
+    """Everything in the report.  ``unmeasured``: model calls without usage; ``again``: logged twice, but
     counted once; ``compactions`` by the client; ``error`` and ``policies``: None and empty where
     policies were not asked for."""
 
