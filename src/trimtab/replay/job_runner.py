@@ -77,7 +77,7 @@ def replay(
 ) -> list[Result]:
     """Every policy at every window over every recording.
 
-    ``store`` keeps results and knows those of earlier runs.  ``progress`` is called with (model calls
+    ``store`` keeps results and knows those of earlier runs.  ``progress`` gets (model calls
     done, of all).  Returns results in the order recording, window, policy, whatever the engine.
     Raises InvalidSetting for an unknown policy or engine, MissingExtra without Ray.
     """

@@ -74,7 +74,7 @@ _THINKS = re.compile(
     r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
     r"|(kimi|moonshot).*thinking"
 )
-"""Models of DeepSeek and Moonshot that think unless the request turns it off (their documentation)."""
+"""Models of DeepSeek and Moonshot that think unless the request says no (their documentation)."""
 _NEVER_THINKS = re.compile(r"deepseek-chat|deepseek-coder|kimi-k2-(0|instruct|turbo)|moonshot-v1")
 
 

@@ -28,7 +28,7 @@ NAMES = {
 
 @dataclass
 class Bill:
-    """Everything in the report.  ``unmeasured``: model calls without usage; ``again``: logged twice, but
+    """The whole report.  ``unmeasured``: model calls without usage; ``again``: logged twice, but
     counted once; ``compactions`` by the client; ``error`` and ``policies``: None and empty where
     policies were not asked for."""
 
