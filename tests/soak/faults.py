@@ -15,7 +15,7 @@ import pytest
 from soak.story import FORMATS
 from trimtab import rules
 from trimtab.jsontext.paths import Delete, Insert, Path, Set
-from trimtab.planning import edits, operations
+from trimtab.planning import edits, operations, plan_state, reasoning_signatures
 from trimtab.rules import anthropic, bedrock_content, content, gemini_turns, pairing
 from trimtab.rules.base import Finding, Repair
 from trimtab.transcript.transcript import Transcript
@@ -118,8 +118,8 @@ def _calls_alone_are_dropped(patch: pytest.MonkeyPatch, format: str) -> None:
     """A dropped group leaves its results behind."""
     whole = operations._drop
 
-    def half(transcript: Any, tree: Any, edit: Any, texts: Any) -> Any:
-        done = whole(transcript, tree, edit, texts)
+    def half(transcript: Any, *rest: Any) -> Any:
+        done = whole(transcript, *rest)
         bearing = {
             (*transcript.base, number)
             for number, message in enumerate(transcript.messages)
@@ -136,8 +136,8 @@ def _calls_alone_are_dropped(patch: pytest.MonkeyPatch, format: str) -> None:
 
 def _note_of_the_model(patch: pytest.MonkeyPatch, format: str) -> None:
     """A dropped run becomes a message of the model's, whoever speaks next."""
-    for module in (edits, operations):
-        patch.setattr(module, "note_host", lambda transcript, groups: None)
+    for module in (edits, operations, plan_state, reasoning_signatures):
+        patch.setattr(module, "note_host", lambda transcript, groups, dropped=None: None)
     patch.setattr(operations, "_stand_in", lambda transcript, groups: "assistant")
     _unchecked(patch, format)
 
