@@ -35,6 +35,7 @@ from trimtab.errors import (
     expect_text,
 )
 from trimtab.jsontext import paths
+from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
@@ -86,7 +87,8 @@ def convert_request(
     given = RequestBody.of(request).tree
     spoken = wire.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
-    tree = _legal(given, spoken, model if source == to else None, open_tail, log)
+    tree, provenance = _legal(given, spoken, model if source == to else None, open_tail, log)
+    repaired = len(log.losses)
     losses_and_notes = tuple(log.losses), tuple(_note_lines(log))
     reader, writer = _FORMATS[source], _FORMATS[to]
     with _shapes_taken_for_granted(source):
@@ -98,7 +100,9 @@ def convert_request(
         body = writer.write(neutral, target, log)
     if neutral.bare and body.keys() == {writer.messages}:
         body = body[writer.messages]
-    body = _legal(body, wire.find(body, to)[0], model, open_tail, log)
+    if provenance is not None:
+        log.losses[repaired:] = [_as_given(loss, provenance) for loss in log.losses[repaired:]]
+    body, _ = _legal(body, wire.find(body, to)[0], model, open_tail, log)
     changed = target.ids.changed
     if changed:
         log.notes["call ids respelled"] += len(changed)
@@ -116,12 +120,13 @@ def convert_request(
 
 def _legal(
     tree: Any, format: Format, model: str | None, open_tail: bool, log: ConversionLog
-) -> Any:
-    """The request with what its provider would refuse repaired: each repair is a note, each value
-    taken out a loss.  Raises NotAccepted for what cannot be repaired."""
+) -> tuple[Any, Provenance | None]:
+    """The request with what its provider would refuse repaired, and where it stood before: each
+    repair is a note, each value taken out a loss.  Raises NotAccepted for what cannot be
+    repaired."""
     transcript = wire.read(tree, format, model=model)
     if not rules.check(transcript, open_tail=open_tail):
-        return tree
+        return tree, None
     made = rules.repair(tree, format, transcript, open_tail=open_tail)
     for rule, repair in made.repairs:
         log.notes[f"{format.name}: {rule}: {repair.message}"] += 1
@@ -133,7 +138,12 @@ def _legal(
             f"{paths.escape(left[0].path)}: {left[0].message}; correct the request",
             left,
         )
-    return made.tree
+    return made.tree, Provenance(made.trees, made.passes, made.transcript.base)
+
+
+def _as_given(loss: Loss, provenance: Provenance) -> Loss:
+    """A loss at its place in the request as it was given, before repair."""
+    return loss._replace(path=provenance.given(loss.path) or loss.path)
 
 
 def _with_given_ids(neutral: NeutralRequest) -> tuple[NeutralRequest, dict[str, str]]:

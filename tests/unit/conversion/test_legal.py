@@ -14,6 +14,7 @@ from five_formats import FORMATS, items_of, session
 
 import trimtab
 from trimtab import NotAccepted
+from trimtab.conversion import convert
 
 PAIRS = [(a, b) for a, b in itertools.product(FORMATS, FORMATS) if a != b]
 
@@ -113,3 +114,15 @@ def test_odd_ids_come_back_without_being_handed_the_map(to: str) -> None:
     assert [m["tool_call_id"] for m in back if m["role"] == "tool"] == list(ODD)
     calls = [c["id"] for m in back for c in m.get("tool_calls") or ()]
     assert calls == list(ODD)
+
+
+@pytest.mark.parametrize("to", ["openai-chat", "bedrock", "gemini"])
+def test_a_loss_is_named_at_its_place_before_repair(to: str) -> None:
+    thinking = {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"}
+    said = [{"type": "text", "text": "\n"}, thinking, {"type": "text", "text": "Done."}]
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": said}]
+    messages.append({"role": "user", "content": "Thanks."})
+    request = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": messages}
+    losses = convert(request, to, format="anthropic", model="other").losses
+    assert ("messages", 1, "content", 1) in {loss.path[:4] for loss in losses}
+    assert ("messages", 1, "content", 2) not in {loss.path[:4] for loss in losses}
