@@ -116,7 +116,8 @@ class Outcome:
     @property
     def works(self) -> bool:
         """The loop came to its end, and at most one refusal was needed to learn the window."""
-        return "done" in self.said.splitlines() and self.requests > TURNS and self.refused <= 1
+        ends = (line.split()[-1:] for line in self.said.splitlines())  # some show progress there
+        return ["done"] in ends and self.requests > TURNS and self.refused <= 1
 
 
 def home_of(framework: Framework) -> Path:
