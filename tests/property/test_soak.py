@@ -86,7 +86,10 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len((tmp_path / "ranges-700001.jsonl").read_text().splitlines()) == 2
 
 
-@pytest.mark.parametrize("seed", [438_862, 541_192, 3_001_488])
+ONCE_BAD = (438_862, 541_192, 3_001_488, 160, 186, 203, 463, 614, 831, 951, 50_931, 51_989)
+
+
+@pytest.mark.parametrize("seed", ONCE_BAD)
 def test_a_history_that_once_came_out_bad_does_no_more(seed: int) -> None:
     verdict = verdict_of(case_of(seed), thorough=True)
     assert verdict.kind == "ok", verdict.detail
