@@ -73,19 +73,24 @@ class Loop(ABC):
         """Keep what the model said, call the tool for it, and give the result."""
 
 
-class Chat(Loop):
-    """OpenAI Chat Completions."""
-
-    format, path = "openai-chat", "/v1/chat/completions"
+class WithMessages(Loop):
+    """A request whose history is ``messages``."""
 
     @property
     def body(self) -> dict[str, Any]:
+        """The next request."""
         return {
             "model": MODEL,
             "messages": list(self.items),
             "max_tokens": OUTPUT,
             "temperature": 0,
         }
+
+
+class Chat(WithMessages):
+    """OpenAI Chat Completions."""
+
+    format, path = "openai-chat", "/v1/chat/completions"
 
     def take(self, answer: Any) -> Billed:
         call = {
@@ -105,19 +110,10 @@ class Chat(Loop):
         return Billed(usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"])
 
 
-class Messages(Loop):
+class Messages(WithMessages):
     """Anthropic Messages."""
 
     format, path = "anthropic", "/v1/messages"
-
-    @property
-    def body(self) -> dict[str, Any]:
-        return {
-            "model": MODEL,
-            "messages": list(self.items),
-            "max_tokens": OUTPUT,
-            "temperature": 0,
-        }
 
     def take(self, answer: Any) -> Billed:
         said = [part for part in answer["content"] if part.get("text", "").strip()]
