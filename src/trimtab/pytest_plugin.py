@@ -69,7 +69,7 @@ class _Suite:
         )
         self._boards: dict[str, Scoreboard] = {}
 
-    def board(self, format: str) -> Scoreboard:
+    def scoreboard(self, format: str) -> Scoreboard:
         """The scoreboard of one format."""
         from dataclasses import replace
 
@@ -98,7 +98,7 @@ class ConformItem(pytest.Item):
 
     def runtest(self) -> None:
         """Raises PropertyFailed with the first cases; skips what no case asked for."""
-        row = self._suite.board(self._format).row(self._property)
+        row = self._suite.scoreboard(self._format).row(self._property)
         if not row.judged:
             pytest.skip("no case asked for it, or the target offers none")
         if row.failures:

@@ -81,23 +81,23 @@ def _run(args: Namespace) -> int:
     made = TargetOptions(args.window, args.factory, args.upstream, args.start)
     target = open_target(args.target, made)
     try:
-        board = run(target, options, _progress if sys.stderr.isatty() else None)
+        scoreboard = run(target, options, _progress if sys.stderr.isatty() else None)
     finally:
         target.close()
     _clear()
     for name, render in (("json", output.to_json), ("junit", output.to_junit),
                          ("badge", output.to_badge)):  # fmt: skip
         if path := getattr(args, name):
-            files.write(path, render(board).encode())
+            files.write(path, render(scoreboard).encode())
     if args.json != "-":
         terminal = Terminal.of_stdout()
 
         def paint(passed: bool, text: str) -> str:
             return terminal.paint("bar" if passed else "over", text)
 
-        lines = output.table(board, _again(args), paint).split("\n")
+        lines = output.table(scoreboard, _again(args), paint).split("\n")
         print("\n".join(lines if terminal.colour else map(clean, lines)))
-    return DONE if board.passed else VIOLATIONS
+    return DONE if scoreboard.passed else VIOLATIONS
 
 
 def _again(args: Namespace) -> str:

@@ -12,7 +12,9 @@ from trimtab.testing.conformance.scoreboard import Row, Scoreboard
 _GREEN, _AMBER, _RED = "#3fa34d", "#c9862a", "#c0392b"
 
 
-def table(board: Scoreboard, again: str, paint: Callable[[bool, str], str] | None = None) -> str:
+def table(
+    scoreboard: Scoreboard, again: str, paint: Callable[[bool, str], str] | None = None
+) -> str:
     """One row a property: the share that passed, the first failure, and how to run it again.
 
     ``again``: the command, to which ``--seed N --format F`` is added; ``paint(passed, text)``
@@ -20,10 +22,10 @@ def table(board: Scoreboard, again: str, paint: Callable[[bool, str], str] | Non
     """
     colour = paint or (lambda passed, text: text)
     lines = [
-        f"{board.target}: {board.cases} cases at {board.window:,} tokens, "
-        f"formats {', '.join(board.formats)}"
+        f"{scoreboard.target}: {scoreboard.cases} cases at {scoreboard.window:,} tokens, "
+        f"formats {', '.join(scoreboard.formats)}"
     ]
-    for row in board.rows:
+    for row in scoreboard.rows:
         share = colour(not row.failures, f"{_share(row):>6}")
         count = f"{row.passed:,}/{row.judged:,}" if row.judged else ""
         lines.append(f"  {row.name:<12}{share}  {count:>11}  {row.about}")
@@ -35,7 +37,7 @@ def table(board: Scoreboard, again: str, paint: Callable[[bool, str], str] | Non
                 f"{'':14}first: {where}: {reason}",
                 f"{'':14}again: {again} --seed {first.seed} --format {first.format}",
             ]
-    lines.append(f"{board.held} of {board.asked} properties hold")
+    lines.append(f"{scoreboard.held} of {scoreboard.asked} properties hold")
     return "\n".join(lines)
 
 
@@ -47,20 +49,20 @@ def _share(row: Row) -> str:
     return "100 %" if not row.failures else f"{min(percent, 99.9):.1f} %"
 
 
-def to_json(board: Scoreboard) -> str:
+def to_json(scoreboard: Scoreboard) -> str:
     """All of it, failures included."""
-    return json.dumps(board.as_dict(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(scoreboard.as_dict(), indent=1, ensure_ascii=False) + "\n"
 
 
-def to_junit(board: Scoreboard) -> str:
+def to_junit(scoreboard: Scoreboard) -> str:
     """One test case for each property; those that nobody asked for are skipped."""
-    failed = sum(1 for row in board.rows if row.failures)
-    skipped = sum(1 for row in board.rows if not row.judged)
+    failed = sum(1 for row in scoreboard.rows if row.failures)
+    skipped = sum(1 for row in scoreboard.rows if not row.judged)
     suite = ElementTree.Element(
-        "testsuite", name=f"conform {board.target}", tests=str(len(board.rows)),
+        "testsuite", name=f"conform {scoreboard.target}", tests=str(len(scoreboard.rows)),
         failures=str(failed), skipped=str(skipped), errors="0",
     )  # fmt: skip
-    for row in board.rows:
+    for row in scoreboard.rows:
         found = ElementTree.SubElement(suite, "testcase", classname="conform", name=row.name)
         if not row.judged:
             ElementTree.SubElement(found, "skipped", message="no case asked for it")
@@ -82,11 +84,11 @@ def _xml_safe(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\t\n" else "�" for char in text)
 
 
-def to_badge(board: Scoreboard) -> str:
+def to_badge(scoreboard: Scoreboard) -> str:
     """A badge (SVG): how many of the properties hold."""
-    label, value = "conform", f"{board.held}/{board.asked}"
-    most = board.asked or 1
-    colour = _GREEN if board.passed else _AMBER if board.held * 2 >= most else _RED
+    label, value = "conform", f"{scoreboard.held}/{scoreboard.asked}"
+    most = scoreboard.asked or 1
+    colour = _GREEN if scoreboard.passed else _AMBER if scoreboard.held * 2 >= most else _RED
     left, right = 7 * len(label) + 12, 7 * len(value) + 14
     both = left + right
     said = escape(f"{label}: {value} properties")
