@@ -52,8 +52,9 @@ def cross(planner: Planner, goal: int, *, protected: bool = False) -> None:
     their lines; where that cannot be, all of them, earlier folds included.  What of earlier runs
     they leave behind is folded again; a request that would be larger then stays as it was."""
     state = planner.state
+    before, stood = state.tokens, state.runs
     for again in (False, True):
-        before, reopened = state.tokens, _reopen(planner, crossing=again)
+        reopened = _reopen(planner, crossing=again)
         chosen = _oldest(planner, goal, protected=protected, whatever=again)
         _put_back(planner, [run for run in reopened if not _overlaps(chosen, run)])
         if chosen:
@@ -61,7 +62,7 @@ def cross(planner: Planner, goal: int, *, protected: bool = False) -> None:
             if state.tokens > goal and planner.inputs.folds:
                 fold(planner, goal)
             if state.tokens > before:
-                _restore(planner, reopened)
+                _restore(planner, stood)
             return
 
 
@@ -69,7 +70,8 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
     """Fold every old turn into as little as may stand for it: what the user demands, or not even
     that.  Turns that would take more so stay as they are."""
     state = planner.state
-    before, reopened = state.tokens, _reopen(planner, crossing=True)
+    before, stood = state.tokens, state.runs
+    reopened = _reopen(planner, crossing=True)
     for stretch in _stretches(planner, protected=True):
         for index in reversed(range(len(stretch.ends))):
             run = _run(planner, stretch, index)
@@ -82,7 +84,7 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
     _put_back(planner, [run for run in reopened if not _overlaps(state.runs, run)])
     planner.drop_until(lambda: False, len(planner.transcript.messages), protected=True)
     if state.tokens > before:
-        _restore(planner, reopened)
+        _restore(planner, stood)
 
 
 # --- which turns ---
@@ -266,12 +268,13 @@ def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:
         planner.state.put_back(run)
 
 
-def _restore(planner: Planner, runs: Sequence[DroppedRange]) -> None:
-    """Let these runs stand again, and none that was made of their groups since."""
-    for made in planner.state.runs:
-        if any(_overlaps([made], run) for run in runs) or made.opening is not None:
-            planner.state.reopen(made)
-    _put_back(planner, runs)
+def _restore(planner: Planner, stood: Sequence[DroppedRange]) -> None:
+    """Let these runs stand again, and no others."""
+    state = planner.state
+    for run in state.runs:
+        if not any(run is one for one in stood):
+            state.reopen(run)
+    _put_back(planner, [run for run in stood if not any(run is one for one in state.runs)])
 
 
 def _overlaps(chosen: Sequence[Run | DroppedRange], run: DroppedRange) -> bool:

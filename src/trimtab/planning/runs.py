@@ -1,7 +1,7 @@
 """Runs of steps that are taken out together: what is in one, and what of it stays in a fold.
 
-A run is neighbouring groups; one that crosses the user's words begins with a message of the user
-and takes every message up to the end of its last group.
+A run is neighbouring groups.  One that crosses the user's words takes every message from the one it
+begins with, of the user or the model, to the end of its last group.
 """
 
 from __future__ import annotations
