@@ -12,7 +12,7 @@ from proxies import ask, proxied, settled
 
 import trimtab
 from trimtab.cli import main
-from trimtab.replay.bill.arms import LEAST, ArmUnit, savings, student
+from trimtab.pricing.arms import LEAST, ArmUnit, savings, student
 from trimtab.sessions.control import is_control
 from trimtab.testing import StrictProvider
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from trimtab.pricing.paid import PaidCall
 from trimtab.replay.bill.conversations import BilledConversation, conversations
-from trimtab.replay.bill.paid import PaidCall
 from trimtab.replay.bill.policies import Comparison
 from trimtab.replay.bill.report import Bill
 from trimtab.replay.recording import Recording

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.pricing.arms import Savings
 from trimtab.pricing.call_usage import KINDS
-from trimtab.replay.bill.arms import Savings
-from trimtab.replay.bill.paid import Paid, PaidCall, grouped, total
+from trimtab.pricing.paid import Paid, PaidCall, grouped, total
 from trimtab.replay.bill.policies import MethodError, PolicyBill
 from trimtab.reporting.pages import stylesheet, templates
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from trimtab.pricing.call_usage import KINDS, CallUsage, Cost, price_of
+from trimtab.pricing.conversation_usage import ConversationUsage
 
 GroupBy = Literal["session", "agent", "day", "model", "source"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
@@ -34,6 +35,15 @@ class PaidCall:
     def key(self, by: str) -> str:
         """The group it belongs to."""
         return (self.usage.model if by == "model" else str(getattr(self, by))) or UNKNOWN
+
+
+def calls_of(kept: Iterable[ConversationUsage]) -> list[PaidCall]:
+    """The calls of these conversations: one sum for each day and model."""
+    return [
+        PaidCall(one.id, one.agent, one.upstream, row.day, row.usage, True, row.calls, row.dear)
+        for one in kept
+        for row in one
+    ]
 
 
 @dataclass

@@ -8,11 +8,14 @@ conversations as would tell the same if all were equally long.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import NormalDist
 from typing import Any, NamedTuple
+
+from trimtab.pricing.call_usage import price_of
+from trimtab.pricing.conversation_usage import ConversationUsage
 
 LEAST = 5
 """Conversations of each arm; with fewer nothing is said."""
@@ -73,6 +76,26 @@ def savings(treated: Sequence[ArmUnit], control: Sequence[ArmUnit], outgrown: in
         len(both[0]), len(both[1]), outgrown, 1 - exp(difference), 1 - exp(difference + width),
         1 - exp(difference - width),
     )  # fmt: skip
+
+
+def arms_of(kept: Iterable[ConversationUsage]) -> Savings | None:
+    """Both arms, by conversation as it was drawn; None where none was."""
+    units: dict[str, tuple[str, float, int]] = {}
+    for one in kept:
+        if not one.arm:
+            continue
+        arm, dollars, arrived = units.get(one.id, (one.arm, 0.0, 0))
+        for row in one:
+            if cost := price_of(row.usage, dear=row.dear):
+                dollars, arrived = dollars + cost.prompt, arrived + row.arrived
+        arm = max(arm, one.arm, key=len)  # "control, outgrown" once it is
+        units[one.id] = (arm, dollars, arrived)
+    if not units:
+        return None
+    treated = [ArmUnit(d, a) for arm, d, a in units.values() if arm == "treated"]
+    control = [ArmUnit(d, a) for arm, d, a in units.values() if arm != "treated"]
+    outgrown = sum(arm == "control, outgrown" for arm, _, _ in units.values())
+    return savings(treated, control, outgrown)
 
 
 def _cost(arm: Sequence[ArmUnit]) -> float:
