@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from trimtab.errors import StoreError
+
 
 @dataclass(frozen=True, slots=True)
 class WriteBatch:
@@ -99,6 +101,15 @@ class Store(Protocol):
 def stats_of(conversation: str) -> str:
     """How the names of facts begin that hold a conversation's statistics."""
     return f"stats/{conversation}/"
+
+
+def check_version(found: int, known: int) -> None:
+    """Raises StoreError where a newer release has laid out what is kept."""
+    if found > known:
+        raise StoreError(
+            f"this store has version {found}, this release reads up to {known} and has touched "
+            "nothing: update trimtab, or name another store"
+        )
 
 
 def without_password(url: str) -> str:

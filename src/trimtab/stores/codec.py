@@ -48,7 +48,10 @@ class StorageCodec:
         """What was packed.  Raises StoreError where it was changed or the key is another."""
         kind, rest = frame[0] if frame else -1, frame[1:]
         if kind not in (PLAIN, PACKED, PLAIN | SEALED, PACKED | SEALED):
-            raise self._damaged(about)
+            raise StoreError(
+                f"{about} is of a kind ({kind}) that this release does not know: update trimtab if "
+                "a newer release wrote it; else it is damaged: restore the store from a copy"
+            )
         body = self._opened(kind, rest, about) if kind & SEALED else rest[_SUM:]
         try:
             data = zlib.decompress(body) if kind & PACKED else body

@@ -16,7 +16,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from trimtab.errors import MissingExtra, StoreError
-from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of, without_password
+from trimtab.stores.base import (
+    ConversationInfo,
+    WriteBatch,
+    check_version,
+    stats_of,
+    without_password,
+)
 
 VERSION = 1
 SECONDS = 2
@@ -262,10 +268,7 @@ def _prepare(db: Any) -> None:
                 db.execute("INSERT INTO trimtab_version VALUES (%s)", (VERSION,))
         db.execute("SELECT pg_advisory_unlock(%s)", (_LOCK,))
     version = db.execute("SELECT version FROM trimtab_version").fetchone()[0]
-    if version > VERSION:
-        raise StoreError(
-            f"this store has version {version}, this release reads {VERSION}: update trimtab"
-        )
+    check_version(version, VERSION)
 
 
 def _there(db: Any) -> bool:

@@ -14,16 +14,25 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from trimtab.errors import MissingExtra, StoreError
-from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of, without_password
+from trimtab.stores.base import (
+    ConversationInfo,
+    WriteBatch,
+    check_version,
+    stats_of,
+    without_password,
+)
 
+VERSION = 1
 SECONDS = 2.0
 """How long to wait for an answer."""
 
-# KEYS: entries (a stream), ids, handles, facts, used, names of facts.  ARGV: member of used, time,
-# then four counted lists of pairs: entries, originals (key, data; the handle is after the last
-# colon of the key), facts, updated_facts facts.  What an earlier release kept has no names yet.
+# KEYS: entries (a stream), ids, handles, facts, used, names of facts, version.  ARGV: member of
+# used, time, version, then four counted lists of pairs: entries, originals (key, data; the handle
+# is after the last colon of the key), facts, updated_facts facts.  What an earlier release kept has
+# no names and no version yet.
 _WRITE = """
-local at = 3
+redis.call('SETNX', KEYS[7], ARGV[3])
+local at = 4
 local function pairs_of(each)
   local n = tonumber(ARGV[at]); at = at + 1
   for _ = 1, n do each(ARGV[at], ARGV[at + 1]); at = at + 2 end
@@ -108,6 +117,7 @@ class RedisStore:
             )  # fmt: skip
         except ValueError as error:
             raise self._error(error) from error
+        self._version_read = False
         self._write = self._redis.register_script(_WRITE)
         self._facts = self._redis.register_script(_FACTS)
         self._forget = self._redis.register_script(_FORGET)
@@ -116,8 +126,8 @@ class RedisStore:
         """See ``Store``."""
         name = batch.conversation
         keys = [self._key(tenant, kind, name) for kind in "eih"]
-        keys += [self._key(tenant, "f"), self._used, self._key(tenant, "n")]
-        values: list[Any] = [_member(tenant, name) if name else "", time.time()]
+        keys += [self._key(tenant, "f"), self._used, self._key(tenant, "n"), self._version]
+        values: list[Any] = [_member(tenant, name) if name else "", time.time(), VERSION]
         originals = [(self._key(tenant, "o", handle), data) for handle, data in batch.originals]
         for rows in (batch.entries, originals, batch.facts, batch.updated_facts):
             values.append(len(rows))
@@ -196,12 +206,19 @@ class RedisStore:
     def _used(self) -> str:
         return f"{self._prefix}:used"
 
+    @property
+    def _version(self) -> str:
+        return f"{self._prefix}:version"
+
     def _key(self, tenant: str, kind: str, name: str = "") -> str:
         return f"{self._prefix}:{quote(tenant, safe='')}:{kind}:{name}"
 
     @contextmanager
     def _said(self) -> Iterator[None]:
         try:
+            if not self._version_read:
+                check_version(int(self._redis.get(self._version) or VERSION), VERSION)
+                self._version_read = True
             yield
         except self._errors as error:
             raise self._error(error) from error

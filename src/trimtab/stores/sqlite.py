@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import StoreError
-from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of
+from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, stats_of
 
 VERSION = 1
 BUSY_SECONDS = 2.0
@@ -267,10 +267,7 @@ def _prepared(db: sqlite3.Connection) -> None:
 def _prepare(db: sqlite3.Connection) -> None:
     """Settings of a connection, and the tables where the file is new."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version > VERSION:
-        raise StoreError(
-            f"this store has version {version}, this release reads {VERSION}: update trimtab"
-        )
+    check_version(version, VERSION)
     db.execute("PRAGMA synchronous = FULL")
     db.execute("PRAGMA secure_delete = ON")
     if version == VERSION:
