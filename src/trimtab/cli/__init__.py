@@ -28,6 +28,7 @@ from trimtab.cli import (
     store,
     sweep,
 )
+from trimtab.cli.examples import epilog
 from trimtab.cli.exit_codes import INTERNAL, MEANINGS, USAGE, ExitWith, code_of
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest, TrimtabError
@@ -77,7 +78,10 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"trimtab {_version()}")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
     for name, (add, about) in _COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        command = commands.add_parser(
+            name, help=about, description=f"{about.capitalize()}.", epilog=epilog(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
         command.set_defaults(parser=command)
         add(command)
     return top

@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 
 import trimtab
 from trimtab import wire
-from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
+from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, setting
 from trimtab.cli.terminal import clean
 from trimtab.jsontext import paths
@@ -18,13 +18,14 @@ from trimtab.jsontext.parsing import parse_bytes
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab check``."""
     add_request(parser, "format", "model", "open_tail")
+    add_turn(parser)
     parser.add_argument("--json", action="store_true", help="violations as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     """Print each violation: where, which rule, in the provider's own words."""
-    tree = parse_bytes(files.request_of(args))
+    tree = parse_bytes(request_of(args))
     format, reason = wire.find(tree, setting(args, "format"))
     violations = trimtab.check(
         tree, format=setting(args, "format"), model=setting(args, "model"),

@@ -13,6 +13,7 @@ from collections import Counter
 import trimtab
 from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE
+from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.terminal import clean
 from trimtab.jsontext import paths
 
@@ -20,6 +21,7 @@ from trimtab.jsontext import paths
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab convert``."""
     parser.add_argument("file", nargs="?", default="-", metavar="FILE")
+    add_turn(parser)
     parser.add_argument(
         "--to", required=True, metavar="NAME",
         help="openai-chat, openai-responses, anthropic, bedrock, gemini, gemini-interactions",
@@ -33,7 +35,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Convert, write the request, say what was lost."""
-    data = files.request_of(args)
+    data = request_of(args)
     converted = trimtab.convert(data, args.to, format=args.format, model=args.model)
     files.write(args.output, f"{paths.dump(converted.request)}\n".encode())
     _report(converted, as_json=args.json)

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any
 
 import trimtab
-from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE
+from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, amount, setting
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.jsontext import paths
@@ -28,6 +28,7 @@ _LABELS = {
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab explain``."""
     add_request(parser, "format", "model", "counter", "window")
+    add_turn(parser)
     parser.add_argument("--top", type=amount, default=10, metavar="N", help="largest blocks shown")
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.set_defaults(run=run)
@@ -35,7 +36,7 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Measure and print, to standard output."""
-    data = files.request_of(args)
+    data = request_of(args)
     measured = trimtab.measure(
         data, format=setting(args, "format"), model=setting(args, "model"),
         counter=setting(args, "counter"),

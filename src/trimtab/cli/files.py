@@ -51,7 +51,7 @@ def about(args: Namespace, error: InvalidRequest) -> str:
         return str(error)
     if args.file == "-":
         return f"standard input: {error}"
-    logs = "; a session log is read by `trimtab bill` and `trimtab replay`, a corpus by `batch`"
+    logs = "; a session log is read by `trimtab fit`, `check`, `explain`, `convert` and `bill`"
     return f"{args.file}: {error}{logs if args.file.endswith('.jsonl') else ''}"
 
 

@@ -15,6 +15,7 @@ import trimtab
 from trimtab import config
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE
+from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, add_settings, given_settings
 from trimtab.cli.terminal import clean
 from trimtab.config import SETTINGS
@@ -31,12 +32,16 @@ _SHOWN = 5
 def add_fit(parser: ArgumentParser) -> None:
     """The options of ``trimtab fit``: every setting, and where things are read and written."""
     add_request(parser)
+    add_turn(parser)
     parser.add_argument(
         "--no-config", action="store_true",
         help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
     )  # fmt: skip
     out = parser.add_argument_group("output")
-    out.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the request")
+    out.add_argument(
+        "-o", "--output", metavar="OUT",
+        help="file for the request (default: standard output, unless that is a terminal)",
+    )  # fmt: skip
     out.add_argument(
         "--journal", metavar="FILE",
         help="keep the choice and the originals there, and go on from it if it exists",
@@ -50,16 +55,21 @@ def add_fit(parser: ArgumentParser) -> None:
 def run_fit(args: Namespace) -> int:
     """Fit, keep the originals where asked, write the request, report."""
     settings, source_lines = _settings(args)
-    data = files.request_of(args)
+    data = request_of(args)
     lines: list[str] = []
     if args.journal is None:
         fitted = trimtab.fit(data, settings=settings)
     else:
         fitted, lines = _fit_and_keep(data, settings, args.journal)
-    files.write(args.output, fitted.request)
+    unseen = args.output is None and sys.stdout.isatty()
+    if not unseen:
+        files.write(args.output or "-", fitted.request)
     if source_lines and not args.json:
         print("\n".join(map(clean, source_lines)), file=sys.stderr)
     _report(fitted.report, lines, as_json=args.json)
+    if unseen:
+        size = f"{len(fitted.request):,} bytes"
+        print(f"the request ({size}) is not written: -o FILE, or a pipe", file=sys.stderr)
     return DONE
 
 

@@ -59,6 +59,13 @@ def read(names: Iterable[str], *, source: str = "") -> LoadedLogs:
     return _without_duplicates(logs)
 
 
+def of_bytes(data: bytes, name: str) -> LoadedLogs:
+    """The same for what a file of this name holds, plain JSON or JSON lines."""
+    logs = LoadedLogs(files=1)
+    _take(list(_parsed(io.BytesIO(data), name, logs)), stem(name), name, logs)
+    return _without_duplicates(logs)
+
+
 def _without_duplicates(logs: LoadedLogs) -> LoadedLogs:
     """One conversation logged twice is replayed once: the one with times, else the first."""
     kept: dict[str, Recording] = {}
@@ -116,6 +123,11 @@ def _read_file(name: str, source: str, logs: LoadedLogs) -> None:
                 lines = list(_parsed(file, name, logs))
     except (OSError, EOFError, gzip.BadGzipFile) as error:
         logs.problems.append(Problem(name, 0, f"cannot be read: {error}"))
+    _take(lines, source, name, logs)
+
+
+def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs) -> None:
+    """Add what parsed lines hold."""
     if not lines:
         return
     for line, what in log_formats.recordings(lines, source=source, origin=name):
@@ -132,7 +144,7 @@ def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int,
         try:
             yield 1, json.loads(data)
             return
-        except ValueError:
+        except (ValueError, RecursionError):
             file = io.BytesIO(data)  # JSON lines under another name
     for number, line in enumerate(file, 1):
         if not line.strip():
