@@ -102,7 +102,7 @@ def serve(kind: str, port: int, url: str, store: str) -> None:
     if kind == "trimtab":
         from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
 
-        given = ProxySettings(port=port, upstreams=(Upstream("u", url),), store=store,
+        given = ProxySettings(listen=f":{port}", upstreams=(Upstream("u", url),), store=store,
                               fit={"window": 1_000_000})  # fmt: skip
         Server(Proxy(given)).run()
         return

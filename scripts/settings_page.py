@@ -14,6 +14,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from trimtab.proxy import ProxySettings, Upstream  # noqa: E402
+from trimtab.proxy.settings import Address  # noqa: E402
 from trimtab.setting_kinds import Declared, declared  # noqa: E402
 from trimtab.settings import Settings  # noqa: E402
 
@@ -54,6 +56,8 @@ def _row(one: Declared) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Address):
+        return f'"{value}"'
     if isinstance(value, (tuple, list)):
         return f"[{', '.join(map(_toml, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)
@@ -66,10 +70,14 @@ def _sentence(text: str) -> str:
 def pages() -> dict[Path, str]:
     """The pages as they should be."""
     found = {}
-    for name, cls in {"settings": Settings}.items():
+    proxy = {name: one for name, one in declared(ProxySettings).items() if name != "fit"}
+    upstream = "\n".join(("### [[upstream]]", "", *HEAD, *map(_row, declared(Upstream).values())))
+    for name, text in {
+        "settings": tables(declared(Settings)), "proxy": f"{tables(proxy)}\n\n{upstream}",
+    }.items():  # fmt: skip
         path = ROOT / "docs" / f"{name}.md"
         before, _, rest = path.read_text(encoding="utf-8").partition(BEGIN)
-        found[path] = f"{before}{BEGIN}\n{tables(declared(cls))}\n{END}{rest.partition(END)[2]}"
+        found[path] = f"{before}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}"
     return found
 
 

@@ -8,7 +8,7 @@ tables in between).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -44,6 +44,8 @@ class ValueKind:
     build: Callable[[Mapping[str, Any], Mapping[str, str]], Any] | None = None
     takes_text: bool = False
     """Whether a program may say it as text, too: ``"32k"``, ``"90%"``."""
+    is_secret: bool = False
+    """Whether it has no option: other users of a machine see what programs were started with."""
 
     @property
     def is_readable(self) -> bool:
@@ -65,6 +67,11 @@ def setting(default: T, kind: ValueKind, help: str, group: str = "") -> T:
     """A field of a dataclass of settings.  ``group``: the heading above it and those after it."""
     declared: T = field(default=default, metadata={"kind": kind, "help": help, "group": group})
     return declared
+
+
+def required(kind: ValueKind, help: str) -> Any:
+    """A field of a dataclass of settings that has to be given."""
+    return field(metadata={"kind": kind, "help": help, "group": ""})
 
 
 _DECLARED: dict[type, Mapping[str, Declared]] = {}
@@ -169,9 +176,9 @@ def _read_shares(value: Any) -> tuple[float, ...]:
     return tuple(map(_read_share, value))
 
 
-def _read_seconds(value: Any) -> float:
+def _read_number(value: Any) -> float:
     number = float(value) if isinstance(value, str) else value
-    if not _are_seconds(number):
+    if not _is_number(number):
         raise ValueError
     return float(number)
 
@@ -183,7 +190,7 @@ def _is_share(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value <= 1
 
 
-def _are_seconds(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return type(value) in (int, float) and 0 <= value <= MOST and isfinite(value)
 
 
@@ -218,11 +225,7 @@ def list_of(inner: Callable[[Any], bool], give: str) -> ValueKind:
 
 def _or_none(kind: ValueKind) -> ValueKind:
     """The kind of a setting that can be None; a file cannot say None, it leaves the key out."""
-    return ValueKind(
-        lambda value: value is None or kind.holds(value), kind.give, kind.read, kind.expected,
-        kind.metavar, kind.choices, kind.is_flag, kind.is_list, kind.keys, kind.build,
-        kind.takes_text,
-    )  # fmt: skip
+    return replace(kind, holds=lambda value: value is None or kind.holds(value))
 
 
 def one_of(literal: Any) -> ValueKind:
@@ -274,15 +277,19 @@ SHARES = ValueKind(
     "a list of shares, each above 0 and up to 1", "SHARE", is_list=True,
 )  # fmt: skip
 SECONDS = ValueKind(
-    _are_seconds, "seconds, 0 or more", _read_seconds, "a number, 0 or more", "SECONDS"
+    _is_number, "seconds, 0 or more", _read_number, "a number, 0 or more", "SECONDS"
 )
 SECONDS_OR_NONE = _or_none(SECONDS)
+DOLLARS = ValueKind(
+    _is_number, "US dollars, 0 or more", _read_number, "a number, 0 or more", "DOLLARS"
+)
 FLAG = ValueKind(
     lambda value: type(value) is bool, "True or False", _read_flag, "true or false", is_flag=True
 )
 FLAG_OR_NONE = _or_none(FLAG)
 TEXT = ValueKind(_is_text, "a text", _read_text, "a text", "TEXT")
 TEXT_OR_NONE = _or_none(TEXT)
+SECRET = replace(TEXT, is_secret=True)
 TEXTS = ValueKind(
     list_of(_is_text, "").holds, 'a list of texts, as ["read", "grep"]', _read_texts,
     "a list of texts", "TEXT", is_list=True,

@@ -26,8 +26,8 @@ def proxied(url: str, *, window: int | None = None, **settings: Any) -> Iterator
     fit = trimtab.Settings(window=window) | given.pop("fit", trimtab.Settings())
     if "upstreams" not in given:
         given["upstreams"] = (Upstream("provider", url),)
-    given.setdefault("drain_seconds", 2.0)
-    server = Server(Proxy(ProxySettings(port=0, fit=fit, **given))).__enter__()
+    given = {"listen": ":0", "drain_seconds": 2.0, **given}
+    server = Server(Proxy(ProxySettings(fit=fit, **given))).__enter__()
     _tokens[server.port] = server.proxy.access.token
     try:
         yield server

@@ -28,7 +28,8 @@ def add_settings(parser: ArgumentParser, settings: Mapping[str, Declared]) -> No
         if one.kind.keys is not None:
             group = parser.add_argument_group(f"{name}: {one.help}".replace("%", "%%"))
         for path, leaf in config.leaves({name: one}):
-            _add(group, path, leaf)
+            if not leaf.kind.is_secret:
+                _add(group, path, leaf)
 
 
 def _add(group: Any, path: tuple[str, ...], one: Declared) -> None:

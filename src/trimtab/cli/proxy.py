@@ -1,6 +1,6 @@
 """``trimtab proxy`` and ``trimtab run``: a proxy for good, and one for a single agent.
 
-The proxy is loaded when one of them runs.
+What serves is loaded when one of them runs.
 """
 
 from __future__ import annotations
@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from trimtab import config
 from trimtab.cli import tokens
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
-from trimtab.cli.options import add_settings, amount, given_settings
+from trimtab.cli.options import add_settings, given_settings
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidSetting
+from trimtab.proxy.settings import OPTIONS, ProxySettings, from_environment, load
+from trimtab.proxy.upstreams import Upstream
+from trimtab.setting_kinds import Declared
 
 FIT = {
     name: one
@@ -26,42 +29,23 @@ FIT = {
 """The settings that are not of one request; ``recall`` the proxy sets where it has the tool."""
 
 
-def _shared(parser: ArgumentParser) -> None:
+def _shared(parser: ArgumentParser, own: Mapping[str, Declared]) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
-    parser.add_argument(
-        "--store", metavar="URL", help="default: a file of your own; memory: keeps nothing"
-    )
-    parser.add_argument("--recall", action="store_true", help="let the model get originals back")
-    parser.add_argument("--prune", action="store_true", help="and take out what it needs no more")
-    parser.add_argument(
-        "--retry-result-chars", type=amount, metavar="CHARS",
-        help="what a bare ERROR cuts tool results to; 0: it is passed on; default: 512",
-    )  # fmt: skip
-    parser.add_argument(
-        "--keep-warm", choices=("off", "auto"),
-        help="ping an idle conversation's cache before it expires, where that pays; default: off",
-    )  # fmt: skip
-    parser.add_argument(
-        "--keep-warm-dollars", type=float, metavar="DOLLARS", help="the most a day; default: 1"
-    )
-    parser.add_argument(
-        "--keep-warm-pings", type=amount, metavar="N", help="the most a session; default: 12"
-    )
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
+    add_settings(parser, own)
     add_settings(parser, FIT)
 
 
 def add_proxy(parser: ArgumentParser) -> None:
     """The options of ``trimtab proxy``."""
-    parser.add_argument("--listen", metavar="HOST:PORT", help="default 127.0.0.1:4141")
     parser.add_argument("--upstream", metavar="URL", help="send everything there")
-    _shared(parser)
+    _shared(parser, OPTIONS)
     parser.set_defaults(run=run_proxy)
 
 
 def add_run(parser: ArgumentParser) -> None:
-    """The options of ``trimtab run``."""
-    _shared(parser)
+    """The options of ``trimtab run``, whose proxy listens where it likes."""
+    _shared(parser, {name: one for name, one in OPTIONS.items() if name != "listen"})
     parser.add_argument("--log", metavar="FILE", help="one line for each request")
     parser.add_argument(
         "command", nargs=REMAINDER, metavar="AGENT …",
@@ -70,29 +54,17 @@ def add_run(parser: ArgumentParser) -> None:
     parser.set_defaults(run=run_agent)
 
 
-def _settings(args: Namespace) -> Any:
-    """Files first, then options."""
-    from trimtab.proxy import ProxySettings, Upstream, load
-    from trimtab.proxy.settings import TOKEN_VARIABLE, listening
-
+def _settings(args: Namespace) -> ProxySettings:
+    """Files first, then the environment, then options."""
     loaded = config.load()
     settings = ProxySettings(fit=loaded.settings(), warnings=tuple(loaded.problems))
     if args.config:
         settings = load(args.config, settings)
-    settings = replace(settings, token=_environment(TOKEN_VARIABLE) or settings.token)
-    if getattr(args, "listen", None):
-        host, port = listening(args.listen)
-        settings = replace(settings, host=host, port=port)
+    settings = from_environment(os.environ, settings)
     if getattr(args, "upstream", None):
         settings = replace(settings, upstreams=(Upstream("upstream", args.upstream),))
-    options = config.Loaded(given_settings(args, FIT), env=os.environ).settings()
-    for name in ("retry_result_chars", "keep_warm", "keep_warm_dollars", "keep_warm_pings"):
-        if (value := getattr(args, name)) is not None:
-            settings = replace(settings, **{name: value})
-    return replace(
-        settings, fit=settings.fit | options, store=args.store or settings.store or _own_store(),
-        recall=args.recall or settings.recall, prune=args.prune or settings.prune,
-    ).checked()  # fmt: skip
+    settings = settings.over({**given_settings(args, OPTIONS), "fit": given_settings(args, FIT)})
+    return replace(settings, store=settings.store or _own_store()).checked()
 
 
 def _own_store() -> str:
@@ -107,10 +79,6 @@ def _own_store() -> str:
     except OSError:
         return "memory:"
     return f"sqlite:///{quote(str(folder / 'proxy.db'))}"
-
-
-def _environment(name: str) -> str:
-    return os.environ.get(name, "")
 
 
 def run_proxy(args: Namespace) -> int:

@@ -9,8 +9,8 @@ from typing import Any, Unpack
 from trimtab.clients.request_target import RequestTarget, path_target, request_target
 from trimtab.errors import InvalidSetting, expect
 from trimtab.fitted import Fitted
-from trimtab.retry.flow import RESULT_CHARS, Done, Flow, SendStats, flow, result_chars
-from trimtab.retry.guesses import undo_new_edits
+from trimtab.retry.flow import Done, Flow, SendStats, flow
+from trimtab.retry.guesses import RESULT_CHARS, result_chars, undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session, SessionKeywords

@@ -1,14 +1,31 @@
 """The proxy: any agent, one base URL.
 
 ``Proxy(ProxySettings(...))`` is an ASGI app; ``Server`` puts it on a port.  Needs the extra
-"proxy" when it is started.
+"proxy" when it is started.  What serves is loaded when it is asked for, settings at once.
 """
 
 from __future__ import annotations
 
-from trimtab.proxy.app import Proxy
-from trimtab.proxy.server import Server
+from typing import TYPE_CHECKING, Any
+
 from trimtab.proxy.settings import ProxySettings, load
 from trimtab.proxy.upstreams import Upstream, standard
+
+if TYPE_CHECKING:
+    from trimtab.proxy.app import Proxy
+    from trimtab.proxy.server import Server
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Proxy":
+        from trimtab.proxy.app import Proxy
+
+        return Proxy
+    if name == "Server":
+        from trimtab.proxy.server import Server
+
+        return Server
+    raise AttributeError(f"module 'trimtab.proxy' has no attribute {name!r}")
+
 
 __all__ = ["Proxy", "ProxySettings", "Server", "Upstream", "load", "standard"]

@@ -79,7 +79,7 @@ class Proxy:
         Raises InvalidSetting and keeps what it has.
         """
         # Who may see what hangs on where we do listen, whatever the settings now say.
-        fresh = replace(settings, host=self.settings.host, port=self.settings.port).checked()
+        fresh = replace(settings, listen=self.settings.listen).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
             self.records.ledger.store = self.tenants.usage_store()

@@ -22,8 +22,8 @@ from trimtab.proxy.headers import plain
 from trimtab.proxy.held_answer import HeldAnswer
 from trimtab.proxy.request_recorder import RequestRecorder
 from trimtab.proxy.worker import in_worker
-from trimtab.retry.flow import RESULT_CHARS, Accepted, Done, Flow, Refused, Send, flow
-from trimtab.retry.guesses import undo_new_edits
+from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
+from trimtab.retry.guesses import RESULT_CHARS, undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits, key_for
 from trimtab.session import Session
 from trimtab.settings import FitKeywords

@@ -37,7 +37,7 @@ class Server:
     @property
     def url(self) -> str:
         """Where it listens."""
-        host = self.proxy.settings.host
+        host = self.proxy.settings.listen.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
@@ -109,17 +109,17 @@ class Server:
 
 
 def _listening(settings: ProxySettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listen = settings.listen
+    family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        found.bind((settings.host, settings.port))
+        found.bind(listen)
         found.listen(2_048)  # who connects before the server runs is served as soon as it does
     except OSError as error:
         found.close()
         raise InvalidSetting(
-            f"cannot listen on {settings.host}:{settings.port} ({error.strerror}): "
-            "choose another port with --listen"
+            f"cannot listen on {listen} ({error.strerror}): choose another port with --listen"
         ) from None
     return found
 

@@ -1,102 +1,205 @@
-"""The proxy's settings: where it listens, whom it sends to, what it keeps."""
+"""The proxy's settings, declared once: where it listens, whom it sends to, what it keeps.
+
+The keys of ``proxy.toml``, the variables ``TRIMTAB_PROXY_*``, the options of ``trimtab proxy`` and
+``trimtab run`` and the table in docs/proxy.md all follow from ``ProxySettings``.
+"""
 
 from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from trimtab import config
-from trimtab.amounts import amount
-from trimtab.errors import InvalidSetting, shown
+from trimtab.errors import InvalidSetting
 from trimtab.pricing.keep_warm import DOLLARS_A_DAY, PINGS_A_SESSION
 from trimtab.proxy.upstreams import Upstream, standard
-from trimtab.retry.flow import RESULT_CHARS, result_chars
-from trimtab.setting_kinds import nearest
-from trimtab.settings import Settings
+from trimtab.retry.guesses import RESULT_CHARS
+from trimtab.setting_kinds import (
+    AMOUNT,
+    COUNT,
+    DOLLARS,
+    FLAG,
+    FLAG_OR_NONE,
+    SECONDS,
+    SECRET,
+    TEXT,
+    TEXTS,
+    ValueKind,
+    check_kinds,
+    list_of,
+    nearest,
+    one_of,
+    setting,
+)
+from trimtab.settings import Settings, naming_nearest
 
-PORT = 4141
-TOKEN_VARIABLE = "TRIMTAB_PROXY_TOKEN"
+PREFIX = "TRIMTAB_PROXY_"
+TOKEN_VARIABLE = f"{PREFIX}TOKEN"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Tenants = Literal["one", "key"]
 KeepWarm = Literal["off", "auto"]
 
 
-@dataclass(frozen=True)
-class ProxySettings:
-    """All settings of a proxy.
-
-    - ``host``, ``port``: where it listens; port 0 is a free one.
-    - ``upstreams``: the providers, asked in order.
-    - ``fit``: what is fitted, and how (window, preset, protected tools …).
-    - ``store``: URL of a store; "" keeps everything in memory.
-    - ``tenants``: "one" user, or one for each "key" that comes with requests: what one has sent
-      can never be recalled by another.  "" is "one" on loopback, else "key".
-    - ``key_headers``: headers, beside those of the providers, whose value tells tenants apart.
-    - ``token``: asked for by the dashboard, and by requests that the proxy signs; "": one is made.
-    - ``require_token``: all other requests have to bring it, too; None: beyond loopback.
-    - ``hosts``: further values of the header ``Host`` that are answered.
-    - ``most_bytes``: longer bodies are passed through as they come, unread; where the proxy signs
-      they are declined.
-    - ``most_held_bytes``: of all requests together, parsed ones included; a request beyond it is
-      passed through as it comes.
-    - ``most_parts``: messages, and parts of their contents, of a request that is made to fit; one
-      with more is sent as it came.
-    - ``plan_seconds``: how long a request may be worked on; then it is sent as it came.
-    - ``body_seconds``: the longest that a client may take over the body of a request.
-    - ``most_connections``: of clients; beyond it the one that has waited longest for a request is
-      closed.  None: a third of the descriptors that the process may have.
-    - ``head_seconds``: how long a client may take over the head of a request.
-    - ``read_seconds``: the longest wait between two pieces, of an answer or of a request's body.
-    - ``recall``: offer the model a tool that brings originals back.
-    - ``prune``: with ``recall``, also one that takes out results it no longer needs.
-    - ``retry_result_chars``: to what a refusal that names nothing (a bare "ERROR") cuts each tool
-      result; 0: such a refusal is passed on.
-    - ``keep_warm``: "auto" sends the cheapest request that reads an idle conversation's prefix
-      before its cache expires, where learned gaps say that this pays; "off" (default).
-      ``keep_warm_dollars``: the most for all such pings of a day (UTC), in US dollars at list
-      prices; ``keep_warm_pings``: the most in one conversation.
-    - ``drain_seconds``: how long running answers may take when the proxy is told to stop.
-    """
+class Address(NamedTuple):
+    """Where a server listens; port 0 is a free one."""
 
     host: str = "127.0.0.1"
-    port: int = PORT
-    upstreams: tuple[Upstream, ...] = field(default_factory=standard)
-    fit: Settings = field(default_factory=Settings)
-    store: str = ""
-    tenants: Tenants | Literal[""] = ""
-    key_headers: tuple[str, ...] = ("ocp-apim-subscription-key",)
-    token: str = field(default="", repr=False)
-    require_token: bool | None = None
-    hosts: tuple[str, ...] = ()
-    most_bytes: int = 64_000_000
-    most_held_bytes: int = 1_000_000_000
-    most_parts: int = 50_000
-    plan_seconds: float = 30.0
-    body_seconds: float = 1_800.0
-    most_connections: int | None = None
-    recall: bool = False
-    prune: bool = False
-    head_seconds: float = 60.0
-    connect_seconds: float = 20.0
-    read_seconds: float = 600.0
-    drain_seconds: float = 30.0
-    retry_result_chars: int = RESULT_CHARS
-    system_proxy: bool = False
-    keep_warm: KeepWarm = "off"
-    keep_warm_dollars: float = DOLLARS_A_DAY
-    keep_warm_pings: int = PINGS_A_SESSION
-    warnings: tuple[str, ...] = ()
+    port: int = 4141
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def listening(text: Any) -> Address:
+    """``"127.0.0.1:4141"``, ``":4141"``, ``"4141"`` or ``"[::1]:4141"``.  Raises ValueError."""
+    given = str(text) if type(text) is int else text
+    if not isinstance(given, str):
+        raise ValueError
+    parts = urlsplit(f"//:{given}" if given.isdigit() else f"//{given}")
+    port = Address().port if parts.port is None else parts.port
+    return Address(parts.hostname or Address().host, port)
+
+
+def _lower(value: Any) -> tuple[str, ...]:
+    assert TEXTS.read is not None
+    return tuple(text.lower() for text in TEXTS.read(value))
+
+
+ADDRESS = ValueKind(
+    lambda value: isinstance(value, Address), "HOST:PORT", listening, "HOST:PORT", "HOST:PORT",
+    takes_text=True,
+)  # fmt: skip
+STORE_URL = replace(TEXT, expected="URL of a store", metavar="URL")
+HEADS = replace(TEXTS, read=_lower)
+UPSTREAMS = list_of(lambda value: isinstance(value, Upstream), "a list of trimtab.proxy.Upstream")
+FIT = ValueKind(
+    lambda value: isinstance(value, Settings), "a trimtab.Settings", expected="a table",
+    keys=config.SETTINGS,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProxySettings:
+    """All settings of a proxy.  Raises InvalidSetting for a value of the wrong kind."""
+
+    listen: Address = setting(
+        Address(), ADDRESS,
+        "where it listens; port 0 is a free one; beyond loopback TRIMTAB_PROXY_TOKEN has to be set",
+        group="Where it listens and sends",
+    )  # fmt: skip
+    hosts: tuple[str, ...] = setting(
+        (), HEADS, "further names by which clients call this machine (the header Host)"
+    )
+    upstreams: tuple[Upstream, ...] = setting(
+        standard(), UPSTREAMS, "the providers, asked in order; in a file: [[upstream]], below"
+    )
+    connect_seconds: float = setting(20.0, SECONDS, "the longest wait for a connection upstream")
+    system_proxy: bool = setting(False, FLAG, "send through HTTPS_PROXY of the environment")
+
+    fit: Settings = setting(Settings(), FIT, "what is fitted, and how")
+
+    store: str = setting(
+        "", STORE_URL,
+        "where originals and edits are kept; `memory:` keeps nothing; unset: a file of your own, "
+        "but memory for `ProxySettings()`",
+        group="What is kept, and for whom",
+    )  # fmt: skip
+    tenants: Tenants | None = setting(
+        None, one_of(Tenants),
+        "one user, or one for each key that comes with requests: what one has sent can never be "
+        "recalled by another; unset: one on loopback, else key",
+    )  # fmt: skip
+    key_headers: tuple[str, ...] = setting(
+        ("ocp-apim-subscription-key",), HEADS,
+        "headers, beside those of the providers, whose value tells tenants apart",
+    )  # fmt: skip
+    token: str = setting(
+        "", SECRET,
+        "asked for by the dashboard, and by requests that the proxy signs; unset: one is made",
+    )  # fmt: skip
+    require_token: bool | None = setting(
+        None, FLAG_OR_NONE,
+        "all other requests have to bring the token, too; unset: beyond loopback",
+    )  # fmt: skip
+
+    recall: bool = setting(
+        False, FLAG, "offer the model a tool that brings originals back",
+        group="What the proxy does of its own",
+    )  # fmt: skip
+    prune: bool = setting(
+        False, FLAG,
+        "and one that takes out results the model no longer needs; recall comes with it",
+    )  # fmt: skip
+    retry_result_chars: int = setting(
+        RESULT_CHARS, COUNT,
+        "to what a refusal that names nothing (a bare ERROR) cuts each tool result; 0: such a "
+        "refusal is passed on",
+    )  # fmt: skip
+    keep_warm: KeepWarm = setting(
+        "off", one_of(KeepWarm),
+        "auto: send the cheapest request that reads an idle conversation's prefix before its cache "
+        "expires, where learned gaps say that this pays",
+    )  # fmt: skip
+    keep_warm_dollars: float = setting(
+        DOLLARS_A_DAY, DOLLARS,
+        "the most for all such pings of a day (UTC), in US dollars at list prices",
+    )  # fmt: skip
+    keep_warm_pings: int = setting(PINGS_A_SESSION, COUNT, "the most in one conversation")
+
+    most_bytes: int = setting(
+        64_000_000, COUNT,
+        "longer bodies are passed through as they come, unread; where the proxy signs they are "
+        "declined",
+        group="Bounds",
+    )  # fmt: skip
+    most_held_bytes: int = setting(
+        1_000_000_000, COUNT,
+        "of all requests together, parsed ones included; a request beyond it is passed through as "
+        "it comes",
+    )  # fmt: skip
+    most_parts: int = setting(
+        50_000, COUNT,
+        "messages, and parts of their contents, of a request that is made to fit; one with more is "
+        "sent as it came",
+    )  # fmt: skip
+    most_connections: int | None = setting(
+        None, AMOUNT,
+        "of clients; beyond it the one that has waited longest for a request is closed; unset: a "
+        "third of the descriptors that the process may have",
+    )  # fmt: skip
+    plan_seconds: float = setting(
+        30.0, SECONDS, "how long a request may be worked on; then it is sent as it came"
+    )
+    head_seconds: float = setting(
+        60.0, SECONDS, "how long a client may take over the head of a request"
+    )
+    body_seconds: float = setting(
+        1_800.0, SECONDS, "how long a client may take over the body of a request"
+    )
+    read_seconds: float = setting(
+        600.0, SECONDS,
+        "the longest wait between two pieces of an answer, or of a request's body",
+    )  # fmt: skip
+    drain_seconds: float = setting(
+        30.0, SECONDS, "how long running answers may take when the proxy is told to stop"
+    )
+
+    warnings: tuple[str, ...] = field(default=(), repr=False)
+    """What was not understood where the settings were read."""
+
+    def __post_init__(self) -> None:
+        check_kinds(self)
 
     @property
     def local(self) -> bool:
         """Whether only this machine can reach it."""
-        return self.host in LOOPBACK
+        return self.listen.host in LOOPBACK
 
     @property
     def one_tenant(self) -> bool:
@@ -110,20 +213,11 @@ class ProxySettings:
 
     def checked(self) -> ProxySettings:
         """These settings.  Raises InvalidSetting where they contradict each other."""
-        if not isinstance(self.fit, Settings):
-            raise InvalidSetting(f"fit={shown(self.fit)}: give a trimtab.Settings")
-        if self.tenants and self.tenants not in get_args(Tenants):
-            raise InvalidSetting(f"tenants={self.tenants!r}: choose 'one' or 'key'")
         if not self.local and not self.token:
             raise InvalidSetting(
-                f"listening on {self.host}, others can reach the dashboard: "
+                f"listening on {self.listen.host}, others can reach the dashboard: "
                 f"set {TOKEN_VARIABLE} to a secret of your own, or listen on 127.0.0.1"
             )
-        if self.keep_warm not in get_args(KeepWarm):
-            raise InvalidSetting(f"keep_warm={self.keep_warm!r}: choose 'off' or 'auto'")
-        if self.keep_warm_dollars < 0 or self.keep_warm_pings < 0:
-            raise InvalidSetting("keep_warm_dollars and keep_warm_pings: give 0 or more")
-        result_chars(self.retry_result_chars)
         if not self.upstreams:
             raise InvalidSetting("no upstream: give --upstream URL or [[upstream]] in the file")
         names = {u.name for u in self.upstreams}
@@ -131,21 +225,31 @@ class ProxySettings:
             raise InvalidSetting(f"upstream {bad!r}: a name without slashes")
         return self
 
+    def over(self, values: Mapping[str, Any], *problems: str) -> ProxySettings:
+        """These settings with others over them: values by key, as ``config`` reads them."""
+        given = dict(values)
+        if "fit" in given:
+            given["fit"] = self.fit | config.Loaded(given["fit"], env=os.environ).settings()
+        return replace(self, **given, warnings=(*self.warnings, *problems))
 
-_PLAIN: dict[str, type | tuple[type, ...]] = {
-    "store": str, "tenants": str, "token": str, "require_token": bool,
-    "recall": bool, "prune": bool, "system_proxy": bool,
-    "most_parts": int, "most_connections": int,
-    "plan_seconds": (int, float), "body_seconds": (int, float),
-    "head_seconds": (int, float), "connect_seconds": (int, float), "read_seconds": (int, float),
-    "drain_seconds": (int, float), "retry_result_chars": int,
-    "keep_warm": str, "keep_warm_dollars": (int, float), "keep_warm_pings": int,
-}  # fmt: skip
-_UPSTREAM = {f.name for f in fields(Upstream)}
+
+ProxySettings.__init__ = naming_nearest(ProxySettings.__init__)  # type: ignore[method-assign]
+
+KEYS = config.readable(ProxySettings)
+OPTIONS = {name: one for name, one in KEYS.items() if name != "fit"}
+"""What variables and options can say; those of ``fit`` have variables and options of their own."""
+_OF_FILES = {*KEYS, "upstream", "standard_upstreams"}
+_OF_UPSTREAMS = config.readable(Upstream)
+
+
+def from_environment(env: Mapping[str, str], base: ProxySettings) -> ProxySettings:
+    """The variables ``TRIMTAB_PROXY_*`` over other settings.  Raises InvalidSetting."""
+    problems: list[str] = []
+    return base.over(config.from_environment(env, OPTIONS, problems, PREFIX), *problems)
 
 
 def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> ProxySettings:
-    """Settings from a TOML file.  Raises InvalidSetting."""
+    """A TOML file over other settings.  Raises InvalidSetting."""
     file = Path(path)
     try:
         table = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -154,87 +258,25 @@ def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> Pro
         raise InvalidSetting(f"{file}: {reason}: name a file that can be read") from error
     except ValueError as error:
         raise InvalidSetting(f"{file}: {error}; correct it") from error
-    return _read(table, str(file), base or ProxySettings())
+    own, with_standard = table.pop("upstream", None), table.pop("standard_upstreams", True)
+    known = {key: table[key] for key in table if key in KEYS}
+    unknown = [key for key in table if key not in KEYS]
+    problems = [f"{file}: unknown key {key}{nearest(key, _OF_FILES)}" for key in unknown]
+    values = dict(config.read_table(known, KEYS, str(file), problems))
+    if own is not None or not with_standard:
+        rest = standard() if with_standard else ()
+        values["upstreams"] = (*_upstreams(own or [], str(file)), *rest)
+    return (base or ProxySettings()).over(values, *problems)
 
 
-def _names(key: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, list):
-        raise TypeError
-    return {key: tuple(str(item).lower() for item in value)}
-
-
-def _bytes(key: str, value: Any) -> dict[str, Any]:
-    return {key: amount(value) if isinstance(value, str) else int(value)}
-
-
-def _listen(key: str, value: Any) -> dict[str, Any]:
-    host, port = listening(value)
-    return {"host": host, "port": port}
-
-
-_READ: Mapping[str, Callable[[str, Any], dict[str, Any]]] = {
-    "listen": _listen, "hosts": _names, "key_headers": _names, "most_bytes": _bytes,
-    "most_held_bytes": _bytes,
-}  # fmt: skip
-
-
-_KEYS = frozenset({"fit", "upstream", "standard_upstreams", *_READ, *_PLAIN})
-
-
-def _read(table: Mapping[str, Any], source: str, base: ProxySettings) -> ProxySettings:
-    found: dict[str, Any] = {}
-    problems: list[str] = []
-    for key, value in table.items():
-        try:
-            if key == "fit" and isinstance(value, dict):
-                loaded = config.from_table(value, f"{source}: fit")
-                found["fit"] = base.fit | loaded.settings()
-                problems += loaded.problems
-            elif key == "upstream":
-                own = tuple(_upstream(row, source) for row in value)
-                rest = standard() if table.get("standard_upstreams", True) else ()
-                found["upstreams"] = (*own, *rest)
-            elif key in _READ:
-                found |= _READ[key](key, value)
-            elif key in _PLAIN and isinstance(value, _PLAIN[key]):
-                found[key] = value
-            elif key in _PLAIN:
-                raise TypeError
-            elif key != "standard_upstreams":
-                problems.append(f"{source}: unknown key {key}{nearest(key, _KEYS)}")
-        except InvalidSetting:
-            raise
-        except (TypeError, ValueError, AttributeError):
-            raise InvalidSetting(
-                f"{source}: {key}: got {value!r} ({type(value).__name__})"
-            ) from None
-    if table.get("standard_upstreams") is False and "upstream" not in table:
-        found["upstreams"] = ()
-    return replace(base, **found, warnings=(*base.warnings, *problems))
-
-
-def _upstream(row: Any, source: str) -> Upstream:
-    if not isinstance(row, dict) or not {"name", "url"} <= set(row):
-        raise InvalidSetting(f"{source}: each [[upstream]] needs name and url")
-    if unknown := set(row) - _UPSTREAM:
-        key = min(unknown)
-        hint = nearest(key, _UPSTREAM)
-        raise InvalidSetting(f"{source}: upstream {row['name']}: unknown key {key}{hint}")
-    given = dict(row)
-    given["paths"] = tuple(given.get("paths", ()))
-    if isinstance(window := given.get("window"), str):
-        given["window"] = amount(window)
-    return Upstream(**given)
-
-
-def listening(text: Any) -> tuple[str, int]:
-    """``"127.0.0.1:4141"``, ``":4141"``, ``"4141"`` or ``"[::1]:4141"``.  Raises InvalidSetting."""
-    if isinstance(text, int):
-        text = str(text)
-    try:
-        given = f":{text}" if text.isdigit() else text
-        parts = urlsplit(f"//{given}")
-        port = PORT if parts.port is None else parts.port
-    except (ValueError, AttributeError):
-        raise InvalidSetting(f"listen={text!r}: give HOST:PORT") from None
-    return parts.hostname or "127.0.0.1", port
+def _upstreams(rows: Any, source: str) -> Iterator[Upstream]:
+    """The tables ``[[upstream]]``; an unknown key is an error here: a request could go astray."""
+    for row in rows if isinstance(rows, list) else [rows]:
+        if not isinstance(row, dict) or not {"name", "url"} <= row.keys():
+            raise InvalidSetting(f"{source}: each [[upstream]] needs name and url")
+        problems: list[str] = []
+        where = f"{source}: upstream {row['name']}"
+        given = dict(config.read_table(row, _OF_UPSTREAMS, where, problems))
+        if problems:
+            raise InvalidSetting(min(problems))
+        yield Upstream(**given)

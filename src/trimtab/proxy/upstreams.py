@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from trimtab.errors import InvalidSetting
+from trimtab.setting_kinds import AMOUNT, TEXT, TEXTS, check_kinds, required, setting
 
 CHOOSE = "x-trimtab-upstream"
 """The header by which a client names one of the configured upstreams."""
@@ -19,23 +20,22 @@ PREFIX = "/to/"
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """One provider.
+    """One provider.  Raises InvalidSetting for a value of the wrong kind."""
 
-    ``url``: its address; a path in it goes before the path of each request.  ``paths``: prefixes
-    of the paths that belong to it.  ``header``: a header (``name`` or ``name: value``) that marks
-    its requests.  ``window``: tokens of context, for models that the model table does not have.
-    ``sign``: "aws" to sign each request with the proxy's own credentials, for ``region``.
-    """
-
-    name: str
-    url: str
-    paths: tuple[str, ...] = ()
-    header: str = ""
-    window: int | None = None
-    sign: str = ""
-    region: str = ""
+    name: str = required(TEXT, "what requests and the dashboard call it")
+    url: str = required(TEXT, "its address; a path in it goes before the path of each request")
+    paths: tuple[str, ...] = setting((), TEXTS, "prefixes of the paths that belong to it")
+    header: str = setting("", TEXT, "a header (`name` or `name: value`) that marks its requests")
+    window: int | None = setting(
+        None, AMOUNT, "tokens of context, for models that the model table does not have"
+    )
+    sign: str = setting(
+        "", TEXT, "`aws`: sign each request with the credentials of the proxy's machine"
+    )
+    region: str = setting("", TEXT, "of AWS, for the signature")
 
     def __post_init__(self) -> None:
+        check_kinds(self, f"upstream {self.name}: ")
         parts = urlsplit(self.url)
         named = "" if self.name == "upstream" else f" {self.name}"  # the name that --upstream gives
         if parts.scheme not in ("http", "https") or not parts.hostname:

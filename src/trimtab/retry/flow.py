@@ -40,6 +40,7 @@ from trimtab.events import OnEvent, RefusalEvent, RetryEvent
 from trimtab.fitted import Fitted
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
 from trimtab.retry.effects import Accepted, Done, Refused, Send, SendStats
+from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits, host_of
 from trimtab.retry.limits_from_refusals import SentRequest
 from trimtab.retry.refusals import Refusal, classify
@@ -49,8 +50,6 @@ from trimtab.settings import NO_WINDOW
 from trimtab.telemetry import emit, listening, logger
 
 MOST_SENDS = 3
-RESULT_CHARS = 512
-"""To what a refusal that names nothing cuts each tool result."""
 UNSEEN = (
     "refused as too long: what came before is at the server under {}={!r} and was not seen here: "
     "it cannot be made shorter; send every turn of this chain through one session, wrapped client "
@@ -374,15 +373,6 @@ class _RequestFlow:
         if self.fitted is None:
             return {}
         return {"format": self.fitted.format}
-
-
-def result_chars(value: int) -> int:
-    """``retry_result_chars`` as it came.  Raises InvalidSetting where it is no number of chars."""
-    if type(value) is not int or value < 0:
-        raise InvalidSetting(
-            f"retry_result_chars={value!r}: give a whole number, 0 for no such retry"
-        )
-    return value
 
 
 def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentRequest:

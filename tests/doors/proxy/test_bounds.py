@@ -117,7 +117,7 @@ def test_settings_of_wrong_types_are_told_and_change_nothing(wrong, tmp_path, ca
     file.write_text(wrong)
     with pytest.raises(InvalidSetting, match=wrong.partition(" ")[0]):
         load(file)
-    server = Server(Proxy(ProxySettings(port=0)), reread=lambda: load(file))
+    server = Server(Proxy(ProxySettings(listen=":0")), reread=lambda: load(file))
     before = server.proxy.settings
     server.reload()
     assert server.proxy.settings is before
@@ -129,6 +129,6 @@ def test_a_fault_while_settings_are_read_again_is_told_too(caplog):
     def broken():
         raise KeyError("x")
 
-    server = Server(Proxy(ProxySettings(port=0)), reread=broken)
+    server = Server(Proxy(ProxySettings(listen=":0")), reread=broken)
     server.reload()
     assert "settings kept: KeyError" in caplog.text

@@ -257,7 +257,7 @@ PROXY = """
 import sys
 from trimtab import Settings
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
-settings = ProxySettings(port=0, upstreams=(Upstream("p", sys.argv[1]),),
+settings = ProxySettings(listen=":0", upstreams=(Upstream("p", sys.argv[1]),),
                          fit=Settings(window=9_000),
                          drain_seconds=float(sys.argv[2]))
 server = Server(Proxy(settings))
@@ -299,7 +299,7 @@ def test_what_is_loaded_before_it_serves_is_not_looked_through_for_garbage_again
     monkeypatch.setattr(Server, "_serve", nothing)
     gc.unfreeze()
     try:
-        Server(Proxy(ProxySettings(port=0))).run()
+        Server(Proxy(ProxySettings(listen=":0"))).run()
         assert gc.get_freeze_count() > 10_000
     finally:
         gc.unfreeze()

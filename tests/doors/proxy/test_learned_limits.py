@@ -91,7 +91,7 @@ def test_a_proxy_that_starts_again_on_its_file_is_not_refused_again(tmp_path):
     with StrictProvider(window=REAL) as provider:
         for expected in ([400, 200], [200]):
             settings = ProxySettings(
-                port=0, store=f"sqlite:///{tmp_path / 'proxy.db'}",
+                listen=":0", store=f"sqlite:///{tmp_path / 'proxy.db'}",
                 fit=trimtab.Settings(window=THOUGHT),
                 upstreams=(Upstream("provider", provider.url),), drain_seconds=2.0,
             )  # fmt: skip

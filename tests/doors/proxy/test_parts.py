@@ -164,8 +164,8 @@ def test_where_to_listen_is_written_as_people_write_it(text, host, port):
 
 
 def test_an_odd_place_to_listen_is_refused():
-    with pytest.raises(InvalidSetting):
-        listening("host:port")
+    with pytest.raises(InvalidSetting, match="listen='host:port': give HOST:PORT"):
+        ProxySettings(listen="host:port")
 
 
 @pytest.mark.parametrize("end", ["\n\n", "\r\n\r\n", "\r\r"])

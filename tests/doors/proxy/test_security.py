@@ -86,8 +86,8 @@ def provider_url() -> str:
 
 def test_beyond_loopback_a_token_is_asked_for():
     with pytest.raises(InvalidSetting, match="TRIMTAB_PROXY_TOKEN"):
-        ProxySettings(host="0.0.0.0").checked()
-    with proxied(provider_url(), host="0.0.0.0", token="open sesame") as server:
+        ProxySettings(listen="0.0.0.0:0").checked()
+    with proxied(provider_url(), listen="0.0.0.0:0", token="open sesame") as server:
         url = f"http://127.0.0.1:{server.port}"
         status, _, body = ask(url, "GET", HOME, bring_token=False)
         assert status == 401
@@ -111,7 +111,7 @@ def test_beyond_loopback_a_token_is_asked_for():
 
 def test_requests_that_the_proxy_signs_need_its_token_beyond_loopback_and_no_foreign_page():
     upstream = (Upstream("bedrock", provider_url(), sign="aws", region="us-east-1"),)
-    with proxied("", upstreams=upstream, host="0.0.0.0", token="t") as server:
+    with proxied("", upstreams=upstream, listen="0.0.0.0:0", token="t") as server:
         url = f"http://127.0.0.1:{server.port}"
         assert ask(url, "POST", "/model/m/converse", "{}", JSON)[0] == 401
     with proxied("", upstreams=upstream) as server:
@@ -177,8 +177,8 @@ def test_a_token_lets_requests_through_and_never_reaches_the_provider(where):
 
 
 def test_beyond_loopback_every_request_has_to_bring_the_token_unless_that_is_switched_off():
-    assert ProxySettings(host="0.0.0.0").asks_for_token
-    assert not ProxySettings(host="0.0.0.0", require_token=False).asks_for_token
+    assert ProxySettings(listen="0.0.0.0:0").asks_for_token
+    assert not ProxySettings(listen="0.0.0.0:0", require_token=False).asks_for_token
     assert not ProxySettings().asks_for_token
 
 
@@ -233,7 +233,7 @@ def test_an_origin_that_is_none_is_another_site_and_no_fault_of_ours(origin):
 
 def test_settings_read_again_do_not_open_the_pages_to_whom_we_still_listen():
     upstreams = (Upstream("provider", "http://127.0.0.1:1"),)
-    proxy = Proxy(ProxySettings(host="0.0.0.0", token="long enough", upstreams=upstreams))
+    proxy = Proxy(ProxySettings(listen="0.0.0.0:0", token="long enough", upstreams=upstreams))
     with pytest.raises(InvalidSetting):
         proxy.reload(ProxySettings(upstreams=upstreams))
     proxy.reload(ProxySettings(upstreams=upstreams, token="another"))

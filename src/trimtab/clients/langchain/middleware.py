@@ -36,7 +36,8 @@ from trimtab.clients.langchain.state_updates import replaced
 from trimtab.errors import CannotFit, InvalidSetting
 from trimtab.fitted import Fitted
 from trimtab.reducers.articles.article import ArticleRule
-from trimtab.retry.flow import RESULT_CHARS, SendStats, result_chars
+from trimtab.retry.flow import SendStats
+from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import SessionKeywords

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext
-from trimtab.proxy.settings import PORT
+from trimtab.proxy.settings import Address
 
 _EXTRAS = (("aiohttp", "proxy"), ("uvicorn", "proxy"))
 _OPTIONAL = (("botocore", "bedrock", "Bedrock cannot be signed for"),)
@@ -54,10 +54,10 @@ def _installed() -> Iterator[SetupFinding]:
 def _port() -> SetupFinding:
     with socket.socket() as probe:
         probe.settimeout(1)
-        if probe.connect_ex(("127.0.0.1", PORT)):
-            return SetupFinding(True, f"port {PORT} is free for trimtab proxy")
-    about = f"port {PORT} is taken, by a proxy that runs already or by another program"
-    return SetupFinding(None, about, f"trimtab proxy --listen {PORT + 1}")
+        if probe.connect_ex(("127.0.0.1", Address().port)):
+            return SetupFinding(True, f"port {Address().port} is free for trimtab proxy")
+    about = f"port {Address().port} is taken, by a proxy that runs already or by another program"
+    return SetupFinding(None, about, f"trimtab proxy --listen {Address().port + 1}")
 
 
 def _agent(agent: Agent, place: LaunchContext) -> SetupFinding:

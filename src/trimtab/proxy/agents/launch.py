@@ -19,7 +19,7 @@ from trimtab.proxy import logs
 from trimtab.proxy.agents import Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.server import Server
-from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.settings import Address, ProxySettings
 from trimtab.settings import Settings
 
 NOT_FOUND, CANNOT = 127, 2
@@ -51,7 +51,7 @@ def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettin
     """The settings on a free port of loopback, with the agent's own upstreams and trigger."""
     fit = Settings(trigger=agent.trigger) | settings.fit
     return replace(
-        settings, host="127.0.0.1", port=0, fit=fit, upstreams=tuple(setup.upstreams),
+        settings, listen=Address(port=0), fit=fit, upstreams=tuple(setup.upstreams),
         drain_seconds=1.0,
     )  # fmt: skip
 
