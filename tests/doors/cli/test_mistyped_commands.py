@@ -45,7 +45,7 @@ MISTYPED: dict[str, tuple[list[str], int, str, str]] = {
     "no agent": (["run"], 2, "which agent?", "trimtab run claude"),
     "an agent that is not there": (["run", "fooo"], 127, "fooo is not installed", "install it"),
     "no scheme": (["proxy", "--upstream", "localhost:1"], 2, "'localhost:1'", "http://localhost"),
-    "no port": (["proxy", "--listen", "127.0.0.1:99999"], 2, ":99999", "expected HOST:PORT"),
+    "no port": (["proxy", "--listen", "127.0.0.1:99999"], 2, "--listen", "expected HOST:PORT"),
     "no TOML": (["proxy", "--config", "bad.toml"], 2, "bad.toml: ", "correct it"),
     "a key of a TOML": (
         ["proxy", "--config", "misspelt.toml"], 2, "misspelt.toml: upstream a: unknown key windw",
