@@ -32,7 +32,8 @@ def test_no_edit_of_the_future_stands_and_nothing_comes_out_invalid() -> None:
 
 
 def test_a_session_restarted_at_any_turn_sends_what_the_one_that_went_on_sends() -> None:
-    done = [restarts(seed) for seed in range(1, COUNT + 1)]  # 33: an edit equal to an older one
+    # 33: an edit equal to an older one.  318: a fold taken back, for which nothing new stands.
+    done = [restarts(seed) for seed in (*range(1, COUNT + 1), 318)]
     assert [(one.seed, fault) for one in done for fault in one.faults] == []
     counts = sum((one.counts for one in done), Counter[str]())
     assert min(counts[move] for move in ("rewind", "fork", "edit", "back")) >= 10

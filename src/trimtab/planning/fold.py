@@ -15,7 +15,7 @@ from functools import partial
 from itertools import starmap
 
 from trimtab import rules
-from trimtab.planning.dropped_ranges import Fold
+from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.line_selection import CandidateLines, LineSelector, written, written_apart
 from trimtab.planning.lines import (
     Key,
@@ -49,7 +49,8 @@ def fold(planner: Planner, goal: int) -> None:
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
-    if state.runs and room < FAIR_SHARE * size:
+    stood = state.runs
+    if stood and room < FAIR_SHARE * size:
         old = reopen(planner)
         fresh = [candidate_for(planner, run) for run in old.parted(_spans(planner))]
         prose = _prose(planner, again=True)
@@ -72,6 +73,16 @@ def fold(planner: Planner, goal: int) -> None:
         _unfold_newest(planner, candidate.run, own, goal)
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
+    _put_back(planner, stood)
+
+
+def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
+    """Let notes of the journal stand where nothing new stands for their groups: they would count
+    again on the next turn."""
+    dropped = planner.state.dropped
+    for run in stood:
+        if run.edit and not any(number in dropped for number in range(run.first, run.last + 1)):
+            planner.state.put_back(run)
 
 
 def _fold(planner: Planner, candidate: Candidate, sources: Sequence[CandidateLines]) -> None:
