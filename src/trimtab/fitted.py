@@ -46,6 +46,8 @@ class Fitted:
         """Tokens that the provider's server holds for it besides, as they were billed."""
         self.chained: Any = None
         """The request as the client made it, where its history was put into it."""
+        self.streamed: Any = None
+        """The steps of the answer so far, where it comes as events that a session observes."""
 
     @cached_property
     def counted(self) -> Counted | None:
@@ -187,7 +189,7 @@ class Fitted:
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": dict(self._originals)}
-        return {**own, "held_tokens": self.held_tokens, "chained": None, **known}
+        return {**own, "held_tokens": self.held_tokens, "chained": None, "streamed": None, **known}
 
     def __repr__(self) -> str:
         return f"<Fitted {self.report.tokens_before:,} → {self.report.tokens_after:,} tokens>"

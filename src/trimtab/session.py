@@ -32,11 +32,13 @@ from trimtab.planning.presets import PresetName
 from trimtab.prepared_request import SessionFacts
 from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
 from trimtab.pricing.observed_usage import Observed
+from trimtab.pricing.reported_usage import as_mapping
 from trimtab.sessions.control import is_control, untouched
 from trimtab.sessions.conversation import Conversation, conversation_id
 from trimtab.sessions.response_chains import ResponseChains, unchained
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
+from trimtab.sessions.streamed_steps import StreamedSteps
 from trimtab.sessions.turn import take_turn, with_summarizer
 from trimtab.settings import (
     FitKeywords,
@@ -169,7 +171,8 @@ class Session:
         if link is None:
             return done
         done.held_tokens = link.tokens
-        if not done.capacity or link.tokens + done.tokens_after <= done.capacity:
+        fits = not done.capacity or link.tokens + done.tokens_after <= done.capacity
+        if fits and not link.detached:
             return done
         whole: Any = unchained(given, link)
         if not isinstance(request, (dict, list)):
@@ -256,8 +259,15 @@ class Session:
 
     def follow(self, answer: Any, fitted: Fitted) -> None:
         """Remember the history behind an answer's id.  A later request that names the id can then
-        be sent in full once the server's history no longer fits.  ``observe`` calls this."""
-        self._chains.take(fitted.given(), answer, fitted.tokens_after)
+        be sent in full once the server's history no longer fits.  ``observe`` calls this.
+
+        ``answer``: a whole one, or the events of its stream, one by one."""
+        whole = as_mapping(answer)
+        if isinstance(whole, Mapping) and "event_type" in whole:
+            fitted.streamed = fitted.streamed or StreamedSteps()
+            whole = fitted.streamed.take(whole)
+        was_whole = fitted.chained is not None
+        self._chains.take(fitted.given(), whole, fitted.tokens_after, was_whole)
 
     def _learned(self, conversations: ConversationStore) -> None:
         """Read the calibrations that other sessions stored."""

@@ -22,9 +22,8 @@ from trimtab.retry.refusals.stream_start import StreamStart
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _DROPPED = ("content-length", "transfer-encoding")
-_TAIL_BYTES = 262_144
-"""How much of a stream's end is kept at least: the usage is there, and the whole answer again where
-a later request may name it."""
+_MOST_LINE_BYTES = 32_000_000
+"""A line of a stream that is longer than this is no event."""
 
 
 class ResponseReader:
@@ -39,8 +38,12 @@ class ResponseReader:
         self.undo = decoder(self.encoding)
         self.chunks: list[bytes] = []
         self.headers = response.headers
-        self.tail = bytearray()
         self.watcher: Callable[[bytes], object] | None = None
+        self._format = target.format
+        self._line = bytearray()
+        """What came of a line that has not ended."""
+        self._usage = b""
+        """The last event with a usage."""
 
     def full_reply(self) -> Refused | Accepted:
         """Of a response that was read to its end."""
@@ -62,20 +65,46 @@ class ResponseReader:
             self.undo = None
             return b""
 
+    def watch(self, watcher: Callable[[bytes], object]) -> None:
+        """Tell it the events of the stream that it should know; the first of them were read."""
+        self.watcher = watcher
+        self._read_lines(self.opening.held)
+
     def pass_on(self, chunk: bytes) -> None:
-        """Bytes of a stream that are being passed on: the last of them hold its usage."""
-        self.tail += self._undone(chunk)
-        if len(self.tail) > 2 * _TAIL_BYTES:
-            del self.tail[:-_TAIL_BYTES]
+        """Bytes of a stream that are being passed on."""
+        if self.watcher is not None and (plain := self._undone(chunk)):
+            self._read_lines(plain)
+
+    def _read_lines(self, plain: bytes) -> None:
+        self._line += plain
+        if b"\n" in plain:
+            *lines, self._line = self._line.split(b"\n")
+            for line in lines:
+                self._read_line(bytes(line))
+        elif len(self._line) > _MOST_LINE_BYTES:
+            self._line.clear()
+
+    def _read_line(self, line: bytes) -> None:
+        """An event that a later request may build on is told at once: clients stop reading at the
+        last one.  Of the others the last with a usage is told at the end."""
+        assert self.watcher is not None
+        data = line[5:].strip() if line.startswith(b"data:") else b""
+        if self._format == "gemini-interactions" and data:
+            self.watcher(data)
+        elif b"sage" in data and prompt_tokens(data) is not None:
+            if self._format == "openai-responses":
+                self.watcher(data)
+            else:
+                self._usage = data
 
     def read_usage(self) -> None:
-        """A stream was passed on whole: its last event with a usage is looked at."""
+        """The stream is over: its last event with a usage is told."""
         if self.watcher is None:
             return
-        for line in reversed((self.opening.held + b"\n" + self.tail).split(b"\n")):
-            if line.startswith(b"data:") and prompt_tokens(line[5:]) is not None:
-                self.watcher(line[5:].strip())
-                return
+        self._read_line(bytes(self._line))
+        if self._usage:
+            self.watcher(self._usage)
+        self.watcher = None
 
     def stream_reply(self) -> Refused | Accepted:
         """Of a stream that was read so far."""
@@ -105,6 +134,7 @@ def _sync(module: Any) -> Any:
             self._reader.read_usage()
 
         def close(self) -> None:
+            self._reader.read_usage()
             self._stream.close()
 
     class TrimtabTransport(module.BaseTransport):  # type: ignore[misc]
@@ -169,6 +199,7 @@ def _async(module: Any) -> Any:
             self._reader.read_usage()
 
         async def aclose(self) -> None:
+            self._reader.read_usage()
             await self._stream.aclose()
 
     class AsyncTrimtabTransport(module.AsyncBaseTransport):  # type: ignore[misc]
@@ -260,5 +291,5 @@ def finish(guard: Guard, reader: ResponseReader, response: Any, done: Done) -> A
     if not reader.streamed:
         guard.observe(decoded(b"".join(reader.chunks), reader.encoding), done)
     elif done.accepted:
-        reader.watcher = partial(guard.observe, done=done)
+        reader.watch(partial(guard.observe, done=done))
     return response

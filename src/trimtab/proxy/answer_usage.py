@@ -14,6 +14,7 @@ from trimtab.proxy.stream_events import (
     parsed,
 )
 from trimtab.sessions.response_chains import chained_answer
+from trimtab.sessions.streamed_steps import StreamedSteps
 
 
 @dataclass(slots=True)
@@ -77,16 +78,20 @@ class TokenUsage:
 
 
 class UsageReader:
-    """Reads the usage from a stream.  Only events that may hold a usage are parsed."""
+    """Reads the usage from a stream.  Only events that may hold a usage are parsed, and the steps
+    of an interaction, which its last event leaves out."""
 
     def __init__(self, format: str, usage: TokenUsage) -> None:
         self._frames, self._usage = frames_for(format), usage
+        self._steps = StreamedSteps() if format == "gemini-interactions" else None
 
     def feed(self, part: bytes) -> None:
         """Reads the next bytes of the stream."""
         for event in self._frames.feed(part):
             if b"sage" in event.data:
                 self._usage.take(parsed(event))
+            if self._steps is not None and isinstance(found := parsed(event), dict):
+                self._usage.chained = self._steps.take(found) or self._usage.chained
 
 
 def frames_for(format: str) -> EventReader:

@@ -30,12 +30,14 @@ _CONTENT = ("text", "image", "audio", "video", "document")
 
 @dataclass(frozen=True, eq=False)
 class ChainLink:
-    """What one turn added to a chain; ``tokens``: what the server then holds, as it was billed."""
+    """What one turn added to a chain; ``tokens``: what the server then holds, as it was billed;
+    ``detached``: the server's conversation lacks a turn that was sent whole, without it."""
 
     before: ChainLink | None
     items: tuple[Any, ...]
     tokens: int
     chars: int
+    detached: bool = False
 
     def history(self) -> list[Any]:
         """Every item since the chain began."""
@@ -70,9 +72,9 @@ class ResponseChains:
         named = state_named(tree)
         return self._links.get(named[1]) if named else None
 
-    def take(self, tree: Any, answer: Any, sent_tokens: int) -> None:
+    def take(self, tree: Any, answer: Any, sent_tokens: int, was_whole: bool = False) -> None:
         """Remember what this answer's id stands for.  ``tree``: the request as the client made it;
-        ``sent_tokens``: our count of what was sent."""
+        ``sent_tokens``: our count of what was sent; ``was_whole``: its history was put into it."""
         found = chained_answer(answer)
         if found is None or not isinstance(tree, Mapping) or not isinstance(found["id"], str):
             return
@@ -85,11 +87,12 @@ class ResponseChains:
         given = input_items(tree, is_interaction="output" not in found)
         items = copy.deepcopy((*given, *_output(found)))
         tokens = billed + (usage.output_tokens if usage else 0)
-        link = ChainLink(before, items, tokens, len(paths.dump(list(items))))
+        size, in_conversation = len(paths.dump(list(items))), named and named[0] == "conversation"
+        detached = in_conversation and (was_whole or (before is not None and before.detached))
         with self._lock:
-            self._keep(found["id"], link)
-            if named is not None and named[0] == "conversation":
-                self._keep(named[1], link)
+            self._keep(found["id"], ChainLink(before, items, tokens, size))
+            if named is not None and in_conversation:
+                self._keep(named[1], ChainLink(before, items, tokens, size, bool(detached)))
 
     def _keep(self, name: str, link: ChainLink) -> None:
         if (old := self._links.pop(name, None)) is not None:
@@ -144,5 +147,13 @@ def chained_answer(answer: Any) -> Mapping[str, Any] | None:
 def _output(answer: Mapping[str, Any]) -> list[Any]:
     for key in ("output", "steps", "outputs"):
         if isinstance(found := answer.get(key), list):
-            return [as_mapping(item) for item in found]
+            items = [as_mapping(item) for item in found]
+            if key == "outputs":  # contents without the step around them
+                items = [_said(item) if _is_content(item) else item for item in items]
+            return items
     return []
+
+
+def _said(content: Any) -> Any:
+    """A content of the model's as a step."""
+    return {"type": "model_output", "content": [content]}

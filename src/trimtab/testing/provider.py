@@ -7,7 +7,7 @@ a clock of yours no time passes: equal runs get equal bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -107,6 +107,8 @@ class StrictProvider(LocalServer):
         """The response to one HTTP request; what happened is appended to ``requests``."""
         if path == LOG_PATH:
             return self._log(method)
+        if path.endswith("/conversations") and method == "POST":
+            return self._conversation(body)
         api_route = http_apis.find(path, query)
         if api_route is None or method != "POST":
             error = {"message": f"Unknown request URL: {method} {path}", "type": "not_found"}
@@ -133,7 +135,7 @@ class StrictProvider(LocalServer):
         asked = api.request(tree, route)
         whole = self._remembered(api, asked)
         if whole is None:
-            facts = {"id": asked[http_apis.STATEFUL[api.format].previous]}
+            facts = {"id": _state(http_apis.STATEFUL[api.format].states, asked)}
             return self._refused(api, style, record, "response_not_found", facts)
         judged = judge(self._config, api, style, whole, record)
         if self._most is not None and record.number > self._most:
@@ -153,17 +155,24 @@ class StrictProvider(LocalServer):
             return self._scripted(api, style, record, step)
         return self._spoken(api, route, style, record, judged, whole, step)
 
+    def _conversation(self, body: bytes) -> Response:
+        """A new conversation of OpenAI's, which later requests may name."""
+        name = f"conv_{hex_id(f'conversation {len(self._stored)}', 48)}"
+        self._stored[name] = (json.loads(body) if body else {}).get("items") or []
+        made = {"id": name, "object": "conversation", "created_at": 1767225600, "metadata": {}}
+        return Response(200, _json_type(), (dump(made),))
+
     def _remembered(self, api: HttpApi, asked: Any) -> Any:
         """The request with the history of the answer that it names; None if it is unknown."""
         stateful = http_apis.STATEFUL.get(api.format)
         if stateful is None or not isinstance(asked, dict):
             return asked
-        before = asked.get(stateful.previous)
+        before = _state(stateful.states, asked)
         if before is None:
             return asked
         if before not in self._stored:
             return None
-        rest = {key: value for key, value in asked.items() if key != stateful.previous}
+        rest = {key: value for key, value in asked.items() if key not in stateful.states}
         return {**rest, "input": [*self._stored[before], *stateful.history(asked)]}
 
     def _forget_oldest(self, record: Record, judged: Verdict) -> None:
@@ -196,9 +205,12 @@ class StrictProvider(LocalServer):
         record.cached_tokens, record.written_tokens = hit
         reply = self._reply(api, style, record, judged, whole, answer, route.listed)
         stateful = http_apis.STATEFUL.get(api.format)
-        if stateful is not None and whole.get("store") is not False:
+        if stateful is not None:
             steps = [*stateful.history(whole), *stateful.output(reply)]
-            self._stored[stateful.reply_id(reply)] = steps
+            if whole.get("store") is not False:
+                self._stored[stateful.reply_id(reply)] = steps
+            if held := _state(("conversation",), record.body):
+                self._stored[held] = steps
         chunks = tuple(api.events(reply)) if record.stream else (dump(api.response_body(reply)),)
         response = Response(200, self._headers(api, record), chunks, record.stream)
         if isinstance(step, Cut):
@@ -283,6 +295,15 @@ class StrictProvider(LocalServer):
         kind = (("content-type", "text/plain"),) if plain else _json_type()
         body = made.body.encode() if plain else dump(made.body)
         return Response(made.status, (*kind, *more), (body,))
+
+
+def _state(keys: Sequence[str], asked: Any) -> str | None:
+    """The id of what the server holds for this request; None where it names nothing."""
+    for key in keys:
+        value = asked.get(key)
+        if isinstance(found := value.get("id") if isinstance(value, dict) else value, str):
+            return found
+    return None
 
 
 _NO_JSON = "We could not parse the JSON body of your request."

@@ -10,9 +10,11 @@ import json
 import logging
 from typing import Any
 
+import proxies
 import pytest
 
 import trimtab
+from trimtab.sessions.response_chains import state_named
 from trimtab.testing import Answer, Call, StrictProvider
 
 openai = pytest.importorskip("openai", reason="pip install 'trimtab[sdks]'")
@@ -21,6 +23,8 @@ TOOL = {
     "type": "function", "name": "read", "description": "Read a file", "strict": False,
     "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
 }  # fmt: skip
+
+GEMINI_TOOL = {"type": "function", "name": "read", "parameters": {"type": "object"}}
 
 
 def lines(turn: int) -> str:
@@ -34,28 +38,116 @@ def script() -> list[Any]:
     return [*calls, Answer("done")]
 
 
-def loop(client: Any, stream: bool = False, **more: Any) -> int:
-    """A tool loop that chains each request to the answer before; how many turns it took."""
+def loop(client: Any, stream: bool = False, conversation: str = "", **more: Any) -> int:
+    """A tool loop that chains each request to the answer before, or goes on in one conversation of
+    the server's; how many turns it took."""
     given: Any = "Find the bug in the parser."
-    before, turns = None, 0
+    before, turns, open_streams = None, 0, list[Any]()
     while True:
         named = {"previous_response_id": before} if before else {}
+        named = {"conversation": conversation} if conversation else named
         asked = {"model": "gpt-5.1", "input": given, "tools": [TOOL], **named, **more}
         if stream:
-            events = list(client.responses.create(stream=True, **asked))
-            answer = next(e.response for e in events if e.type == "response.completed")
+            for event in (streamed := client.responses.create(stream=True, **asked)):
+                if event.type == "response.completed":
+                    answer = event.response
+                    break  # as many clients do: what comes behind it is not read
+            open_streams.append(streamed)
         else:
             answer = client.responses.create(**asked)
         calls = [item for item in answer.output if item.type == "function_call"]
         before, turns = answer.id, turns + 1
         if not calls:
+            for streamed in open_streams:
+                streamed.close()
             return turns
         given = [{"type": "function_call_output", "call_id": call.call_id, "output": lines(turns)}
                  for call in calls]  # fmt: skip
 
 
+def google_loop(client: Any, stream: bool) -> int:
+    """The same with Gemini Interactions."""
+    given: Any = "Find the bug in the parser."
+    before, turns = None, 0
+    while True:
+        named = {"previous_interaction_id": before} if before else {}
+        asked = {"model": "gemini-3.8-flash", "input": given, "tools": [GEMINI_TOOL], **named}
+        if stream:
+            events = list(client.interactions.create(stream=True, **asked))
+            before = events[-1].interaction.id
+            steps = [event.step for event in events if event.event_type == "step.start"]
+        else:
+            answer = client.interactions.create(**asked)
+            before, steps = answer.id, answer.steps
+        calls, turns = [step for step in steps if step.type == "function_call"], turns + 1
+        if not calls:
+            return turns
+        given = [{"type": "function_result", "call_id": call.id, "name": "read",
+                  "result": lines(turns)} for call in calls]  # fmt: skip
+
+
 def openai_client(url: str) -> Any:
     return openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+
+
+def google_client(url: str, kind: Any = None) -> Any:
+    genai = pytest.importorskip("google.genai", reason="pip install 'trimtab[sdks]'")
+    options = genai.types.HttpOptions(base_url=url)
+    return (trimtab.wrap(genai.Client) if kind == "wrap" else genai.Client)(
+        api_key="k", http_options=options
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "door", "stream"),
+    [
+        ("previous_response_id", "proxy", False),
+        ("previous_response_id", "proxy", True),
+        ("conversation", "wrap", True),
+        ("conversation", "proxy", False),
+        ("interactions", "wrap", False),
+        ("interactions", "wrap", True),
+        ("interactions", "proxy", True),
+    ],
+)
+def test_every_chain_of_30_turns_survives_a_window_that_nobody_named(
+    state: str, door: str, stream: bool
+) -> None:
+    with StrictProvider(script(), window=WINDOW) as provider, proxies.proxied(provider.url) as run:
+        url = provider.url if door == "wrap" else run.url
+        if state == "interactions":
+            assert google_loop(google_client(url, door), stream) == TURNS + 1
+        else:
+            client = openai_client(url)
+            held = client.conversations.create().id if state == "conversation" else ""
+            client = trimtab.wrap(client) if door == "wrap" else client
+            assert loop(client, stream, held) == TURNS + 1
+        assert sum(bool(record.refusal) for record in provider.requests) <= 2
+        taken = [record.body for record in provider.requests if not record.refusal]
+        chained = [body for body in taken if state_named(body)]
+        # what is sent whole is in no conversation of the server's: from then on all are
+        assert len(chained) > (4 if state == "conversation" else 15)
+        assert len(taken) - len(chained) >= 3
+
+
+def test_a_later_request_in_a_conversation_that_was_sent_whole_once_is_sent_whole() -> None:
+    session = trimtab.Session(window=WINDOW)
+
+    def turn(number: int, text: str, billed: int = 0) -> Any:
+        item = {"role": "user", "content": text}
+        fitted = session.fit({"model": "gpt-5.1", "input": [item], "conversation": "conv_1"})
+        said = [{"type": "output_text", "text": f"answer {number}", "annotations": []}]
+        output = [{"type": "message", "role": "assistant", "content": said}]
+        usage = {"input_tokens": billed or fitted.tokens_after, "output_tokens": 5}
+        session.observe({"id": f"resp_{number}", "output": output, "usage": usage})
+        return fitted.request
+
+    assert "conversation" in turn(0, "one")
+    assert "conversation" in turn(1, "two", 4_000)
+    assert "conversation" not in turn(2, "three", 60)
+    last = turn(3, "four", 80)
+    assert "conversation" not in last
+    assert [item.get("role") for item in last["input"]] == ["user", "assistant"] * 3 + ["user"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])

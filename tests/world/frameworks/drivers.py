@@ -151,26 +151,49 @@ def smolagents() -> str:
 
 
 def agent_framework() -> str:
-    from agent_framework import Agent
     from agent_framework.openai import OpenAIChatCompletionClient
 
-    client = OpenAIChatCompletionClient(model="gpt-5.1", async_client=openai_client(True))
+    return _framework_agent(
+        OpenAIChatCompletionClient(model="gpt-5.1", async_client=openai_client(True))
+    )
+
+
+def agent_framework_chained() -> str:
+    from agent_framework.openai import OpenAIChatClient
+
+    return _framework_agent(OpenAIChatClient(model="gpt-5.1", async_client=openai_client(True)))
+
+
+def _framework_agent(client: Any) -> str:
+    from agent_framework import Agent
+
     agent = Agent(client=client, tools=[read_file])
 
     async def run() -> str:
         if not STREAMS:
             return str(await agent.run(TASK))
-        said = [str(update) async for update in agent.run(TASK, stream=True)]
-        return "".join(said)
+        said = [str(update) async for update in agent.run(TASK, stream=True) if str(update)]
+        return said[-1]  # of Responses it shows each text twice, in pieces and whole
 
     return asyncio.run(run())
 
 
 def agno() -> str:
-    from agno.agent import Agent
     from agno.models.openai import OpenAIChat
 
-    agent = Agent(model=OpenAIChat(id="gpt-5.1", client=openai_client()), tools=[read_file])
+    return _agno_agent(OpenAIChat(id="gpt-5.1", client=openai_client()))
+
+
+def agno_chained() -> str:
+    from agno.models.openai import OpenAIResponses
+
+    return _agno_agent(OpenAIResponses(id="gpt-5.1", client=openai_client()))
+
+
+def _agno_agent(model: Any) -> str:
+    from agno.agent import Agent
+
+    agent = Agent(model=model, tools=[read_file])
     if STREAMS:
         return "".join(str(e.content or "") for e in agent.run(TASK, stream=True))
     return str(agent.run(TASK).content)
@@ -275,7 +298,18 @@ DRIVERS: dict[str, Callable[[], str]] = {
     driver.__name__: driver
     for driver in (
         *(pydantic_ai, openai_agents, strands, google_adk, llama_index, smolagents),
-        *(agent_framework, agno, haystack, langchain, deepagents, crewai, dspy, autogen),
+        *(
+            agent_framework,
+            agent_framework_chained,
+            agno,
+            agno_chained,
+            haystack,
+            langchain,
+            deepagents,
+            crewai,
+            dspy,
+            autogen,
+        ),
     )
 }
 

@@ -41,6 +41,8 @@ class Framework:
     final: str = ""
     """A tool that ends the run, where the framework asks for one."""
     npm: bool = False
+    home: str = ""
+    """Whose environment it runs in, where it is not its own."""
 
 
 FRAMEWORKS = {
@@ -74,7 +76,15 @@ FRAMEWORKS = {
             "agent_framework", ("agent-framework-core", "agent-framework-openai"),
             "OpenAIChatCompletionClient(async_client=trimtab.wrap(AsyncOpenAI()))",
         ),
+        Framework(
+            "agent_framework_chained", ("agent-framework-core", "agent-framework-openai"),
+            "OpenAIChatClient(async_client=trimtab.wrap(AsyncOpenAI()))", home="agent_framework",
+        ),
         Framework("agno", ("agno", "openai"), "OpenAIChat(client=trimtab.wrap(OpenAI()))"),
+        Framework(
+            "agno_chained", ("agno", "openai"), "OpenAIResponses(client=trimtab.wrap(OpenAI()))",
+            home="agno",
+        ),
         Framework(
             "haystack", ("haystack-ai",), "generator.client = trimtab.wrap(generator.client)"
         ),
@@ -123,7 +133,7 @@ class Outcome:
 def home_of(framework: Framework) -> Path:
     """Where its environment is kept."""
     home = os.environ.get("TRIMTAB_FRAMEWORKS") or "~/.cache/trimtab/frameworks"
-    return Path(home).expanduser() / framework.name
+    return Path(home).expanduser() / (framework.home or framework.name)
 
 
 def command_of(framework: Framework) -> list[str]:
@@ -142,12 +152,11 @@ def command_of(framework: Framework) -> list[str]:
 
 def python_of(framework: Framework) -> Path:
     """The framework's own Python, with trimtab in it."""
-    home = home_of(framework).parent
-    python = home / framework.name / "bin/python"
-    marker = home / framework.name / "ready"
+    home = home_of(framework)
+    python, marker = home / "bin/python", home / "ready"
     if not marker.exists():
         if not python.exists():
-            venv.create(home / framework.name, with_pip=True)
+            venv.create(home, with_pip=True)
         pip = [str(python), "-m", "pip", "install", "-q"]
         subprocess.run([*pip, *framework.packages, str(ROOT)], check=True)
         marker.touch()
@@ -210,13 +219,12 @@ def run(framework: Framework, streams: bool) -> Outcome:
             capture_output=True, text=True, timeout=300,
             env={**os.environ, **quiet, "PYTHONPATH": str(ROOT / "src")},
         )  # fmt: skip
-        statuses = [record.status for record in provider.requests]
-        taken = [r.tokens for r in provider.requests if r.status == 200]
+        refused = sum(bool(record.refusal) for record in provider.requests)  # also inside a stream
+        taken = [record.tokens for record in provider.requests if not record.refusal]
     said = done.stdout.strip() or done.stderr.strip()[-1500:]
     return Outcome(
         framework.name, version_of(framework),
-        "stream" if streams else "plain", said, len(statuses) - statuses.count(400),
-        len(statuses) - statuses.count(200), max(taken, default=0),
+        "stream" if streams else "plain", said, len(taken), refused, max(taken, default=0),
     )  # fmt: skip
 
 

@@ -17,6 +17,8 @@ format = "gemini-interactions"
 stream_type = "text/event-stream"
 call_id = "call_{hex12}"
 previous = "previous_interaction_id"
+states = ("previous_interaction_id",)
+"""Keys that name what the server holds."""
 
 
 def route(path: str, query: str) -> ApiRoute | None:

@@ -16,7 +16,8 @@ from trimtab.testing.http_apis.refusals import ErrorResponse
 format = "openai-responses"
 stream_type = "text/event-stream; charset=utf-8"
 call_id = "call_{hex24}"
-previous = "previous_response_id"
+states = ("previous_response_id", "conversation")
+"""Keys that name what the server holds."""
 
 
 def route(path: str, query: str) -> ApiRoute | None:
