@@ -29,7 +29,7 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Ar
 def page() -> str:
     """The page as the parsers have it now."""
     os.environ.update(COLUMNS="92", NO_COLOR="1", PYTHON_COLORS="0")
-    from trimtab.cli import parser
+    from trimtab.cli.commands import parser
 
     whole = parser()
     parts = [HEAD, f"```text\n{whole.format_help().strip()}\n```\n"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab.cli import parser
+from trimtab.cli.commands import parser
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "stores.md").read_text(encoding="utf-8")

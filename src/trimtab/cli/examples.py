@@ -49,6 +49,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trimtab bill sqlite:///kept.db --html bill.html",
     ),
     "run": ("trimtab run claude", "trimtab run --window 100k --recall codex exec 'fix the test'"),
+    "status": ("trimtab status", "trimtab status --session ses_5f2 --json"),
     "proxy": (
         "trimtab proxy",
         "trimtab proxy --listen 127.0.0.1:4142 --upstream http://localhost:8000",

@@ -15,6 +15,7 @@ from trimtab import config
 from trimtab.cli import tokens
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
 from trimtab.cli.options import add_settings, given_settings
+from trimtab.cli.store_options import own_store
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidSetting
 from trimtab.proxy.settings import OPTIONS, ProxySettings, from_environment, load
@@ -48,6 +49,10 @@ def add_run(parser: ArgumentParser) -> None:
     _shared(parser, {name: one for name, one in OPTIONS.items() if name != "listen"})
     parser.add_argument("--log", metavar="FILE", help="one line for each request")
     parser.add_argument(
+        "--status", action="store_true",
+        help="claude, opencode: show in the agent how full its window is and what was cut",
+    )  # fmt: skip
+    parser.add_argument(
         "command", nargs=REMAINDER, metavar="AGENT …",
         help="claude, codex, opencode, gemini, qwen, aider, … and its own arguments",
     )  # fmt: skip
@@ -64,21 +69,7 @@ def _settings(args: Namespace) -> ProxySettings:
     if getattr(args, "upstream", None):
         settings = replace(settings, upstreams=(Upstream("upstream", args.upstream),))
     settings = settings.over({**given_settings(args, OPTIONS), "fit": given_settings(args, FIT)})
-    return replace(settings, store=settings.store or _own_store()).checked()
-
-
-def _own_store() -> str:
-    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart."""
-    from pathlib import Path
-    from urllib.parse import quote
-
-    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    folder = Path(home) / "trimtab"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError:
-        return "memory:"
-    return f"sqlite:///{quote(str(folder / 'proxy.db'))}"
+    return replace(settings, store=settings.store or own_store()).checked()
 
 
 def run_proxy(args: Namespace) -> int:
@@ -127,5 +118,5 @@ def run_agent(args: Namespace) -> int:
     if args.log:
         with open(args.log, "a", encoding="utf-8") as stream:
             logs.set_up(args.log_format, stream)
-            return launch.run(command, settings)
-    return launch.run(command, settings)
+            return launch.run(command, settings, show_status=args.status)
+    return launch.run(command, settings, show_status=args.status)

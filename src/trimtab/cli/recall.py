@@ -17,6 +17,7 @@ from trimtab.cli.store_options import (
     existing_store,
     originals_of,
     other_tenants,
+    own_store,
 )
 from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
@@ -27,9 +28,11 @@ from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_rang
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab recall``."""
     parser.add_argument("handle", metavar="HANDLE", help="as the report prints it")
-    where = parser.add_mutually_exclusive_group(required=True)
+    where = parser.add_mutually_exclusive_group()
     where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
-    where.add_argument("--store", metavar="URL", help=STORES)
+    where.add_argument(
+        "--store", metavar="URL", help=f"{STORES} (default: the proxy's own, of all its tenants)"
+    )
     add_tenant(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
@@ -50,6 +53,8 @@ def run(args: Namespace) -> int:
     if args.journal is not None:
         originals = journal_file.load(args.journal, must_exist=True).originals
         text = recall(originals, args.handle)
+    elif args.store is None:
+        text = _from_the_proxy(args)
     else:
         store = existing_store(args.store)
         try:
@@ -77,6 +82,22 @@ def run(args: Namespace) -> int:
         text = "".join(f"{step}\n" for step in steps)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
+
+
+def _from_the_proxy(args: Namespace) -> str:
+    """The original in the store that the proxy keeps for this user, whichever tenant has it."""
+    args.store = own_store()
+    store = existing_store(args.store)
+    for tenant in sorted({row.tenant for row in store.conversations()}):
+        args.tenant = tenant
+        try:
+            return originals_of(args, store).recall(args.handle)
+        except UnknownHandle:
+            continue
+    raise UnknownHandle(
+        f"nothing is kept under {args.handle} in the proxy's store ({args.store}); name another "
+        "with --store or --journal"
+    )
 
 
 def _steps(text: str) -> tuple[int, int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from argparse import ArgumentParser, Namespace
 
+from trimtab.cli import tokens
 from trimtab.cli.exit_codes import MISSING, ExitWith
 from trimtab.cli.terminal import clean
 from trimtab.journal.originals_reader import OriginalsReader
@@ -35,6 +36,18 @@ def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader
     from trimtab import stores
 
     return OriginalsReader(stores.open(store or args.store, args.tenant), time.time)
+
+
+def own_store() -> str:
+    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart."""
+    from urllib.parse import quote
+
+    folder = tokens.folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return "memory:"
+    return f"sqlite:///{quote(str(folder / 'proxy.db'))}"
 
 
 def other_tenants(args: Namespace) -> str:

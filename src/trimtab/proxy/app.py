@@ -157,7 +157,10 @@ class Proxy:
             await reply.json(403, _error("this host name is not one of the proxy's: add it to "
                                          "hosts in its settings"))  # fmt: skip
         elif path == "/metrics" or path == OURS or path.startswith(f"{OURS}/"):
-            pages = DashboardData(self.records, self.access, self.tenants, self.draining)
+            pages = DashboardData(
+                self.records, self.access, self.tenants, self.draining,
+                recall=self.settings.recall or self.settings.prune,
+            )  # fmt: skip
             try:
                 await dashboard.serve(pages, scope, receive, reply)
             except ClientGone:

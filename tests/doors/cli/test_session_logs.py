@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from trimtab.cli import main, parser
+from trimtab.cli import main
+from trimtab.cli.commands import parser
 from trimtab.cli.examples import EXAMPLES
 from trimtab.wire import FORMATS
 

@@ -68,6 +68,8 @@ class Agent:
     trigger: float
     compacts: str
     command: str = ""
+    show_status: Callable[[LaunchContext, Setup, Sequence[str]], None] | None = None
+    """Adds what makes the agent show the output of a command (words); None: it cannot be told."""
 
     @property
     def program(self) -> str:

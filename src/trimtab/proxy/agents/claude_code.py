@@ -6,6 +6,8 @@ Settings given on its command line win over files.
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Sequence
 
 from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json
 
@@ -43,7 +45,19 @@ def prepare(place: LaunchContext) -> Setup:
     return setup
 
 
+def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> None:
+    """Its status line, and a hook that has a summary keep the handles of originals."""
+    if "--settings" in place.arguments:
+        setup.problem = "claude --settings cannot be given beside --status: use one of the two"
+        return
+    hook = {"type": "command", "command": shlex.join(command)}
+    said = json.loads(setup.arguments[1]) if setup.arguments else {}
+    said |= {"statusLine": hook, "hooks": {"PreCompact": [{"hooks": [hook]}]}}
+    setup.arguments = ["--settings", json.dumps(said)]
+
+
 AGENT = Agent(
     "claude", prepare, "npm install -g @anthropic-ai/claude-code", 0.75,
     "when about 13,000 tokens are left beside its output reserve (83 % of 200k)",
+    show_status=show_status,
 )  # fmt: skip

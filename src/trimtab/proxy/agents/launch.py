@@ -23,10 +23,15 @@ from trimtab.proxy.settings import Address, ProxySettings
 from trimtab.settings import Settings
 
 NOT_FOUND, CANNOT = 127, 2
+ADDRESS = "TRIMTAB_PROXY"
+"""The variable by which hooks of the agent find its proxy, with its token: ``trimtab status``."""
 
 
-def run(command: Sequence[str], settings: ProxySettings) -> int:
-    """Run an agent behind a proxy of its own; returns the agent's exit code."""
+def run(command: Sequence[str], settings: ProxySettings, *, show_status: bool = False) -> int:
+    """Run an agent behind a proxy of its own; returns the agent's exit code.
+
+    ``show_status``: the agent itself shows how full its window is.
+    """
     agent = agent_for(command[0])
     program = shutil.which(command[0])
     if program is None:
@@ -34,6 +39,11 @@ def run(command: Sequence[str], settings: ProxySettings) -> int:
         return _complain(NOT_FOUND, f"{command[0]} is not installed{hint}")
     place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:])
     setup = agent.prepare(place)
+    if show_status:
+        if agent.show_status is None:
+            return _complain(CANNOT, f"--status: {agent.name} cannot be told from outside; leave "
+                             "it out, or set up its hooks: docs/howto/hooks.md")  # fmt: skip
+        agent.show_status(place, setup, [sys.executable, "-m", "trimtab", "status"])
     if setup.problem:
         return _complain(CANNOT, setup.problem)
     if not _listens_to_logs():
@@ -41,7 +51,8 @@ def run(command: Sequence[str], settings: ProxySettings) -> int:
     with Server(Proxy(_private(settings, agent, setup))) as server:
         ready = setup.at(server.base)
         print(f"trimtab: dashboard {server.dashboard}", file=sys.stderr)
-        code = _wait([program, *ready.arguments, *command[1:]], {**os.environ, **ready.env})
+        env = {**os.environ, **ready.env, ADDRESS: server.base}
+        code = _wait([program, *ready.arguments, *command[1:]], env)
         activity = server.proxy.records.activity
     print(f"trimtab: {activity.line()}", file=sys.stderr)
     return code

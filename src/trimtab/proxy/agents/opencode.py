@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +62,17 @@ def _files(place: LaunchContext) -> Iterator[Path]:
             yield folder / name
 
 
+def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> None:
+    """A plugin of ours beside its own."""
+    content = json.loads(setup.env["OPENCODE_CONFIG_CONTENT"])
+    plugin = Path(__file__).with_name("opencode_status.js").as_uri()
+    content["plugin"] = [*(content.get("plugin") or ()), plugin]
+    setup.env["OPENCODE_CONFIG_CONTENT"] = json.dumps(content)
+    setup.env["TRIMTAB_STATUS"] = json.dumps(list(command))
+
+
 AGENT = Agent(
     "opencode", prepare, "npm install -g opencode-ai", 0.75,
     "when the window less the model's output limit (32,000 at most) is full",
+    show_status=show_status,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from trimtab.errors import TrimtabError
 from trimtab.proxy.access import COOKIE, Access
 from trimtab.proxy.asgi import Body, HttpResponse, Receive, Scope
 from trimtab.proxy.dashboard import views
+from trimtab.proxy.dashboard.status import session_status
 from trimtab.proxy.headers import plain
 from trimtab.proxy.metrics import CONTENT_TYPE
 from trimtab.proxy.request_recorder import ProxyRecords
@@ -16,6 +17,7 @@ from trimtab.proxy.tenants import Tenants
 from trimtab.proxy.worker import in_worker
 
 HOME = "/_trimtab/"
+STATUS = f"{HOME}status"
 _HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
     (b"x-content-type-options", b"nosniff"),
@@ -30,12 +32,14 @@ _MOST_FORM_BYTES = 10_000
 
 @dataclass(frozen=True)
 class DashboardData:
-    """What the pages show and act on; ``draining``: whether the proxy is being stopped."""
+    """What the pages show and act on; ``draining``: whether the proxy is being stopped;
+    ``recall``: whether models are offered the tool."""
 
     records: ProxyRecords
     access: Access
     tenants: Tenants
     draining: bool
+    recall: bool = False
 
 
 def check() -> None:
@@ -69,7 +73,7 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
     if not data.access.authenticated(headers):
         if data.access.gives_wrong_token(headers):
             await data.access.slow_down()
-        if path == "/metrics":
+        if path in ("/metrics", STATUS):
             await reply.json(401, {"error": "send the token as x-trimtab-token"})
         else:
             await _page(reply, 401, views.sign_in(False))
@@ -79,6 +83,11 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         store_up = not data.tenants.store_problem
         text = records.metrics.text(len(records.activity.sessions), store_up=store_up)
         await reply.whole(200, [(b"content-type", CONTENT_TYPE.encode())], text.encode())
+        return
+    if path == STATUS:
+        name = query.get("session", [""])[-1]
+        found = session_status(data.records.activity, name, recall=data.recall)
+        await reply.json(200, found)
         return
     status, body = await _get(data, path, {k: v[-1] for k, v in query.items()}, headers)
     await _page(reply, status, body)

@@ -1,0 +1,180 @@
+"""``trimtab status``: one line about a session behind the proxy, for the hooks of coding agents.
+
+Reads what an agent gives its hooks (JSON on standard input, or as the last argument), asks the
+proxy, and prints: how full, what was cut, how to have it back.  It starts fast, since agents wait
+for it, and whatever goes wrong it prints less and ends with 0: no agent may fail by it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+PROXY = "TRIMTAB_PROXY"
+"""The variable with the proxy's address and token, as ``trimtab run`` sets it for its agent."""
+_ADDRESS = "http://127.0.0.1:4141"
+_SECONDS = 0.5
+_MOST_BYTES = 1_000_000
+_SHOWN_KINDS = 3
+_SESSION_KEYS = ("session_id", "thread-id", "sessionID")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """The options of ``trimtab status``."""
+    parser.add_argument(
+        "payload", nargs="?", metavar="JSON",
+        help="what the agent gives its hook (default: standard input, unless that is a terminal)",
+    )  # fmt: skip
+    parser.add_argument("--session", metavar="ID", help="the agent's session (else the JSON's)")
+    parser.add_argument(
+        "--proxy", metavar="URL",
+        help=f"default: {PROXY}, which trimtab run sets; else {_ADDRESS}",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="all that the proxy says")
+    parser.set_defaults(run=run)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Without the other commands, which take longer to load than an agent should wait."""
+    parser = argparse.ArgumentParser(prog="trimtab status", add_help=False)
+    add(parser)
+    if {"-h", "--help"} & set(argv):
+        from trimtab.cli import commands
+
+        return commands.main(["status", *argv])
+    return run(parser.parse_args(argv))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the line, in the shape that the hook wants; always 0."""
+    with suppress(Exception):
+        given = _given(args)
+        session = args.session or _first(given, _SESSION_KEYS)
+        address, token = _proxy(args.proxy or os.environ.get(PROXY, ""))
+        found = _asked(address, token, session)
+        sys.stdout.write(_printed(found, given, as_json=args.json))
+        sys.stdout.flush()
+    return 0
+
+
+def _given(args: argparse.Namespace) -> dict[str, Any]:
+    """What the agent gives its hook; {} where it gives nothing."""
+    text = args.payload
+    if text is None and sys.stdin is not None and not sys.stdin.isatty():
+        text = _waiting()
+    try:
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _waiting() -> str:
+    """Standard input, unless nobody writes there and nobody closes it."""
+    try:
+        if not select.select([sys.stdin], [], [], _SECONDS)[0]:
+            return ""
+    except (OSError, ValueError):  # no descriptor (tests), or Windows, where pipes do not select
+        pass
+    return sys.stdin.read(_MOST_BYTES)
+
+
+def _first(given: dict[str, Any], keys: Sequence[str]) -> str:
+    return next((str(given[key]) for key in keys if given.get(key)), "")
+
+
+def _proxy(url: str) -> tuple[str, str]:
+    """(address without a path, token) of a proxy; its token's file where the URL has none."""
+    scheme, _, rest = (url or _ADDRESS).partition("://")
+    host, _, path = rest.partition("/")
+    token = path.removeprefix("token/").partition("/")[0] if path.startswith("token/") else ""
+    if not token:
+        token = os.environ.get("TRIMTAB_PROXY_TOKEN", "")
+    if not token:
+        home = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+        with suppress(OSError), open(os.path.join(home, "trimtab", "proxy.token")) as file:
+            token = file.read().strip()
+    return host if scheme == "http" else "", token
+
+
+def _asked(host: str, token: str, session: str) -> dict[str, Any] | None:
+    """What the proxy says of a session (its newest without a name); None where it is not there."""
+    name, _, port = host.rpartition(":")
+    query = "".join(char if char.isalnum() or char in "-_." else "" for char in session)[:200]
+    request = (
+        f"GET /_trimtab/status?session={query} HTTP/1.1\r\nhost: {host}\r\n"
+        f"x-trimtab-token: {token}\r\nconnection: close\r\n\r\n"
+    )
+    try:
+        with socket.create_connection((name.strip("[]"), int(port)), _SECONDS) as connection:
+            connection.sendall(request.encode("latin-1"))
+            data = b""
+            while len(data) < _MOST_BYTES and (part := connection.recv(65_536)):
+                data += part
+        head, _, body = data.partition(b"\r\n\r\n")
+        found = json.loads(body) if b" 200 " in head.partition(b"\r\n")[0] else None
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _printed(found: dict[str, Any] | None, given: dict[str, Any], *, as_json: bool) -> str:
+    if as_json:
+        return f"{json.dumps(found)}\n"
+    event = given.get("hook_event_name")
+    text = line(found)
+    if event is None:  # a status line, a notification, a person
+        return f"{text}\n"
+    if not found or not found.get("window"):
+        return ""
+    if (
+        event == "PreCompact" and "turn_id" not in given
+    ):  # Claude Code: instructions for the summary
+        return f"{kept(found)}\n" if found.get("handles") else ""
+    return f"{json.dumps({'systemMessage': text})}\n"
+
+
+def line(found: dict[str, Any] | None) -> str:
+    """``trimtab 41% of 196k · 48k cut (result ×12, fold ×2) · trimtab recall rn5ee4xezey``."""
+    if not found:
+        return "trimtab: no proxy answers"
+    if not found.get("session"):
+        return "trimtab: no request yet"
+    sent, window, cut = found["sent"], found["window"], found["arrived"] - found["sent"]
+    parts = [f"trimtab {sent / window:.0%} of {_short(window)}" if window
+             else f"trimtab {_short(sent)} tokens"]  # fmt: skip
+    if cut > 0:
+        kinds = sorted(found["edits"].items(), key=lambda item: -item[1])[:_SHOWN_KINDS]
+        about = ", ".join(f"{kind} ×{count}" for kind, count in kinds)
+        parts.append(f"{_short(cut)} cut ({about})" if about else f"{_short(cut)} cut")
+    if found.get("refusals"):
+        parts.append(f"{found['refusals']} refused, survived")
+    if cut > 0 and found.get("handles"):
+        parts.append("recall tool" if found.get("recall")
+                     else f"trimtab recall {found['handles'][0]}")  # fmt: skip
+    return " · ".join(parts)
+
+
+def kept(found: dict[str, Any]) -> str:
+    """What a summary has to keep, so that originals can still be asked for."""
+    handles = ", ".join(found["handles"])
+    how = "the tool recall" if found.get("recall") else "the command trimtab recall HANDLE"
+    return (
+        "Parts of this conversation were replaced by trimtab's markers. In the summary keep the "
+        f"handles of those that may be needed again, word for word ({handles}): {how} gives the "
+        "originals."
+    )
+
+
+def _short(number: int) -> str:
+    """``48_213`` → ``48k``."""
+    if number >= 1_000_000:
+        return f"{number / 1_000_000:.1f}m"
+    return f"{number / 1000:.0f}k" if number >= 10_000 else f"{number:,}"
