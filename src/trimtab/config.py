@@ -23,7 +23,7 @@ GROUP = "trimtab.reducers"
 """Entry points of other packages: a reducer each, or a sequence of them."""
 PREFIX = "TRIMTAB_"
 _NOT_SETTINGS = tuple(
-    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY_", "STORE_KEY")
+    f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY", "STATUS", "STORE_KEY")
 )
 """How variables begin that say something else."""
 

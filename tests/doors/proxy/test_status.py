@@ -19,6 +19,7 @@ import pytest
 from proxies import ask, proxied, settled
 
 from trimtab.cli import main
+from trimtab.config import load
 from trimtab.proxy.agents import LaunchContext, agent_for
 from trimtab.testing import StrictProvider
 
@@ -201,7 +202,9 @@ def test_run_with_status_says_where_an_agent_cannot_be_told(capsys):
 def test_an_agent_that_is_run_finds_its_proxy(capfd):
     code = "import os; print(os.environ['TRIMTAB_PROXY'])"
     assert main(["run", "--store", "memory:", sys.executable, "-c", code]) == 0
-    assert re.match(r"http://127\.0\.0\.1:\d+/token/\S{20,}", capfd.readouterr().out)
+    out = capfd.readouterr().out
+    assert re.match(r"http://127\.0\.0\.1:\d+/token/\S{20,}", out)
+    assert load(env={"TRIMTAB_PROXY": out, "TRIMTAB_STATUS": "[]"}).problems == []
 
 
 def test_the_configurations_of_the_page_are_what_the_agents_read():
