@@ -55,7 +55,7 @@ _COMMANDS = {
     "bill": (bill.add, "say what conversations cost, and what they would have cost otherwise"),
     "run": (proxy.add_run, "run a coding agent behind a proxy of its own"),
     "proxy": (proxy.add_proxy, "sit between agents and providers"),
-    "status": (status.add, "one line about a session of the proxy, for the hooks of agents"),
+    "status": (status.add, status.ABOUT),
 }
 
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+ABOUT = "one line about a session of the proxy, for the hooks of agents"
 PROXY = "TRIMTAB_PROXY"
 """The variable with the proxy's address and token, as ``trimtab run`` sets it for its agent."""
 _ADDRESS = "http://127.0.0.1:4141"
@@ -43,12 +44,8 @@ def add(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Without the other commands, which take longer to load than an agent should wait."""
-    parser = argparse.ArgumentParser(prog="trimtab status", add_help=False)
+    parser = argparse.ArgumentParser(prog="trimtab status", description=ABOUT)
     add(parser)
-    if {"-h", "--help"} & set(argv):
-        from trimtab.cli import commands
-
-        return commands.main(["status", *argv])
     return run(parser.parse_args(argv))
 
 
