@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
-from trimtab import ArticleRule, EmbeddingRanker, MissingExtra  # noqa: E402
+from trimtab import ArticleRule  # noqa: E402
+from trimtab.errors import MissingExtra  # noqa: E402
+from trimtab.settings import EmbeddingRanker  # noqa: E402
 
 SHARES = (0.60, 0.50, 0.30, 0.15)
 RULES = {

@@ -18,6 +18,8 @@ PLACES = {
     "Accepted": ("trimtab.retry.effects", "trimtab.retry.sends"),
     "Refused": ("trimtab.retry.effects", "trimtab.retry.sends"),
     "LearnedLimits": ("trimtab.retry.learned_limits", "trimtab.sending.learned"),
+    "Duplicates": ("trimtab.settings", "trimtab"),
+    "FailedInputs": ("trimtab.settings", "trimtab"),
 }
 """All that is used of the package beside what it exports, and where it may stand: a renamed one
 gets its new name in ``NAMES``, a moved one is looked for in every module."""
@@ -27,6 +29,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "Accepted": ("Accepted",),
     "Refused": ("Refused",),
     "LearnedLimits": ("LearnedLimits",),
+    "Duplicates": ("Duplicates",),
+    "FailedInputs": ("FailedInputs",),
 }
 
 

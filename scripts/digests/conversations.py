@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from digests.chain import Chain, Clock, Told, as_keywords, body_bytes
+from digests.chain import Chain, Clock, Told, as_keywords, body_bytes, internal
 from digests.corpus import FORMATS, MOST_TURNS, Record, Talk, number
 
 WINDOWS = (8_192, 16_384, 32_768, 100_000)
@@ -139,12 +139,12 @@ def options() -> Mapping[str, Callable[[], dict[str, Any]]]:
             "protected_turns": 3,
         },
         "duplicates": lambda: {
-            "duplicates": trimtab.Duplicates(enabled=False),
-            "failed_inputs": trimtab.FailedInputs(enabled=False),
+            "duplicates": internal("Duplicates")(enabled=False),
+            "failed_inputs": internal("FailedInputs")(enabled=False),
         },
         "failed-inputs": lambda: {
-            "duplicates": trimtab.Duplicates(superseded=False, protected_tools=("Read",)),
-            "failed_inputs": trimtab.FailedInputs(min_calls=0, min_turns=0),
+            "duplicates": internal("Duplicates")(superseded=False, protected_tools=("Read",)),
+            "failed_inputs": internal("FailedInputs")(min_calls=0, min_turns=0),
         },
         "result-chars": lambda: {"limits": limits(result_chars=2_000), "recall": True},
         "request-bytes": lambda: {"window": None, "limits": limits(request_bytes=40_000)},
@@ -196,7 +196,8 @@ def _pin_and_undo(session: Any, count: int, request: Any, done: Any) -> None:
 def _prune(session: Any, count: int, request: Any, done: Any) -> None:
     """Now and then the model gives up a result."""
     if count % 4 == 2 and done is not None:
-        names = [one.name for one in session.prunable(request)]
+        prunable = getattr(session, "_prunable", None) or session.prunable
+        names = [one.name for one in prunable(request)]
         session.prune(request, names[::3])
 
 

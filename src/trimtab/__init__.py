@@ -6,97 +6,91 @@ public name lives; a name is loaded when it is first used, so importing costs ne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    __version__: str
+    from trimtab import batch as batch
+    from trimtab import clients as clients
+    from trimtab import conversion as conversion
+    from trimtab import errors as errors
+    from trimtab import events as events
+    from trimtab import replay as replay
+    from trimtab import report as report
+    from trimtab import rules as rules
+    from trimtab import settings as settings
+    from trimtab import stores as stores
+    from trimtab import testing as testing
     from trimtab.api import check, fit, repair
     from trimtab.clients.wrapping import wrap
     from trimtab.config import load_settings
-    from trimtab.conversion import Converted, Loss, convert
+    from trimtab.conversion import convert
     from trimtab.errors import (
         CannotFit,
         InvalidRequest,
         InvalidSetting,
-        MissingExtra,
-        NotAccepted,
-        NotAClient,
         StoreError,
         TrimtabError,
         UnknownHandle,
     )
-    from trimtab.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
     from trimtab.fitted import Fitted
-    from trimtab.planning.redundancy import Duplicates, FailedInputs
     from trimtab.reducers.articles.article import ArticleRule
-    from trimtab.reducers.articles.embedding import EmbeddingRanker
-    from trimtab.report import Report, ReportEdit, ReportRepair
-    from trimtab.reporting.measured import Measured, MeasuredBlock, measure
-    from trimtab.rules import Violation
+    from trimtab.reporting.measured import measure
+    from trimtab.retry import flow as flow
+    from trimtab.retry import refusals as refusals
     from trimtab.session import Session
-    from trimtab.sessions.recall_tool import RecallTool, recall_tool
+    from trimtab.sessions.recall_tool import recall_tool
     from trimtab.settings import Settings
     from trimtab.summarizers.endpoint import Endpoint
     from trimtab.summarizers.summarizer import Summarizer
-    from trimtab.transcript.tokens import Counter
-    from trimtab.wire.detect import Detected, detect
+    from trimtab.wire.detect import detect
+
+    __version__: str
+    transports = clients
 
 _WHERE = {
     "api": ("check", "fit", "repair"),
+    "clients.wrapping": ("wrap",),
     "config": ("load_settings",),
-    "conversion": ("Converted", "Loss", "convert"),
-    "summarizers.endpoint": ("Endpoint",),
+    "conversion": ("convert",),
     "errors": (
-        "CannotFit",
-        "InvalidRequest",
-        "InvalidSetting",
-        "MissingExtra",
-        "NotAClient",
-        "NotAccepted",
-        "StoreError",
-        "TrimtabError",
+        "CannotFit", "InvalidRequest", "InvalidSetting", "StoreError", "TrimtabError",
         "UnknownHandle",
     ),
-    "events": ("EditEvent", "Event", "FitEvent", "RefusalEvent", "RetryEvent"),
     "fitted": ("Fitted",),
-    "wire.detect": ("Detected", "detect"),
-    "planning.redundancy": ("Duplicates", "FailedInputs"),
-    "sessions.recall_tool": ("RecallTool", "recall_tool"),
-    "report": ("Report", "ReportEdit", "ReportRepair"),
-    "rules": ("Violation",),
-    "session": ("Session",),
-    "settings": ("Settings",),
-    "reporting.measured": ("Measured", "MeasuredBlock", "measure"),
     "reducers.articles.article": ("ArticleRule",),
-    "reducers.articles.embedding": ("EmbeddingRanker",),
+    "reporting.measured": ("measure",),
+    "session": ("Session",),
+    "sessions.recall_tool": ("recall_tool",),
+    "settings": ("Settings",),
+    "summarizers.endpoint": ("Endpoint",),
     "summarizers.summarizer": ("Summarizer",),
-    "transcript.tokens": ("Counter",),
-    "clients.wrapping": ("wrap",),
-}
+    "wire.detect": ("detect",),
+}  # fmt: skip
 _MODULE = {name: module for module, names in _WHERE.items() for name in names}
 _PARTS = {
-    "batch": "batch",
-    "clients": "clients",
+    **{name: name for name in (
+        "batch", "clients", "conversion", "errors", "events", "replay", "report", "rules",
+        "settings", "stores", "testing",
+    )},
     "flow": "retry.flow",
     "refusals": "retry.refusals",
-    "replay": "replay",
-    "stores": "stores",
-    "testing": "testing",
     "transports": "clients",
-}
+}  # fmt: skip
 """Modules that are public as a whole: the name users say, and where it lives."""
 
+if not TYPE_CHECKING:  # so that a type checker catches a misspelt name
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return _installed_version()
-    if name in _PARTS:
-        return import_module(f"trimtab.{_PARTS[name]}")
-    if name not in _MODULE:
-        raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
-    return value
+    def __getattr__(name):
+        from importlib import import_module
+
+        if name == "__version__":
+            return _installed_version()
+        if name in _PARTS:
+            return import_module(f"trimtab.{_PARTS[name]}")
+        if name not in _MODULE:
+            raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
+        return value
 
 
 def _installed_version() -> str:
@@ -116,38 +110,16 @@ def __dir__() -> list[str]:
 __all__ = [
     "ArticleRule",
     "CannotFit",
-    "Converted",
-    "Counter",
-    "Detected",
-    "Duplicates",
-    "EditEvent",
-    "EmbeddingRanker",
     "Endpoint",
-    "Event",
-    "FailedInputs",
-    "FitEvent",
     "Fitted",
     "InvalidRequest",
     "InvalidSetting",
-    "Loss",
-    "Measured",
-    "MeasuredBlock",
-    "MissingExtra",
-    "NotAClient",
-    "NotAccepted",
-    "RecallTool",
-    "RefusalEvent",
-    "Report",
-    "ReportEdit",
-    "ReportRepair",
-    "RetryEvent",
     "Session",
     "Settings",
     "StoreError",
     "Summarizer",
     "TrimtabError",
     "UnknownHandle",
-    "Violation",
     "check",
     "convert",
     "detect",

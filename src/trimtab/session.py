@@ -277,7 +277,7 @@ class Session:
 
     # --- facts ---
 
-    def facts(self, prefix: str) -> dict[str, Any]:
+    def _facts(self, prefix: str) -> dict[str, Any]:
         """Small facts that the store keeps beside conversations, by name; {} without a store."""
         if self._conversations is None:
             return {}
@@ -285,11 +285,11 @@ class Session:
             name: json.loads(value) for name, value in self._conversations.facts(prefix).items()
         }
 
-    def fact(self, name: str) -> Any:
+    def _fact(self, name: str) -> Any:
         """One of these facts; None where it is missing or no store answers."""
         return None if self._conversations is None else self._conversations.fact(name)
 
-    def keep(self, name: str, value: Any) -> None:
+    def _keep(self, name: str, value: Any) -> None:
         """Write a JSON-able fact to the store, if there is one.  A store on another machine has it
         before this returns; a local one soon after."""
         if self._conversations is not None:
@@ -297,7 +297,7 @@ class Session:
 
     # --- results that the model itself takes out ---
 
-    def prunable(self, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
+    def _prunable(self, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
         """The results that ``prune`` may take out, oldest first."""
         from trimtab.sessions.pruning import prunable
 

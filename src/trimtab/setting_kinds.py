@@ -251,8 +251,8 @@ def table(cls: type) -> ValueKind:
     """A dataclass of settings: a table in a file."""
     keys = {name: one for name, one in declared(cls).items() if one.kind.is_readable}
     return ValueKind(
-        lambda value: isinstance(value, cls), f"a trimtab.{cls.__name__}", expected="a table",
-        keys=keys, build=lambda values, env: cls(**values),
+        lambda value: isinstance(value, cls), f"a trimtab.settings.{cls.__name__}",
+        expected="a table", keys=keys, build=lambda values, env: cls(**values),
     )  # fmt: skip
 
 

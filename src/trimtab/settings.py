@@ -20,6 +20,7 @@ from trimtab.planning.redundancy import Duplicates, FailedInputs
 from trimtab.pricing import prices
 from trimtab.reducers import Reducer
 from trimtab.reducers.articles.article import DEFAULT_RULE, ArticleRule
+from trimtab.reducers.articles.embedding import EmbeddingRanker
 from trimtab.setting_kinds import (
     AMOUNT,
     COUNT,
@@ -41,11 +42,23 @@ from trimtab.setting_kinds import (
     table,
 )
 from trimtab.setting_tables import ARTICLES, SUMMARIZER
+from trimtab.summarizers.endpoint import Endpoint
 from trimtab.summarizers.summarizer import Summarizer
 from trimtab.transcript.client_requests import SIGNATURES
 from trimtab.transcript.protected import Pin
 from trimtab.transcript.tokens import Counter
 from trimtab.wire.detect import FormatName
+
+__all__ = [
+    "ArticleRule",
+    "Counter",
+    "Duplicates",
+    "EmbeddingRanker",
+    "Endpoint",
+    "FailedInputs",
+    "Settings",
+    "Summarizer",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")

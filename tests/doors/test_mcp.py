@@ -250,5 +250,5 @@ def test_what_was_purged_is_said_to_be(tmp_path: Path) -> None:
 
 def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    with pytest.raises(trimtab.MissingExtra, match=r"trimtab\[mcp\]"):
+    with pytest.raises(trimtab.errors.MissingExtra, match=r"trimtab\[mcp\]"):
         server(mine("memory:"))

@@ -6,6 +6,7 @@ Who may import whom is said in pyproject.toml (``[tool.importlinter]``).
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import subprocess
@@ -15,6 +16,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+import trimtab
 
 ROOT = Path(__file__).resolve().parents[2]
 SRC = ROOT / "src"
@@ -172,6 +175,25 @@ def test_every_public_name_loads_and_none_hides_behind_a_file_of_that_name():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "no attribute 'nothing'" in done.stdout, done.stderr
+
+
+PARTS = (
+    "errors", "events", "flow", "report", "rules", "settings", "stores", "testing", "transports",
+)  # fmt: skip
+SESSION = {
+    "afit", "close", "compress", "contents", "distill", "fit", "follow", "from_config", "history",
+    "journal", "observe", "pin", "prune", "recall", "search", "settings", "shown", "stats", "sweep",
+    "undo", "unpin",
+}  # fmt: skip
+
+
+def test_what_users_see_is_small_and_the_rest_is_in_parts_that_need_no_import():
+    assert 15 <= len(trimtab.__all__) <= 22
+    assert {name for name in dir(trimtab.Session) if not name.startswith("_")} == SESSION
+    for name in PARTS:
+        assert inspect.ismodule(getattr(trimtab, name)), name
+    for name in trimtab.settings.__all__:
+        assert getattr(trimtab.settings, name).__name__ == name
 
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -19,8 +19,9 @@ SRC = Path(__file__).resolve().parents[2] / "src"
 LEGAL = """
 import openai
 import trimtab
-from trimtab import ArticleRule, Duplicates, Settings
+from trimtab import ArticleRule, Settings
 from trimtab.clients import Guard
+from trimtab.settings import Duplicates
 
 def pick(flag: bool) -> int:
     messages: list[dict[str, object]] = [{"role": "user", "content": "hi"}]
@@ -44,12 +45,16 @@ def pick(flag: bool) -> int:
     tool: dict[str, object] = trimtab.recall_tool("anthropic").definition
     rules: set[str] = {violation.rule for violation in trimtab.check(messages)}
     trimtab.convert(messages, to="gemini").request
+    trimtab.Session(store=trimtab.stores.open_store("memory:"))
+    told: list[trimtab.events.Event] = []
+    trimtab.fit(messages, settings=Settings(on_event=told.append))
+    trimtab.transports.Guard(session=session)
     name: str = trimtab.detect({"messages": messages, "tools": [tool]}).name
     try:
         trimtab.repair(messages, format="bedrock")
     except trimtab.CannotFit as error:
         return error.minimum + len(originals) + len(rules) + len(name)
-    except (trimtab.InvalidRequest, trimtab.NotAClient):
+    except (trimtab.InvalidRequest, trimtab.errors.NotAClient):
         return 0
     return fitted.tokens_after
 
@@ -74,6 +79,8 @@ WRONG = (
     "trimtab.Session(window=9).recall(3)",
     "trimtab.Session(window=9).afit([]).request",
     "trimtab.check([], strict=True)",
+    "trimtab.fitt([])",
+    'trimtab.stores.opn("memory:")',
 )
 
 

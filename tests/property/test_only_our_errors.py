@@ -88,7 +88,7 @@ ON_REQUESTS: dict[str, Callable[[Any], Any]] = {
     "measure": trimtab.measure,
     "detect": trimtab.detect,
     "Session.fit": lambda v: trimtab.Session(window=4000).fit(v),
-    "Session.prunable": lambda v: trimtab.Session(window=4000).prunable(v),
+    "Session.sweep": lambda v: trimtab.Session(window=4000).sweep(v),
     "Session.prune": lambda v: trimtab.Session(window=4000).prune(v, ["a"]),
     "Session.observe": lambda v: trimtab.Session(window=4000).observe(v),
     **{f"convert to {to}": lambda v, to=to: trimtab.convert(v, to=to) for to in FORMATS},

@@ -170,7 +170,7 @@ class Lasting:
             found.append(f"{report.tokens_after} reported, {size} counted")
         return found
 
-    def _recalled(self, request: Any, edit: trimtab.ReportEdit) -> str:
+    def _recalled(self, request: Any, edit: trimtab.report.ReportEdit) -> str:
         """A new edit's handle gives what stood there."""
         if edit.op == "insert":
             return ""

@@ -187,7 +187,7 @@ class _Play:
                 found += self._still(edit)
         self.faults += [f"turn {self.counts['turns']}: {text}" for text in found]
 
-    def _reason(self, edit: trimtab.ReportEdit) -> Reason:
+    def _reason(self, edit: trimtab.report.ReportEdit) -> Reason:
         """What the model said last; of a duplicate what it repeats."""
         last = next((m for m in reversed(self.told) if m.role == "assistant"), None)
         again = self.session.recall(edit.handle) if edit.kind == "duplicate" else ""
@@ -196,7 +196,7 @@ class _Play:
     def _meaning(self, part: Part) -> str:
         return _meaning(part, self.format != "gemini" or self.frame.ids != "none")
 
-    def _still(self, edit: trimtab.ReportEdit) -> list[str]:
+    def _still(self, edit: trimtab.report.ReportEdit) -> list[str]:
         """An edit counts only where what the model had said by then is in the conversation, and
         a duplicate only where its text stands in another result too (or nearly)."""
         reasons = self.reasons.get(edit.handle)
@@ -211,7 +211,7 @@ class _Play:
         alone = again and all(results.count(text) < 2 for text in again)
         return [f"a duplicate of nothing: {edit.handle}"] if alone else []
 
-    def _recalled(self, request: Any, edit: trimtab.ReportEdit) -> list[str]:
+    def _recalled(self, request: Any, edit: trimtab.report.ReportEdit) -> list[str]:
         """A new edit's handle gives what stood there."""
         text = _unmarked(self.session.recall(edit.handle))
         values = [_unmarked(_at(request, path)) for path in (edit.paths or (edit.path,))]

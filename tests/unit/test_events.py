@@ -20,7 +20,8 @@ from retrieval_cases import articles, conversation
 from settings_words import as_keywords
 
 import trimtab
-from trimtab import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent, telemetry
+from trimtab import telemetry
+from trimtab.events import EditEvent, Event, FitEvent, RefusalEvent, RetryEvent
 
 SECRETS = ("sk-secret", "lighthouse", "Ymir", "Article 0", "ex.org")
 """Parts of the conversation and of a header; none may be told."""

@@ -15,9 +15,10 @@ from five_formats import session
 from settings_words import as_keywords
 
 import trimtab
-from trimtab import ArticleRule, Duplicates, FailedInputs, TrimtabError, pipeline
+from trimtab import ArticleRule, TrimtabError, pipeline
 from trimtab.errors import InvalidSetting
 from trimtab.setting_kinds import declared
+from trimtab.settings import Duplicates, FailedInputs
 
 TOO_LONG = session("openai-chat", steps=16)
 WINDOW = 4000

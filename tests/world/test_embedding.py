@@ -15,9 +15,10 @@ import world_needs
 from retrieval_cases import articles, conversation, results_of
 
 import trimtab
-from trimtab import ArticleRule, EmbeddingRanker
+from trimtab import ArticleRule
 from trimtab.cli import main
 from trimtab.reducers.articles import embedding
+from trimtab.settings import EmbeddingRanker
 
 pytestmark = pytest.mark.world
 

@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
     return DONE
 
 
-def _report(converted: trimtab.Converted, *, as_json: bool) -> None:
+def _report(converted: trimtab.conversion.Converted, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(converted.as_dict(), indent=2, ensure_ascii=False), file=sys.stderr)
         return

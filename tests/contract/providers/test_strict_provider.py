@@ -19,7 +19,8 @@ from typing import Any
 import pytest
 
 import trimtab
-from trimtab import InvalidSetting, MissingExtra
+from trimtab import InvalidSetting
+from trimtab.errors import MissingExtra
 from trimtab.rules import TABLES
 from trimtab.testing import Answer, Call, Cut, Refuse, Slow, StrictProvider, styles
 from trimtab.testing.http_apis.refusals import _table, error_response, style_for

@@ -83,7 +83,7 @@ def test_a_store_of_an_earlier_release_gives_back_every_original_and_goes_on(
                 assert not [edit for edit in done.report.edits if edit.new]
             session.fit(request(kept_stores.TURNS[-1] + 3, seed), window=window)
             assert session.stats()["turns"] > len(kept_stores.TURNS)
-            assert "calibration/anthropic claude-sonnet-4-5 o200k/1×1.0" in session.facts("calib")
+            assert "calibration/anthropic claude-sonnet-4-5 o200k/1×1.0" in session._facts("calib")
             session.close()
         store = stores.open_store(url)
         assert list(stores.faults(store, lambda tenant: stores.open(store, tenant))) == []

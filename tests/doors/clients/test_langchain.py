@@ -130,13 +130,13 @@ def history(turns: int, size: int = 60) -> list[AnyMessage]:
 
 
 def tokens(messages: list[AnyMessage]) -> int:
-    told: list[trimtab.Event] = []
+    told: list[trimtab.events.Event] = []
     ours = TrimtabMiddleware(
         window=10**7, settings=trimtab.Settings(counter="o200k", on_event=told.append)
     )
     assert ours.before_model({"messages": messages}, None) is None  # type: ignore[arg-type]
     (fit,) = told
-    assert isinstance(fit, trimtab.FitEvent)
+    assert isinstance(fit, trimtab.events.FitEvent)
     return fit.tokens_before
 
 
@@ -229,14 +229,14 @@ def test_the_numbers_of_the_design_are_a_preset() -> None:
         messages.append(AIMessage("", id=f"a{call}", tool_calls=[made]))
         messages.append(ToolMessage(text, id=f"t{call}", tool_call_id=f"call_{call}"))
     window = int(tokens(messages) / 0.95)
-    told: list[trimtab.Event] = []
+    told: list[trimtab.events.Event] = []
     ours = TrimtabMiddleware.just_in_time(
         window=window, settings=trimtab.Settings(counter="o200k", on_event=told.append)
     )
     update = ours.before_model({"messages": messages}, None)  # type: ignore[arg-type]
     assert update is not None
     *edits, fit = told
-    assert isinstance(fit, trimtab.FitEvent)
+    assert isinstance(fit, trimtab.events.FitEvent)
     assert {edit.as_dict()["kind"] for edit in edits} == {"articles"}
     assert fit.tokens_after <= 0.80 * window + 100
     assert [message.id for message in update["messages"]] == ["t2"]  # the newest result
@@ -377,7 +377,7 @@ def test_another_thread_knows_nothing_of_the_first() -> None:
 @MODELS
 def test_a_refusal_for_size_is_answered_by_something_smaller(name: str, how: str) -> None:
     """The middleware believes in a window that the provider has not."""
-    told: list[trimtab.Event] = []
+    told: list[trimtab.events.Event] = []
     with StrictProvider(window=6_000) as provider:
         ours = TrimtabMiddleware(window=50_000, settings=trimtab.Settings(on_event=told.append))
         agent = lc.agent(lc.MODELS[name](provider.url), [ours])
@@ -394,8 +394,8 @@ def test_a_refusal_for_size_is_answered_by_something_smaller(name: str, how: str
             assert [record.status for record in rest] == [200]
     assert ours.totals.requests == 2
     assert ours.totals.recovered == ours.totals.retries == len(provider.requests) - 2
-    refusals = [event for event in told if isinstance(event, trimtab.RefusalEvent)]
-    retries = [event for event in told if isinstance(event, trimtab.RetryEvent)]
+    refusals = [event for event in told if isinstance(event, trimtab.events.RefusalEvent)]
+    retries = [event for event in told if isinstance(event, trimtab.events.RetryEvent)]
     assert refusals[0].kind == "too_long"
     assert retries[-1].outcome == "accepted"
 

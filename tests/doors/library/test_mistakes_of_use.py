@@ -17,7 +17,7 @@ from openai.types.chat import ChatCompletion
 
 import trimtab
 from trimtab import CannotFit, InvalidRequest, InvalidSetting, Session, UnknownHandle, clients
-from trimtab import NotAClient as NoClient
+from trimtab.errors import NotAClient as NoClient
 from trimtab.stores import open as open_store
 
 HI = [{"role": "user", "content": "hi"}]
@@ -239,7 +239,7 @@ def test_there_are_forty_of_them() -> None:
 ])  # fmt: skip
 def test_a_store_whose_extra_is_missing_says_what_to_install(url, module, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(trimtab.MissingExtra, match=rf"pip install 'trimtab\[{extra}"):
+    with pytest.raises(trimtab.errors.MissingExtra, match=rf"pip install 'trimtab\[{extra}"):
         Session(window=9_000, store=url).fit(HI)
 
 

@@ -170,7 +170,7 @@ def test_a_row_that_nobody_can_read_is_as_none(store):
     now = [1_000_000.0]
     session, mine = limits(store, now)
     for row in ("a word", 5, {"limit": 3}, {"at": "noon", "mends": 7}, []):
-        session.keep("limits/k", row)
+        session._keep("limits/k", row)
         session.close()
         assert mine.get("k") == NO_LIMITS
     mine.put("k", ModelLimits(limit=REAL, exactness="exact"))

@@ -13,8 +13,8 @@ import pytest
 from five_formats import FORMATS, items_of, session
 
 import trimtab
-from trimtab import NotAccepted
 from trimtab.conversion import convert
+from trimtab.errors import NotAccepted
 
 PAIRS = [(a, b) for a, b in itertools.product(FORMATS, FORMATS) if a != b]
 

@@ -107,7 +107,7 @@ def talk(steps: int, result: str = "", lines: int = 60) -> dict[str, Any]:
     return {"model": "gpt-5.1", "messages": messages}
 
 
-def fit(request: Any, window: int, **keywords: Any) -> trimtab.Report:
+def fit(request: Any, window: int, **keywords: Any) -> trimtab.report.Report:
     return trimtab.fit(request, **as_keywords(window=window, counter="o200k", **keywords)).report
 
 

@@ -32,7 +32,7 @@ def session(**options: Any) -> Session:
 
 
 def named(one: Session, body: Any) -> list[str]:
-    return [able.name for able in one.prunable(body)]
+    return [able.name for able in one._prunable(body)]
 
 
 # --- distill ------------------------------------------------------------------------------------

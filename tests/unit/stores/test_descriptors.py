@@ -50,7 +50,7 @@ def test_all_tenants_of_a_store_share_one_writer(tmp_path):
     sessions = [Session(store=store, tenant=f"t{n}", window=9_000) for n in range(20)]
     for session in sessions:
         session.fit([{"role": "user", "content": "hello"}])
-        session.keep("fact", 1)
+        session._keep("fact", 1)
     assert writers() <= before + 1
     for session in sessions:
         session.close()

@@ -123,7 +123,7 @@ def _given_up(
 
 
 def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
-    found = session.prunable(body, **keywords)
+    found = session._prunable(body, **keywords)
     if not found:
         return "There is nothing that could be taken out."
     rows = [f"{one.name}  {one.tokens:,} tokens  {one.about}" for one in found[:MOST_NAMES]]

@@ -18,7 +18,9 @@ from ranked_searches import third as third_of
 from retrieval_cases import articles, conversation
 
 import trimtab
-from trimtab import ArticleRule, EmbeddingRanker, MissingExtra, config
+from trimtab import ArticleRule, config
+from trimtab.errors import MissingExtra
+from trimtab.settings import EmbeddingRanker
 
 MEANT = "A keeper on that cliff earned four hundred and twelve coins."
 """Answers "How much was the lighthouse keeper at Ymir rock paid?" with one of its words."""
