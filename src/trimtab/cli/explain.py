@@ -13,6 +13,7 @@ from trimtab.cli.logged_requests import add_turn, request_of
 from trimtab.cli.options import add_request, amount, setting
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.jsontext import paths
+from trimtab.reporting.measured import Measured
 
 _LABELS = {
     "system": "system prompt",
@@ -49,7 +50,7 @@ def run(args: Namespace) -> int:
     return DONE
 
 
-def summarize(measured: Any, window: int | None, top: int) -> dict[str, Any]:
+def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any]:
     """Sums of a measurement, largest first; JSON-able.
 
     What the blocks do not account for (the fixed cost of messages, calls and results) is the row

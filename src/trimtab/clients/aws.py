@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
 from trimtab.clients.retry_loop import Reply, reply_of
@@ -22,9 +22,12 @@ SERVICE = "bedrock-runtime"
 _CONTEXT = "trimtab"
 _STREAMS = ("stream", "body")
 """Where a parsed answer has its events: of ConverseStream, of InvokeModelWithResponseStream."""
+Client = TypeVar("Client")
 
 
-def boto3(client: Any, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+def boto3(
+    client: Client, *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
+) -> Client:
     """Guard a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
 
     ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore; with its

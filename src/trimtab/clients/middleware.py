@@ -6,7 +6,7 @@ a stream that began with 200 is not seen here.
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
@@ -15,8 +15,13 @@ from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Done, Flow
 from trimtab.retry.learned_limits import key_for
 
+if TYPE_CHECKING:
+    from anthropic import Middleware
 
-def anthropic_middleware(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+
+def anthropic_middleware(
+    *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
+) -> Middleware:
     """For ``Anthropic(middleware=[…])``, sync and async clients; keywords are those of ``Guard``.
 
     Raises MissingExtra where the SDK has no middleware.
