@@ -17,9 +17,8 @@ from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, s
 from trimtab.minimum import minimum
 from trimtab.pipeline import FitResult
 from trimtab.planning.advice import advice, size_in_bytes
-from trimtab.planning.dropped_ranges import IntervalSet
+from trimtab.planning.dropped_ranges import IntervalSet, folded_tokens
 from trimtab.planning.edits import dropped_groups, groups_of, note_host
-from trimtab.planning.fold_size import folded_tokens
 from trimtab.planning.operations import Applied
 from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing.observed_usage import Counted

@@ -18,9 +18,11 @@ from trimtab.planning.dropped_ranges import (
     DroppedRange,
     Fold,
     IntervalSet,
+    fold_tokens,
     left_note,
     marker,
     messages_text,
+    run_tokens,
     shown_name,
     steps_text,
     words_note,
@@ -34,7 +36,6 @@ from trimtab.planning.edits import (
     joins_next,
     note_host,
 )
-from trimtab.planning.fold_size import fold_tokens, run_tokens
 from trimtab.planning.joined_blocks import JoinedBlocks
 from trimtab.planning.runs import Run, anchor_of, closing_of, meets_user
 from trimtab.reducers import Offer

@@ -26,9 +26,10 @@ from trimtab.rules.content import (
     scan_ends,
     scan_flaws,
     scan_server_results,
+    scan_unreadable,
+    unreadable_row,
 )
 from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 

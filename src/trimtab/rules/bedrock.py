@@ -38,9 +38,10 @@ from trimtab.rules.content import (
     scan_ends,
     scan_flaws,
     scan_server_results,
+    scan_unreadable,
+    unreadable_row,
 )
 from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.bedrock import APART, ID

@@ -1,4 +1,5 @@
-"""Scans and repairs for parts that are wrong by themselves, and for the ends of the conversation.
+"""Scans and repairs for parts that are wrong by themselves, for texts that no provider reads, and
+for the ends of the conversation.
 
 A format marks a part's flaw when it reads it; here flaws become findings.
 """
@@ -13,9 +14,10 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair, Scan, reports
+from trimtab.jsontext.unreadable import count, readable
+from trimtab.rules.base import Finding, Repair, Rule, Scan, reports
 from trimtab.rules.pairing import rename_all
-from trimtab.transcript.model import Facts
+from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
 PLACEHOLDER = "(no content)"
@@ -263,3 +265,56 @@ def _place(tree: Any, path: Path) -> Path:
     call = paths.get(tree, path)
     inner = next((key for key in _INSIDE if isinstance(call.get(key), dict)), None)
     return (*path, inner, "name") if inner else (*path, "name")
+
+
+# --- texts no provider reads: lone halves of characters, NUL, bytes that are no UTF-8 ---
+
+UNREADABLE = "unreadable_text"
+
+
+@reports(UNREADABLE)
+def scan_unreadable(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings unreadable_text."""
+    detail = "a lone half of a character, NUL, or bytes that are no UTF-8"
+    for path in transcript.unreadable_head:
+        yield Finding(UNREADABLE, path, detail)
+    for number, message in enumerate(transcript.messages):
+        for inner in message.unreadable:
+            path = (*transcript.base, number, *inner)
+            yield Finding(UNREADABLE, path, detail, (number, _part(message.parts, inner)))
+
+
+def _part(parts: Sequence[Part], inner: Path) -> Part | None:
+    return next(
+        (part for part in parts if part.path and part.path == inner[: len(part.path)]), None
+    )
+
+
+def put_stand_ins(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """U+FFFD for each such character; signed reasoning, which takes no edit, is taken out."""
+    sealed = [finding for finding in findings if _is_sealed(transcript, tree, finding)]
+    yield from remove_parts(transcript, tree, _one_a_part(sealed))
+    for finding in findings:
+        if finding not in sealed:
+            value = paths.get(tree, finding.path)
+            done = f"{count(value):,} unreadable character(s) replaced with U+FFFD"
+            yield Repair(finding.path, done, (Set(finding.path, readable(value)),), (finding.path,))
+
+
+def _one_a_part(findings: Sequence[Finding]) -> list[Finding]:
+    return list({(number, part.path): f for f in findings for number, part in [f.data]}.values())
+
+
+def _is_sealed(transcript: Transcript, tree: Any, finding: Finding) -> bool:
+    number, part = finding.data or (0, None)
+    if part is None or part.kind != "reasoning":
+        return False
+    value = paths.get(tree, (*transcript.base, number, *part.path))
+    return isinstance(value, dict) and ("signature" in value or "reasoningContent" in value)
+
+
+def unreadable_row(error_text: str, source: str) -> Rule:
+    """The row that all formats share, in a provider's words."""
+    return Rule(UNREADABLE, error_text, source, put_stand_ins)

@@ -21,6 +21,8 @@ from trimtab.rules.content import (
     remove_parts,
     scan_ends,
     scan_flaws,
+    scan_unreadable,
+    unreadable_row,
 )
 from trimtab.rules.gemini_turns import (
     answer_calls,
@@ -29,7 +31,6 @@ from trimtab.rules.gemini_turns import (
     scan_pairing,
 )
 from trimtab.rules.pairing import path_of_part
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 from trimtab.transcript.model import Facts, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini

@@ -13,14 +13,20 @@ from typing import Any
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable
-from trimtab.rules.content import BEGIN, PLACEHOLDER, make_arguments_object, scan_flaws
+from trimtab.rules.content import (
+    BEGIN,
+    PLACEHOLDER,
+    make_arguments_object,
+    scan_flaws,
+    scan_unreadable,
+    unreadable_row,
+)
 from trimtab.rules.pairing import (
     answer_calls,
     remove_orphan_results,
     rename_calls,
     scan_pairing,
 )
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini_interactions
 

@@ -48,9 +48,10 @@ from trimtab.rules.content import (
     scan_blank_names,
     scan_ends,
     scan_flaws,
+    scan_unreadable,
+    unreadable_row,
 )
 from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),

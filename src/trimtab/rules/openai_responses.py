@@ -16,6 +16,8 @@ from trimtab.rules.content import (
     replace_null_content,
     respell_ids,
     scan_flaws,
+    scan_unreadable,
+    unreadable_row,
 )
 from trimtab.rules.pairing import remove_orphan_results
 from trimtab.rules.responses_ids import (
@@ -38,7 +40,6 @@ from trimtab.rules.responses_items import (
     shape_item,
     shape_output,
 )
-from trimtab.rules.unreadable_text import scan_unreadable, unreadable_row
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.openai_responses import companions, may_lose_id
 from trimtab.wire.responses_items import LONGEST_ID
