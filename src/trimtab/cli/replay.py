@@ -7,13 +7,16 @@ import time
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.options import amounts_of
 from trimtab.cli.terminal import Terminal, clean
 from trimtab.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from trimtab.replay.summary import ReplaySummary
 
 SHOWN_PROBLEMS = 5
 WINDOW = 100_000
@@ -93,14 +96,14 @@ def run(args: Namespace) -> int:
     if args.turn is not None or args.show or args.lost:
         return _closer(args, recordings, names, windows[0])
     results = _results(args, recordings, names, windows)
-    by = _group(args.by)
-    lines = summary.summarize(results, prices=args.prices, by=by)
-    _write(args, results, lines)  # before anything is printed: who reads may stop reading
-    pooled = summary.summarize(results, prices=args.prices, by=lambda result: "all")
-    print(verdict.verdict(pooled, left_out))
-    print(f"\n{verdict.plain_table(pooled)}")
+    summed = summary.ReplaySummary.of(
+        results, prices=args.prices, by=_group(args.by), left_out=left_out
+    )
+    _write(args, summed)  # before anything is printed: who reads may stop reading
+    print(verdict.verdict(summed.pooled, left_out, args.prices))
+    print(f"\n{verdict.plain_table(summed.pooled, args.prices)}")
     if args.columns == "all":
-        print(f"\n{table.table(lines, prices=args.prices)}")
+        print(f"\n{table.table(summed.lines, prices=args.prices)}")
     return DONE
 
 
@@ -164,16 +167,22 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     calls = sum(len(recording.turns) for recording in recordings)
     twice = f", {logs.duplicates} logged twice" if logs.duplicates else ""
     print(
-        f"{len(recordings):,} recordings with {calls:,} model calls from {logs.files:,} files"
-        f"{twice}, {len(logs.problems):,} not readable",
+        f"{number_of(len(recordings), 'recording')} with {number_of(calls, 'model call')} from "
+        f"{number_of(logs.files, 'file')}{twice}, {len(logs.problems):,} not readable",
         file=sys.stderr,
     )
     if not recordings:
-        why = f": all {left_out:,} fit {window:,} tokens whole; --no-outgrown plays them"
+        whole = "it fits" if left_out == 1 else f"all {left_out:,} fit"
+        why = f": {whole} {window:,} tokens whole; --no-outgrown plays them"
         if not left_out:
             why = ": give logs of coding agents, as in ~/.claude/projects, or a corpus"
         raise ExitWith(UNREADABLE, f"nothing to replay in {' '.join(args.files)}{why}")
     return recordings, left_out
+
+
+def number_of(number: int, noun: str) -> str:
+    """``1 file``, ``2 files``."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def tell_problems(problems: Sequence[object]) -> None:
@@ -221,7 +230,7 @@ class Progress:
             print(text, file=sys.stderr, flush=True)
 
 
-def _write(args: Namespace, results: list[dict[str, Any]], lines: Sequence[Any]) -> None:
+def _write(args: Namespace, summed: ReplaySummary) -> None:
     from trimtab.replay import report
 
     folder = Path(args.out) if args.out else None
@@ -232,7 +241,7 @@ def _write(args: Namespace, results: list[dict[str, Any]], lines: Sequence[Any])
     for kind, target in targets.items():
         if target:
             try:
-                text = report.WRITERS[kind](results, lines, args.prices)
+                text = report.WRITERS[kind](summed)
             except MissingExtra as error:
                 if getattr(args, kind):
                     raise
@@ -248,7 +257,7 @@ def _closer(args: Namespace, recordings: Sequence[Any], names: Sequence[str], wi
         raise ExitWith(USAGE, "name one call and one policy: --turn N --policy NAME")
     if len(recordings) > 1:
         print(
-            f"{len(recordings)} recordings, the first is shown; --id chooses",
+            f"{number_of(len(recordings), 'recording')}, the first is shown; --id chooses",
             file=sys.stderr,
         )
     call = call_inspector.inspect_call(recordings[0], names[0], window, args.turn)

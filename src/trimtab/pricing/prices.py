@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trimtab.errors import InvalidSetting
+from trimtab.pricing.models import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +105,15 @@ def named(name: str) -> Prices:
     if name not in TABLES:
         raise InvalidSetting(f"no price table {name!r}; there are {', '.join(TABLES)}")
     return TABLES[name]
+
+
+def of_model(model: Model) -> Prices:
+    """A model's own multiples.  What its maker does not list costs as plain input; where writing
+    to the cache is billed, a prefix lives for five minutes."""
+    return Prices(
+        model.name, 1.0 if model.read is None else model.read,
+        1.0 if model.write is None else model.write, min_tokens=model.min_cached or 0,
+        output=TABLES["none"].output if model.output is None else model.output,
+        ttl_seconds=None if model.write is None else 300,
+        tier_tokens=model.tier_tokens, tier=model.tier or 1.0,
+    )  # fmt: skip

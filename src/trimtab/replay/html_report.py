@@ -1,4 +1,7 @@
-"""The report as one HTML page: tables, plots and the worst turns; it needs no network."""
+"""The report as one HTML page: the verdict, the table and charts, then all figures by source.
+
+It needs no network.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from trimtab.replay import plots
+from trimtab.amounts import short
+from trimtab.replay import plots, verdict
 from trimtab.replay.metric import CallMetrics
-from trimtab.replay.summary import SummaryRow
+from trimtab.replay.summary import ReplaySummary, SummaryRow
 from trimtab.replay.table import COLUMNS, legend, meaning, name_of
 from trimtab.reporting.pages import stylesheet, templates
 
@@ -21,45 +25,74 @@ def template() -> Any:
     return templates(__package__, "html").get_template("report.html")
 
 
-def as_html(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
+def as_html(summary: ReplaySummary) -> str:
     """A whole page; nothing in it is loaded from elsewhere.  Raises MissingExtra."""
     page = template()
     from markupsafe import Markup
 
-    policies = list(dict.fromkeys(line.policy for line in lines))
+    pooled, prices = summary.pooled, summary.prices
+    policies = list(dict.fromkeys(row.policy for row in (*pooled, *summary.lines)))
     colours = {name: plots.colour(number) for number, name in enumerate(policies)}
     heads = [*(head for _, head, _ in COLUMNS), "%orc"]
+    plain = verdict.plain_heads(pooled)
     text: str = page.render(
         style=Markup(stylesheet(__package__)),
         prices=prices,
-        versions=", ".join(dict.fromkeys(name_of(line) for line in lines)),
+        versions=", ".join(dict.fromkeys(name_of(line) for line in pooled)),
+        recordings=max((row.recordings for row in pooled), default=0),
+        calls=max((row.calls for row in pooled), default=0),
+        left_out=verdict.left_out_note(summary.left_out) if summary.left_out else "",
+        verdicts=verdict.window_verdicts(pooled, prices),
+        plain=list(verdict.column_meanings(plain, prices).items()),
+        about=[(name, verdict.POLICIES[name]) for name in policies if name in verdict.POLICIES],
+        windows=list(_windows(pooled, plain, colours)),
         colours=colours,
+        contexts=list(_contexts(summary.results, colours)),
         heads=[(head, meaning(head, prices)) for head in heads],
         parts=[
             _part(group, window, list(rows), colours)
-            for (group, window), rows in groupby(lines, key=lambda line: (line.group, line.window))
+            for (group, window), rows in groupby(
+                summary.lines, key=lambda line: (line.group, line.window)
+            )
         ],
-        contexts=list(_contexts(results, colours)),
-        worst=list(_worst(results)),
+        worst=list(_worst(summary.results)),
         legend=legend(prices),
     )
     return text
 
 
+def _windows(
+    pooled: Sequence[SummaryRow], heads: Sequence[str], colours: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Each window's part of the plain table, over all recordings, and its chart."""
+    for window, some in groupby(pooled, key=lambda row: row.window):
+        rows = list(some)
+        points = {
+            row.policy: (cost, kept)
+            for row in rows
+            if (cost := row.figures["cost"]) is not None
+            and (kept := row.figures["recall"]) is not None
+        }
+        title = f"Cost and what was still there, at {short(window)}"
+        yield {
+            "window": short(window),
+            "rows": [
+                {"name": row.policy, "cells": verdict.plain_cells(row, heads),
+                 "errors": [f"{count:,} × {error}" for error, count in [*row.errors.items()][:2]]}
+                for row in rows
+            ],
+            "plot": points and plots.FrontierPlot(points, title=title, colours=colours),
+        }  # fmt: skip
+
+
 def _part(
     group: str, window: int, rows: Sequence[SummaryRow], colours: Mapping[str, str]
 ) -> dict[str, Any]:
-    """One table, with its plots."""
-    points = {
-        line.policy: (line.figures["cost"] or 0.0, line.figures["g1"] or 0.0)
-        for line in rows
-        if line.figures["cost"] is not None and line.figures["g1"] is not None
-    }
+    """Every figure of one group, and what was lost there."""
     return {
         "group": group, "window": f"{window:,}",
-        "recordings": rows[0].recordings, "calls": f"{rows[0].calls:,}",
-        "rows": [{"name": name_of(line), "cells": list(_cells(line))} for line in rows],
-        "frontier": points and plots.FrontierPlot(points, title="frontier", colours=colours),
+        "recordings": rows[0].recordings, "calls": rows[0].calls,
+        "rows": [{"name": line.policy, "cells": list(_cells(line))} for line in rows],
         "lost": list(_lost(rows, colours)),
     }  # fmt: skip
 
@@ -69,7 +102,7 @@ def _cells(line: SummaryRow) -> Iterator[tuple[str, str]]:
     for name, _, form in COLUMNS:
         value = line.figures.get(name)
         interval = ""
-        if name in line.low:
+        if name in line.low and value is not None:
             digits = 2 if name == "cost" else 0
             interval = f"{line.low[name]:.{digits}f}–{line.high[name]:.{digits}f}"
         yield "–" if value is None else form.format(value), interval
@@ -101,8 +134,8 @@ def _contexts(results: Results, colours: Mapping[str, str]) -> Iterator[dict[str
             for result in results
             if result["id"] == name and result["window"] == window and result["source"] == source
         }
-        plot = plots.LinePlot(series, limit=window, title=f"context {source}", colours=colours)
-        yield {"source": source, "window": f"{window:,}", "recording": name, "plot": plot}
+        plot = plots.LinePlot(series, limit=window, title=f"Tokens sent, {source}", colours=colours)
+        yield {"source": source, "window": short(window), "recording": name, "plot": plot}
 
 
 def _worst(results: Results) -> Iterator[tuple[str, list[dict[str, str]]]]:
@@ -110,7 +143,8 @@ def _worst(results: Results) -> Iterator[tuple[str, list[dict[str, str]]]]:
     by_policy: dict[str, list[tuple[int, Mapping[str, Any], Mapping[str, Any]]]] = {}
     for result in results:
         for turn in result["worst"]:
-            place = by_policy.setdefault(f"{result['policy']}, window {result['window']:,}", [])
+            name = f"{result['policy']}, window {short(result['window'])}"
+            place = by_policy.setdefault(name, [])
             place.append((len(turn["losses"]), result, turn))
     for policy, turns in by_policy.items():
         turns.sort(key=lambda item: (-item[0], item[1]["id"], item[2]["turn"]))

@@ -8,10 +8,13 @@ from typing import NamedTuple
 from trimtab.reporting.axis import axis_ticks, short_number
 
 COLOURS = (
-    "#1f77b4", "#d62728", "#2ca02c", "#ff7f0e", "#9467bd", "#8c564b",
-    "#e377c2", "#17becf", "#bcbd22", "#7f7f7f", "#000000", "#aec7e8",
+    "#8a8f98", "#0f9b8e", "#d97a1d", "#4a8fe0", "#c2559d", "#8f7fe8",
+    "#b08a1e", "#d04a4a", "#4aa34a", "#5fa8b8", "#b0764f", "#6f7f9f",
 )  # fmt: skip
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 40
+"""Each stands out on white and on black; the first two are those of ``none`` and ``trimtab``."""
+LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 36
+SIZE = (380, 250)
+"""Pixels: as wide as a phone, so that its words can be read there; wider screens enlarge it."""
 
 
 def colour(number: int) -> str:
@@ -73,10 +76,10 @@ class LinePlot(Axes):
         longest = max((len(one) for one in values.values()), default=1)
         highest = max([limit, *(max(one, default=0) for one in values.values())])
         super().__init__(
-            (760, 320), (0, max(1, longest - 1)), (0, highest * 1.05),
+            SIZE, (0, max(1, longest - 1)), (0, highest * 1.05),
             title=title, x_name="model call", y_name="tokens sent",
         )  # fmt: skip
-        self.limit = self.at(0, limit)[1]
+        self.limit, self.limit_name = self.at(0, limit)[1], f"window {short_number(limit)}"
         self.series = [
             Series(name, colours[name], self.path(list(enumerate(one))))
             for name, one in values.items()
@@ -84,37 +87,39 @@ class LinePlot(Axes):
 
 
 class Point(NamedTuple):
-    """One policy on the scatter; its name stands where there is room."""
+    """One policy on the scatter, by the number that the legend gives it."""
 
     name: str
+    number: int
     colour: str
     x: float
     y: float
-    label_x: float
-    anchor: str
 
 
 class FrontierPlot(Axes):
-    """Cost to the right, grounded recall upwards; what no other point beats is joined."""
+    """Cost to the right, what was still there upwards; what no other point beats is joined.
+
+    The axis begins below the least that was kept, for most of it lies close together.
+    """
 
     def __init__(
         self, given: Mapping[str, tuple[float, float]], *, title: str, colours: Mapping[str, str]
     ) -> None:
         highest = max([1.0, *(cost for cost, _ in given.values())])
+        least = min(kept for _, kept in given.values())
+        low = max(0.0, 10 * (least // 10) - 5)
         super().__init__(
-            (760, 360), (0, highest * 1.05), (0, 105),
-            title=title, x_name="billed, against sending everything", y_name="g1, %",
+            SIZE, (0, highest * 1.08), (low, 100 + (100 - low) * 0.08),
+            title=title, x_name="cost; sending everything is 1",
+            y_name="used again, still there, %",
         )  # fmt: skip
         everywhere = given.values()
+        self.y_ticks = [tick for tick in self.y_ticks if float(tick.label) <= 100]
         self.frontier = self.path(sorted(p for p in everywhere if not _is_beaten(p, everywhere)))
         self.points = [
-            self._point(name, colours[name], *self.at(*pair)) for name, pair in given.items()
+            Point(name, 1 + number, colours[name], *self.at(*pair))
+            for number, (name, pair) in enumerate(given.items())
         ]
-
-    def _point(self, name: str, colour: str, x: float, y: float) -> Point:
-        at_the_edge = x > self.width - 180
-        anchor = "end" if at_the_edge else "start"
-        return Point(name, colour, x, y, x + (-8 if at_the_edge else 8), anchor)
 
 
 def _is_beaten(point: tuple[float, float], points: Iterable[tuple[float, float]]) -> bool:
@@ -138,9 +143,9 @@ class BarPlot:
     def __init__(self, values: Mapping[str, float], *, title: str, fill: str) -> None:
         rows = sorted(values.items(), key=lambda item: -item[1])
         highest = max([1.0, *values.values()])
-        self.width, self.height = 460, 18 * len(rows) + 8
+        self.width, self.height = SIZE[0], 18 * len(rows) + 8
         self.title, self.fill = title, fill
         self.rows = [
-            BarRow(name, 18 * number + 4, round(220 * value / highest, 1), f"{value:,.0f}")
+            BarRow(name, 18 * number + 4, round(150 * value / highest, 1), f"{value:,.0f}")
             for number, (name, value) in enumerate(rows)
         ]

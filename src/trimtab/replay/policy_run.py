@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import trimtab
+from trimtab.errors import CannotFit
 from trimtab.replay.metric import METRIC, CallMetrics, Judge, JudgedRecording, PolicyAnswer
 from trimtab.replay.policies import BUILT_IN, Policy, PolicyStep, find
 from trimtab.replay.recording import MESSAGES, Recording
@@ -94,6 +95,14 @@ def ask(step: PolicyStep, index: RecordingIndex, number: int) -> PolicyAnswer:
 
 
 def _error_line(error: Exception) -> str:
+    """The error in one line, without figures that differ from call to call where that can be."""
+    if isinstance(error, CannotFit) and error.largest:
+        what = error.largest[0][2]
+        least = sum(size for _, size, kind in error.largest if kind == what)
+        return (
+            f"CannotFit: at least {least:,} tokens of {what} cannot shrink; "
+            f"{error.limit} allows {error.allowed:,}"
+        )
     return f"{type(error).__name__}: {error}".replace("\n", " ")[:120]
 
 
@@ -109,6 +118,7 @@ def result(
         "id": recording.id,
         "format": index.recording.format,
         "native": recording.format,
+        "model": recording.model,
         "tokens": index.tokens(index.turns[-1]) if index.turns else 0,
         "policy": task.policy,
         "version": policy.version,

@@ -5,25 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any
 
 from trimtab.replay import html_report
-from trimtab.replay.summary import INTERVALS, SummaryRow
+from trimtab.replay.summary import INTERVALS, ReplaySummary, SummaryRow
+from trimtab.replay.verdict import verdict
 
-Results = Sequence[Mapping[str, Any]]
 
-
-def as_json(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
-    """Every line of the table, and the rows of every recording behind it."""
-    whole = {"prices": prices, "lines": [asdict(line) for line in lines], "results": list(results)}
+def as_json(summary: ReplaySummary) -> str:
+    """The verdict, every line of the tables, and the rows of every recording behind them."""
+    whole = {
+        "verdict": verdict(summary.pooled, summary.left_out, summary.prices),
+        "prices": summary.prices, "left_out": summary.left_out, "pooled": [asdict(line) for line in summary.pooled],
+        "lines": [asdict(line) for line in summary.lines], "results": list(summary.results),
+    }  # fmt: skip
     return json.dumps(whole, indent=1)
 
 
-def as_csv(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
-    """One line for each row of the table; a share of nothing is an empty cell."""
-    out = io.StringIO()
+def as_csv(summary: ReplaySummary) -> str:
+    """One line for each row of the tables, those over all first; a share of nothing is an empty
+    cell."""
+    out, lines = io.StringIO(), _all_first(summary)
     names = list(lines[0].figures) if lines else []
     tables = list(lines[0].costs) if lines else []
     head = ["group", "window", "policy", "version", "recordings", "calls", "prices", *names]
@@ -35,15 +38,21 @@ def as_csv(results: Results, lines: Sequence[SummaryRow], prices: str) -> str:
         figures = [_cell(line.figures[name]) for name in names]
         ends = [_cell(side.get(n)) for n in INTERVALS for side in (line.low, line.high)]
         costs = [_cell(line.costs.get(name)) for name in tables]
-        writer.writerow([*labels, prices, *figures, *ends, *costs])
+        writer.writerow([*labels, summary.prices, *figures, *ends, *costs])
     return out.getvalue()
+
+
+def _all_first(summary: ReplaySummary) -> list[SummaryRow]:
+    """The rows over all before those by group, without saying the same twice."""
+    groups = {line.group for line in summary.lines}
+    return [*(summary.pooled if groups != {"all"} else ()), *summary.lines]
 
 
 def _cell(value: float | None) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-WRITERS: dict[str, Callable[[Results, Sequence[SummaryRow], str], str]] = {
+WRITERS: dict[str, Callable[[ReplaySummary], str]] = {
     "json": as_json,
     "csv": as_csv,
     "html": html_report.as_html,

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.pricing.prices import TABLES, Prices, named
+from trimtab.pricing import models
+from trimtab.pricing.prices import TABLES, Prices, named, of_model
 from trimtab.replay.metric import CallMetrics
 
 RESAMPLES = 1000
@@ -27,7 +28,9 @@ SHARES = {
     "find": ("found", "sought"),
     "find_all": ("found_all", "sought"),
 }
-"""Figure → (column of what was kept, column of what was needed); shown in percent."""
+"""Figure → (column of what was kept, column of what was needed); shown in percent.  A call on which
+the policy failed sent nothing: it counts in none of them."""
+_SHARED = {column for pair in SHARES.values() for column in pair}
 
 
 @dataclass
@@ -41,6 +44,10 @@ class Tally:
     full_billed: float = 0.0
     bills: dict[str, float] = field(default_factory=dict)
     """What was billed under each price table, and ("… in full") for sending everything."""
+    dollars: float = 0.0
+    full_dollars: float = 0.0
+    priced: int = 0
+    """Recordings whose model has a list price; the dollars are theirs alone."""
     cpu_us: list[int] = field(default_factory=list)
     lost_by: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -53,6 +60,9 @@ class Tally:
         self.calls += other.calls
         self.billed += other.billed
         self.full_billed += other.full_billed
+        self.dollars += other.dollars
+        self.full_dollars += other.full_dollars
+        self.priced += other.priced
         self.cpu_us += other.cpu_us
         for name, tokens in other.bills.items():
             self.bills[name] = self.bills.get(name, 0.0) + tokens
@@ -63,8 +73,10 @@ class Tally:
 
     def figures(self) -> dict[str, float | None]:
         """Shares in percent (None: nothing was asked for), cost against sending everything,
-        breaks per 20 turns, milliseconds per call and counts."""
+        breaks per 20 turns, milliseconds per call and counts.  Where a policy failed on every call
+        there is no share and no cost."""
         sums = self.sums
+        worked = sums["failed"] < self.calls
         found: dict[str, float | None] = {
             name: 100 * sums[kept] / sums[asked] if sums[asked] else None
             for name, (kept, asked) in SHARES.items()
@@ -73,7 +85,7 @@ class Tally:
         calls = max(1, self.calls)
         return {
             **found,
-            "cost": self.billed / self.full_billed if self.full_billed else None,
+            "cost": self.billed / self.full_billed if self.full_billed and worked else None,
             "hit": 100 * sums["prefix"] / sums["tokens"] if sums["tokens"] else None,
             "breaks": 20 * sums["broke"] / calls,
             "over": sums["over"],
@@ -81,6 +93,9 @@ class Tally:
             "failed": sums["failed"],
             "sent": sums["tokens"],
             "billed": self.billed,
+            "dollars": self.dollars if self.priced and worked else None,
+            "full_dollars": self.full_dollars if self.priced else None,
+            "priced": self.priced,
             "mean_ms": sum(times) / calls / 1000,
             "p99_ms": times[min(len(times) - 1, len(times) * 99 // 100)] / 1000 if times else 0.0,
             "session_ms": sum(times) / max(1, self.recordings) / 1000,
@@ -123,17 +138,30 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
     """The sums of one result (one recording, one policy, one window)."""
     rows = [CallMetrics(*row) for row in result["rows"]]
     sums: Counter[str] = Counter()
-    for name, values in zip(CallMetrics._fields, zip(*rows, strict=True), strict=False):
+    for number, name in enumerate(CallMetrics._fields):
         if name not in ("turn", "gap"):
-            sums[name] = sum(values)
+            sums[name] = sum(
+                int(row[number]) for row in rows if not (row.failed and name in _SHARED)
+            )
     bills = {name: billed(rows, table) for name, table in TABLES.items()}
     bills |= {_in_full(name): full_billed(rows, table) for name, table in TABLES.items()}
+    dollars, full_dollars, priced = _dollars(rows, result.get("model"))
     return Tally(
         1, len(rows), sums, billed(rows, prices), full_billed(rows, prices), bills,
-        [row.cpu_us for row in rows], Counter(result["lost_by"]), Counter(result["errors"]),
-        {result["version"]}, {f"{result['native']} → {result['format']}"}
+        dollars, full_dollars, priced, [row.cpu_us for row in rows],
+        Counter(result["lost_by"]), Counter(result["errors"]), {result["version"]},
+        {f"{result['native']} → {result['format']}"}
         if result["native"] != result["format"] else set(),
     )  # fmt: skip
+
+
+def _dollars(rows: Sequence[CallMetrics], name: str | None) -> tuple[float, float, int]:
+    """(list price of what was sent, of sending everything, 1 where the model has one)."""
+    model = models.find(name) if name else None
+    if model is None or model.input_price is None:
+        return 0.0, 0.0, 0
+    prices, dollars = of_model(model), model.input_price / 1e6
+    return billed(rows, prices) * dollars, full_billed(rows, prices) * dollars, 1
 
 
 @dataclass(frozen=True)
@@ -158,6 +186,29 @@ class SummaryRow:
     errors: Mapping[str, int]
     note: str
     costs: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class ReplaySummary:
+    """What a report is made from: the results, their rows by group and over all, the price table,
+    and how many recordings were left out because they fit the smallest window whole."""
+
+    results: Sequence[Mapping[str, Any]]
+    lines: Sequence[SummaryRow]
+    pooled: Sequence[SummaryRow]
+    prices: str
+    left_out: int = 0
+
+    @classmethod
+    def of(
+        cls, results: Sequence[Mapping[str, Any]], *, prices: str = "claude-5m",
+        by: Callable[[Mapping[str, Any]], str] = lambda result: str(result["source"]),
+        left_out: int = 0,
+    ) -> ReplaySummary:  # fmt: skip
+        """Sums up.  Raises InvalidSetting for a price table that is not there."""
+        lines = summarize(results, prices=prices, by=by)
+        pooled = summarize(results, prices=prices, by=lambda result: "all")
+        return cls(results, lines, pooled, prices, left_out)
 
 
 INTERVALS = ("recall", "old", "g1", "g3", "lines", "cost")

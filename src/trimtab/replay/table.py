@@ -37,7 +37,7 @@ LEGEND = (
     ("should be 0", (
         ("over", "requests larger than the window"),
         ("inval", "requests the provider would refuse, where it took the recorded one"),
-        ("fail", "exceptions; the whole request is judged in their place"),
+        ("fail", "exceptions; such a call counts in no share below"),
     )),
     ("kept, in % of what the agent needed: 100 is best, – where it needed nothing", (
         ("recall", "identifiers the agent wrote next that still stood in the request"),

@@ -2,84 +2,211 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from trimtab.amounts import short
 from trimtab.replay.summary import SummaryRow
 
 OURS = "trimtab"
+WIDTH = 96
+"""Columns of a terminal that the explanations take."""
 
-COLUMNS: Sequence[tuple[str, str, str]] = (
-    ("refused", "{:,.0f}", "requests the provider would refuse: too long, or against its rules"),
-    ("cost", "{:.2f}", "tokens billed with the prompt cache; sending everything is 1"),
-    ("used again", "{:.0f} %", "of the names, paths and numbers that the agent wrote next and had "
-     "seen before, those that were still in the request"),
-    ("old lines", "{:.0f} %", "whole old lines that the agent wrote again, still there verbatim"),
-    ("constraints", "{:.0f} %", "sentences in which the user demands or forbids something"),
-    ("recallable", "{:.0f} %", "of what was lost, what can be asked for again"),
-)  # fmt: skip
-"""(head, how it is written, what it means)."""
+COLUMNS: Mapping[str, str] = {
+    "refused": "requests the provider would refuse: too long, or against its rules",
+    "cost": "what the prompts cost with a prompt cache, at {prices} prices; sending everything, "
+    "were it accepted, is 1",
+    "dollars": "the same at the list prices of the recorded models, where they have one",
+    "used again": "of the names, paths and numbers that the agent used again, those that were "
+    "still in the request",
+    "old lines": "of the older lines that the agent wrote again, those that were still there word "
+    "for word",
+    "constraints": "sentences in which the user demands or forbids something, still there",
+    "recallable": "of what was no longer there, what can be asked for again",
+}
+"""Column → what it means."""
+
+POLICIES: Mapping[str, str] = {
+    "none": "sends everything as it is",
+    "trimtab": "trimtab with every setting at its default",
+    "keep-last-n": "keeps the newest turns only",
+    "drop-oldest-safe": "drops the oldest turns until the rest fits",
+    "mask-old-observations": "empties all but the newest tool results",
+    "oracle": "knows what the agent will need: a bound, nothing that you can use",
+}
+"""The policies that run when none is named, in a few words."""
 
 
-def verdict(rows: Sequence[SummaryRow], left_out: int = 0) -> str:
+class WindowVerdict(NamedTuple):
+    """What one window means for these recordings: sentences, and figures (head, value, about)."""
+
+    window: str
+    sentences: Sequence[str]
+    figures: Sequence[tuple[str, str, str]] = ()
+
+
+def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude-5m") -> str:
     """One paragraph a window: what sending everything would meet, and what trimtab does instead."""
-    parts = []
-    for window in sorted({row.window for row in rows}):
-        here = {row.policy: row for row in rows if row.window == window}
-        parts.append(_of_window(window, here))
+    parts = [
+        f"Window {found.window}. {' '.join(found.sentences)}"
+        for found in window_verdicts(rows, prices)
+    ]
     if left_out:
-        parts.append(
-            f"{left_out:,} recordings that fit the smallest window whole were left out: nothing "
-            "has to be cut there (--no-outgrown takes them in)."
-        )
+        parts.append(left_out_note(left_out))
     return "\n".join(parts)
 
 
-def _of_window(window: int, rows: Mapping[str, SummaryRow]) -> str:
+def left_out_note(left_out: int) -> str:
+    """What became of the recordings that were not played."""
+    if left_out == 1:
+        return (
+            "1 recording that fits the smallest window whole was left out: nothing has to be cut "
+            "there (--no-outgrown takes it in)."
+        )
+    return (
+        f"{left_out:,} recordings that fit the smallest window whole were left out: nothing has "
+        "to be cut there (--no-outgrown takes them in)."
+    )
+
+
+def window_verdicts(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> list[WindowVerdict]:
+    """One verdict a window, from the smallest."""
+    found = []
+    for window in sorted({row.window for row in rows}):
+        here = {row.policy: row for row in rows if row.window == window}
+        found.append(
+            WindowVerdict(
+                short(window), list(_sentences(here, prices)), list(_figures(here, prices))
+            )
+        )
+    return found
+
+
+def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
     everything, ours = rows.get("none"), rows.get(OURS)
-    said = [f"Window {short(window)}."]
     if everything is not None:
-        refused = _refused(everything)
-        said.append(f"Of {everything.calls:,} calls {refused:,.0f} would be refused as they are.")
+        calls, refused = everything.calls, _refused(everything)
+        with_ours = f"; with trimtab, {_refused(ours):,.0f}" if ours and _worked(ours) else ""
+        yield f"Of {calls:,} calls, {refused:,.0f} would be refused as they are{with_ours}."
     if ours is None:
-        return " ".join(said)
+        return
+    why = next(iter(ours.errors), "no reason given")
     if not _worked(ours):
-        said.append(f"trimtab failed on every call: {next(iter(ours.errors), 'no reason given')}.")
-        return " ".join(said)
-    said.append(f"With trimtab {_refused(ours):,.0f}.")
+        yield f"trimtab failed on every call: {why}. Choose a larger window."
+        return
+    if failed := ours.figures.get("failed"):
+        yield f"It failed on {failed:,.0f}: {why}."
     cost, kept = ours.figures.get("cost"), ours.figures.get("recall")
-    back = ours.figures.get("handle")
     if cost is not None:
-        said.append(f"The prompts would have cost {cost:.2f} of sending everything.")
+        yield (
+            f"The prompts would have cost {cost:.2f} of sending everything, at {prices} "
+            f"prices{_money(ours)}."
+        )
     if kept is not None:
-        rest = "; the rest can be recalled" if back is not None and back > 99.5 else ""
-        said.append(f"{kept:.0f} % of what the agent used again was still there{rest}.")
-    return " ".join(said)
+        yield (
+            f"{_percent(kept)} of the names, paths and numbers that the agent used again were "
+            f"still in the request{_rest(ours)}."
+        )
 
 
-def plain_table(rows: Sequence[SummaryRow]) -> str:
+def _money(row: SummaryRow) -> str:
+    """What that is at list prices, and for how many recordings; "" where none has a price."""
+    spent, whole = row.figures.get("dollars"), row.figures.get("full_dollars")
+    priced = int(row.figures.get("priced") or 0)
+    if spent is None or whole is None:
+        return ""
+    some = f" (the {priced:,} of {row.recordings:,} recordings whose model has one)"
+    return (
+        f"; at the list prices of their models {_dollars(spent)} instead of {_dollars(whole)}"
+        f"{some if priced < row.recordings else ''}"
+    )
+
+
+def _rest(row: SummaryRow) -> str:
+    """What became of what was cut and used again."""
+    back = row.figures.get("handle")
+    if back is None or (row.figures.get("recall") or 0) >= 100:
+        return ""
+    return "; the rest can be recalled" if back > 99.5 else (
+        f"; {_percent(back)} of the rest can be recalled" if back else "; the rest is gone"
+    )  # fmt: skip
+
+
+def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str, str, str]]:
+    """The verdict's figures, large: (what, value, beside what)."""
+    everything, ours = rows.get("none"), rows.get(OURS)
+    if ours is None:
+        return
+    beside = f"of {ours.calls:,} calls"
+    if everything is not None:
+        beside += f"; {_refused(everything):,.0f} without trimtab"
+    yield "refused", f"{_refused(ours) if _worked(ours) else ours.calls:,.0f}", beside
+    cost, kept = ours.figures.get("cost"), ours.figures.get("recall")
+    if cost is not None:
+        yield "cost of the prompts", f"{cost:.2f}", f"of sending everything, at {prices} prices"
+    spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
+    if spent is not None and whole is not None:
+        yield "at their models' list prices", _dollars(spent), f"instead of {_dollars(whole)}"
+    if kept is not None:
+        yield "used again, still there", _percent(kept), _rest(ours).removeprefix("; ")
+
+
+def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:
+    """Column → what it means."""
+    return {head: COLUMNS[head].format(prices=prices) for head in heads}
+
+
+def plain_table(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> str:
     """One line a window and policy, with figures that need no explanation, and what they mean."""
-    heads = ["window", "policy", *(head for head, _, _ in COLUMNS)]
-    body = [[short(row.window), row.policy, *_cells(row)] for row in rows]
-    lines = list(_aligned([heads, *body]))
-    lines += ["", *(f"  {head:12} {about}" for head, _, about in COLUMNS)]
+    heads = plain_heads(rows)
+    body = [[short(row.window), row.policy, *plain_cells(row, heads)] for row in rows]
+    lines = list(_aligned([["window", "policy", *heads], *body]))
+    named = [row.policy for row in rows]
+    policies = {name: about for name, about in POLICIES.items() if name in named}
+    for about in (column_meanings(heads, prices), policies):
+        width = max(map(len, about), default=0)
+        lines += ["", *(line for each in about.items() for line in _explained(*each, width))]
     return "\n".join(lines)
 
 
-def _cells(row: SummaryRow) -> Iterator[str]:
-    figures = row.figures
-    values = {
-        "refused": float(row.calls) if not _worked(row) else _refused(row),
-        "cost": figures.get("cost"),
-        "used again": figures.get("recall"),
-        "old lines": figures.get("lines"),
-        "constraints": figures.get("user"),
-        "recallable": figures.get("handle"),
+def _explained(name: str, about: str, width: int) -> Iterator[str]:
+    yield from textwrap.wrap(
+        about, WIDTH, initial_indent=f"  {name:{width}}  ", subsequent_indent=" " * (width + 4)
+    )
+
+
+def plain_heads(rows: Sequence[SummaryRow]) -> list[str]:
+    """The columns that have anything to show: dollars only where a model has a price."""
+    priced = any(row.figures.get("priced") for row in rows)
+    return [head for head in COLUMNS if head != "dollars" or priced]
+
+
+def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
+    """A row's figures under these heads; a policy that failed on every call has none."""
+    figures, worked = row.figures, _worked(row)
+    cost, dollars = figures.get("cost"), figures.get("dollars")
+    cells = {
+        "refused": f"{_refused(row) if worked else row.calls:,.0f}",
+        "cost": "–" if cost is None else f"{cost:.2f}",
+        "dollars": "–" if dollars is None else _dollars(dollars),
+        "used again": _percent(figures.get("recall")),
+        "old lines": _percent(figures.get("lines")),
+        "constraints": _percent(figures.get("user")),
+        "recallable": _percent(figures.get("handle")),
     }
-    for head, form, _ in COLUMNS:
-        value = values[head]
-        missing = value is None or (head != "refused" and not _worked(row))
-        yield "–" if missing or value is None else form.format(value)
+    return [cells[head] if worked or head == "refused" else "–" for head in heads]
+
+
+def _percent(share: float | None) -> str:
+    """Whole percents; near 100 with a decimal, so that only all of it is 100."""
+    if share is None:
+        return "–"
+    return f"{min(share, 99.9):.1f} %" if 99.5 <= share < 100 else f"{share:.0f} %"
+
+
+def _dollars(dollars: float | None) -> str:
+    return "–" if dollars is None else f"${dollars:,.2f}"
 
 
 def _refused(row: SummaryRow) -> float:
@@ -100,4 +227,4 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
             cell.ljust(width) if n < 2 else cell.rjust(width)
             for n, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
-        yield "  ".join(cells).rstrip()
+        yield " ".join(cells).rstrip()

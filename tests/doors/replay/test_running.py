@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from replay_story import MESSAGES, SAMPLE, WINDOW, long_story, recording, timele
 import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
-from trimtab.pricing.prices import TABLES
+from trimtab.pricing import models
+from trimtab.pricing.prices import TABLES, of_model
 from trimtab.replay import (
     call_inspector,
     html_report,
@@ -31,8 +33,9 @@ from trimtab.replay import (
     table,
     trimtab_policy,
 )
+from trimtab.replay.metric import CallMetrics
 from trimtab.replay.policies import PolicyOutput, find
-from trimtab.replay.policy_run import CHANGED, Task, replay, run
+from trimtab.replay.policy_run import CHANGED, Task, replay, result, run
 from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.reporting import pages
@@ -339,17 +342,22 @@ def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys)
                  "--columns", "all", "--out", str(out)])  # fmt: skip
     printed = capsys.readouterr()
     assert code == 0
-    assert printed.out.startswith("Window 1.5k. Of 25 calls 19 would be refused as they are.")
+    assert printed.out.startswith(
+        "Window 1.5k. Of 25 calls, 19 would be refused as they are; with trimtab, 0."
+    )
     assert "mine, window 1,500: 1 recordings, 25 calls" in printed.out
     assert f"trimtab {trimtab.__version__}" in printed.out
     assert "mine.jsonl:2: no JSON" in printed.err
     whole = json.loads((out / "replay.json").read_text())
     assert [line["policy"] for line in whole["lines"]] == names.split(",")
-    assert len((out / "replay.csv").read_text().splitlines()) == 5
+    assert whole["verdict"] in printed.out
+    csv_lines = (out / "replay.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in csv_lines] == ["group", *["all"] * 4, *["mine"] * 4]
     page = (out / "replay.html").read_text()
     assert page.count("<svg") >= 4
-    assert "src=" not in page
-    assert "@import" not in page
+    assert page.index("19 would be refused") < page.index("<table") < page.index("<svg")
+    assert page.count('<p class="key">') == 2  # each chart has its legend
+    assert not re.search(r"src=|href=|@import|url\(|<script", page)  # one file, works offline
 
 
 def test_nothing_readable_is_one_line_and_an_exit_code(tmp_path, capsys):
@@ -363,13 +371,13 @@ def test_nothing_readable_is_one_line_and_an_exit_code(tmp_path, capsys):
 def test_recordings_that_fit_the_smallest_window_are_left_out_and_it_is_said(log, capsys):
     asked = ["replay", log, "--policy", "none", "--workers", "1"]
     assert main([*asked, "--window", "1500,100k"]) == 0
-    assert "1 recordings with 25 model calls" in capsys.readouterr().err
+    assert "1 recording with 25 model calls from 1 file," in capsys.readouterr().err
     assert main(asked) == 3
     said = capsys.readouterr().err
     assert "no --window given: 100,000 tokens" in said
-    assert "all 1 fit 100,000 tokens whole; --no-outgrown plays them" in said
+    assert ": it fits 100,000 tokens whole; --no-outgrown plays them" in said
     assert main([*asked, "--no-outgrown"]) == 0
-    assert "Window 100k. Of 25 calls 0 would be refused" in capsys.readouterr().out
+    assert "Window 100k. Of 25 calls, 0 would be refused" in capsys.readouterr().out
 
 
 def test_the_debugger_shows_what_is_sent_and_what_is_lost(log, capsys):
@@ -418,7 +426,8 @@ def test_the_cost_under_every_price_table_is_shown_beside_the_one_asked_for():
     everything = next(line for line in lines if line.policy == "none")
     assert everything.figures["hit"] > 80
     assert set(everything.costs.values()) == {1.0}
-    csv_head = report.as_csv(results, lines, "gemini").splitlines()[0]
+    summed = summary.ReplaySummary.of(results, prices="gemini")
+    csv_head = report.as_csv(summed).splitlines()[0]
     assert csv_head.endswith(",".join(f"cost_{name}" for name in TABLES))
 
 
@@ -448,7 +457,7 @@ def test_table_json_and_csv_need_no_templates_and_a_page_names_the_extra(
     asked = ["replay", log, "--window", "1500", "--policy", "none", "--workers", "1"]
     assert main([*asked, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert "Of 25 calls 19 would be refused" in printed.out
+    assert "Of 25 calls, 19 would be refused" in printed.out
     assert "replay.html not written" in printed.err
     assert "pip install 'trimtab[html]'" in printed.err
     names = {file.name for file in (tmp_path / "out").iterdir()}
@@ -466,7 +475,67 @@ def test_what_tools_returned_is_text_in_the_page():
         "id": "a", "policy": "none", "window": 1_000, "source": "mine", "native": "x",
         "format": "y", "tokens": 5, "rows": [], "worst": [{"turn": 3, "losses": losses}],
     }  # fmt: skip
-    page = html_report.as_html([result], [], "claude-5m")
+    page = html_report.as_html(summary.ReplaySummary.of([result]))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\x1b\\x202e" in page
     assert "nothing stands there" in page
+
+
+def failing(calls: set[int]) -> summary.ReplaySummary:
+    """The long conversation under a policy that raises on these calls and sends nothing else."""
+    index = RecordingIndex(recording())
+
+    class Failing:
+        name, version, format = "failing", "1", ""
+
+        def start(self, index, window):
+            turns = iter(range(len(index.turns)))
+
+            def step(body):
+                if next(turns) in calls:
+                    raise ValueError("no room")
+                return PolicyOutput({**body, "messages": body["messages"][:1]})
+
+            return step
+
+    policy, task = Failing(), Task("failing", WINDOW)
+    judged = replay(index, policy, WINDOW)
+    return summary.ReplaySummary.of([result(recording(), index, task, policy, judged)])
+
+
+def test_a_call_on_which_a_policy_fails_counts_in_no_share():
+    none, half, every = (failing(set(range(n))).pooled[0].figures for n in (0, 20, 25))
+    assert half["failed"] == 20
+    assert half["old"] == none["old"] == 0
+    assert every["failed"] == 25
+    assert [every[name] for name in ("recall", "lines", "user", "cost")] == [None] * 4
+
+
+def test_the_page_shows_no_figure_of_a_policy_that_failed_on_every_call():
+    page = html_report.as_html(failing(set(range(25))))
+    row = page.partition('<th scope="row">failing</th>')[2].partition("</tr>")[0]
+    assert re.findall("<td>(.*?)</td>", row) == ["25", *["–"] * 5]
+    assert "failing: 25 × ValueError: no room" in page
+
+
+def test_what_cannot_shrink_is_said_once_for_all_calls():
+    system = {"role": "system", "content": "Keep to the rules of this house. " * 400}
+    made = recording().renamed(messages=[system, *long_story()])
+    judged = replay(RecordingIndex(made), find("trimtab"), WINDOW)
+    [(error, count)] = judged.errors.items()
+    assert count == 25
+    assert error.startswith("CannotFit: at least 3,201 ")
+    assert error.endswith(" tokens of system cannot shrink; window allows 1,500")
+
+
+def test_dollars_are_those_of_the_recorded_model():
+    made = recording(model="claude-sonnet-4-5")
+    results = job_runner.replay([made], policies=["none", "trimtab"], windows=[WINDOW], workers=1)
+    whole, ours = summary.ReplaySummary.of(results, prices="none").pooled
+    assert whole.figures["priced"] == 1
+    prices = of_model(models.find("claude-sonnet-4-5"))
+    rows = [CallMetrics(*row) for row in results[0]["rows"]]
+    assert whole.figures["dollars"] == pytest.approx(summary.full_billed(rows, prices) * 3e-6)
+    assert ours.figures["full_dollars"] == whole.figures["dollars"] > 0
+    unknown = job_runner.replay([recording()], policies=["none"], windows=[WINDOW], workers=1)
+    assert summary.ReplaySummary.of(unknown).pooled[0].figures["dollars"] is None

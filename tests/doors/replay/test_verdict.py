@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from trimtab.replay.summary import SummaryRow
-from trimtab.replay.verdict import plain_table, verdict
+from trimtab.replay.verdict import POLICIES, plain_table, verdict
 
 
 def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRow:
@@ -22,24 +24,56 @@ def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRo
 def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
     rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0)]
     assert verdict(rows, 3).splitlines() == [
-        "Window 32k. Of 724 calls 629 would be refused as they are. With trimtab 0. The prompts "
-        "would have cost 0.63 of sending everything. 98 % of what the agent used again was still "
-        "there; the rest can be recalled.",
+        "Window 32k. Of 724 calls, 629 would be refused as they are; with trimtab, 0. The prompts "
+        "would have cost 0.63 of sending everything, at claude-5m prices. 98 % of the names, "
+        "paths and numbers that the agent used again were still in the request; the rest can be recalled.",
         "3 recordings that fit the smallest window whole were left out: nothing has to be cut "
         "there (--no-outgrown takes them in).",
     ]
 
 
-def test_the_rest_is_not_called_recallable_where_it_is_not():
-    rows = [row("trimtab", recall=98.2, handle=60.0)]
-    assert verdict(rows).endswith("was still there.")
+@pytest.mark.parametrize(
+    ("handle", "end"),
+    [(60.0, "; 60 % of the rest can be recalled."), (0.0, "; the rest is gone."), (None, ".")],
+)
+def test_the_rest_is_not_called_recallable_where_it_is_not(handle: float | None, end: str):
+    assert verdict([row("trimtab", recall=98.2, handle=handle)]).endswith(f"in the request{end}")
+
+
+def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
+    priced = {"dollars": 12.345, "full_dollars": 21.0}
+    assert "; at the list prices of their models $12.35 instead of $21.00. 100 %" in verdict(
+        [row("trimtab", **priced, priced=9)]
+    )
+    some = [
+        row("none", **{**priced, "dollars": 21.0}, priced=7),
+        row("trimtab", **priced, priced=7),
+    ]
+    assert "(the 7 of 9 recordings whose model has one)" in verdict(some)
+    assert "$12.35" in plain_table(some)
+    assert "dollars" not in plain_table([row("none"), row("trimtab")])
 
 
 def test_a_policy_that_failed_on_every_call_has_no_figures():
     rows = [row("none", over=724), row("trimtab", failed=724)]
-    assert "failed on every call: CannotFit: too small." in verdict(rows)
+    assert "failed on every call: CannotFit: too small. Choose a larger window." in verdict(rows)
     line = plain_table(rows).splitlines()[2].split()
     assert line == ["32k", "trimtab", "724", "–", "–", "–", "–", "–"]
+
+
+def test_a_policy_that_failed_on_some_calls_says_so():
+    said = verdict([row("none", over=724), row("trimtab", failed=3)])
+    assert "with trimtab, 3. It failed on 3: CannotFit: too small." in said
+
+
+def test_only_all_of_it_is_100_percent():
+    assert "99.9 % of the names" in verdict([row("trimtab", recall=99.98)])
+    assert "100 % of the names" in verdict([row("trimtab", recall=100.0)])
+
+
+def test_no_line_of_the_table_is_wider_than_a_terminal_of_100_columns():
+    rows = [row(policy, dollars=1.0, priced=9) for policy in POLICIES]
+    assert max(map(len, plain_table(rows).splitlines())) <= 100
 
 
 def test_each_window_has_its_sentence_and_its_lines():
