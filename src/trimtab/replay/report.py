@@ -17,7 +17,8 @@ def as_json(summary: ReplaySummary) -> str:
     """The verdict, every line of the tables, and the rows of every recording behind them."""
     whole = {
         "verdict": verdict(summary.pooled, summary.left_out, summary.prices),
-        "prices": summary.prices, "left_out": summary.left_out, "pooled": [asdict(line) for line in summary.pooled],
+        "prices": summary.prices, "left_out": summary.left_out,
+        "pooled": [asdict(line) for line in summary.pooled],
         "lines": [asdict(line) for line in summary.lines], "results": list(summary.results),
     }  # fmt: skip
     return json.dumps(whole, indent=1)

@@ -26,7 +26,8 @@ def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
     assert verdict(rows, 3).splitlines() == [
         "Window 32k. Of 724 calls, 629 would be refused as they are; with trimtab, 0. The prompts "
         "would have cost 0.63 of sending everything, at claude-5m prices. 98 % of the names, "
-        "paths and numbers that the agent used again were still in the request; the rest can be recalled.",
+        "paths and numbers that the agent used again were still in the request; the rest can be "
+        "recalled.",
         "3 recordings that fit the smallest window whole were left out: nothing has to be cut "
         "there (--no-outgrown takes them in).",
     ]
