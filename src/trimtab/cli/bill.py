@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STORE_SCHEMES = ("sqlite", "redis", "rediss", "postgresql", "postgres")
 
-GROUPS = ("session", "agent", "day", "model", "source")
+GROUPS = ("session", "agent", "day", "model", "source", "tenant")
 
 
 def add(parser: ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from trimtab.cli.store_options import STORES, add_tenant, existing_store, other_
 from trimtab.cli.terminal import clean
 from trimtab.sessions.stats import PREFIX, ConversationStats
 from trimtab.stores.base import Store
-from trimtab.stores.tenant import TenantStore
+from trimtab.stores.tenant import OURS, TenantStore
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _MOST_SHOWN = 50
@@ -48,7 +48,7 @@ def run_doctor(args: Namespace) -> int:
     from trimtab import stores
 
     store, of = _opened(args.store)
-    kept = store.conversations()
+    kept = [row for row in store.conversations() if not row.tenant.startswith(OURS)]
     faults = list(stores.faults(store, of))
     for fault in faults[:_MOST_SHOWN]:
         print(clean(fault))

@@ -10,6 +10,7 @@ from trimtab.cli.exit_codes import MISSING, ExitWith
 from trimtab.cli.terminal import clean
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.stores.base import Store
+from trimtab.stores.tenant import OURS
 
 MOST_NAMED = 50
 STORES = "sqlite:///file.db, redis://…, postgresql://…"
@@ -54,7 +55,8 @@ def other_tenants(args: Namespace) -> str:
     """Names the tenants of the store where it has nothing of ``--tenant``; else ""."""
     from trimtab import stores
 
-    tenants = {row.tenant for row in stores.open_store(args.store).conversations()}
+    rows = stores.open_store(args.store).conversations()
+    tenants = {row.tenant for row in rows if not row.tenant.startswith(OURS)}
     if args.tenant in tenants:
         return ""
     names = ", ".join(f"--tenant {name}" for name in sorted(tenants)[:MOST_NAMED])

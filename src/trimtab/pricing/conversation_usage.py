@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from trimtab.pricing.call_usage import KINDS, CallUsage, is_dear
+from trimtab.stores.tenant import OURS
 
-TENANT = "trimtab usage"
+TENANT = OURS + "usage"
 """The part of a store that holds them, whoever the conversations belong to."""
 PREFIX = "usage/"
 
@@ -26,13 +27,15 @@ class UsageRow(NamedTuple):
 
 @dataclass
 class ConversationUsage:
-    """One conversation.  ``arm``: of an experiment, see ``sessions.control``."""
+    """One conversation.  ``arm``: of an experiment, see ``sessions.control``; ``tenant``: whose
+    it is, "" in what releases before wrote."""
 
     id: str
     agent: str = ""
     upstream: str = ""
     arm: str = ""
     rows: dict[str, list[int]] = field(default_factory=dict)
+    tenant: str = ""
 
     def add(self, day: str, arrived: int, usage: CallUsage) -> None:
         """One call."""
@@ -52,10 +55,11 @@ class ConversationUsage:
         """JSON-able."""
         return {
             "id": self.id, "agent": self.agent, "upstream": self.upstream, "arm": self.arm,
-            "rows": self.rows,
+            "tenant": self.tenant, "rows": self.rows,
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> ConversationUsage:
         """What ``as_dict`` gave."""
-        return cls(row["id"], row["agent"], row["upstream"], row["arm"], dict(row["rows"]))
+        return cls(row["id"], row["agent"], row["upstream"], row["arm"], dict(row["rows"]),
+                   row.get("tenant", ""))  # fmt: skip

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from trimtab.pricing.call_usage import KINDS, CallUsage, Cost, price_of
-from trimtab.pricing.conversation_usage import ConversationUsage
+from trimtab.pricing.conversation_usage import ConversationUsage, UsageRow
 
-GroupBy = Literal["session", "agent", "day", "model", "source"]
+GroupBy = Literal["session", "agent", "day", "model", "source", "tenant"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
 UNKNOWN = "unknown"
 
@@ -31,6 +31,7 @@ class PaidCall:
     output_measured: bool = True
     calls: int = 1
     dear: bool | None = None
+    tenant: str = ""
 
     def key(self, by: str) -> str:
         """The group it belongs to."""
@@ -39,11 +40,14 @@ class PaidCall:
 
 def calls_of(kept: Iterable[ConversationUsage]) -> list[PaidCall]:
     """The calls of these conversations: one sum for each day and model."""
-    return [
-        PaidCall(one.id, one.agent, one.upstream, row.day, row.usage, True, row.calls, row.dear)
-        for one in kept
-        for row in one
-    ]
+    return [_call(one, row) for one in kept for row in one]
+
+
+def _call(one: ConversationUsage, row: UsageRow) -> PaidCall:
+    return PaidCall(
+        one.id, one.agent, one.upstream, row.day, row.usage, calls=row.calls, dear=row.dear,
+        tenant=one.tenant,
+    )  # fmt: skip
 
 
 @dataclass

@@ -35,6 +35,7 @@ from trimtab.proxy.headers import Raw, downwards, fingerprint, plain, session_hi
 from trimtab.proxy.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
 from trimtab.proxy.proxied_request import ClientRequest, ProxiedRequest
 from trimtab.proxy.recall import REWRITERS, ExchangeMemory, RecallRounds
+from trimtab.proxy.recent_requests import RequestTexts
 from trimtab.proxy.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
 from trimtab.proxy.routes import climbs, route
 from trimtab.proxy.savings import SavingsEstimator
@@ -65,7 +66,7 @@ class Proxy:
         self.records.activity.savings = SavingsEstimator.of(self.settings.fit.prices)
         self.access = Access(self.settings)
         self.tenants = Tenants(self.settings)
-        self.records.ledger.store = self.tenants.usage_store()
+        self.records.connect(self.tenants, self.settings)
         self._background: list[asyncio.Task[None]] = []
         self.warmer = CacheWarmer(self.records, self.settings)
         self.hidden = ExchangeMemory()
@@ -82,13 +83,13 @@ class Proxy:
         fresh = replace(settings, listen=self.settings.listen).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
-            self.records.ledger.store = self.tenants.usage_store()
         self.records.activity.savings = SavingsEstimator.of(fresh.fit.prices)
         self.tenants.settings = fresh
         self.access.settings = fresh
         self.warmer.settings = fresh
         self.held.most = fresh.most_held_bytes
         self.settings = fresh
+        self.records.connect(self.tenants, self.settings)
 
     # --- ASGI --------------------------------------------------------------------------------
 
@@ -126,17 +127,17 @@ class Proxy:
         self.warmer.client = self._client
         if given.keep_warm != "off":
             await in_worker(partial(self.warmer.load, self.tenants.usage_store()))
+        await in_worker(self.records.read_history)
         self._background = [
-            asyncio.create_task(self._write_usage()),
+            asyncio.create_task(self._write_records()),
             asyncio.create_task(self.warmer.run()),
         ]
 
-    async def _write_usage(self) -> None:
-        """Keep what conversations were billed, every few seconds."""
+    async def _write_records(self) -> None:
+        """Keep what conversations were billed, and what the dashboard shows, every few seconds."""
         while True:
             await asyncio.sleep(SECONDS)
-            gaps = self.warmer.unkept()
-            await in_worker(partial(self.records.ledger.write, gaps))
+            await in_worker(self.records.writing(self.warmer.unkept()))
 
     async def stop(self) -> None:
         """Close it, and keep what the stores have not got yet."""
@@ -145,7 +146,7 @@ class Proxy:
         await asyncio.gather(*self._background, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
-        await asyncio.to_thread(self.records.ledger.write, self.warmer.unkept())
+        await asyncio.to_thread(self.records.writing(self.warmer.unkept()))
         await asyncio.to_thread(self.tenants.close)
 
     # --- one request ---------------------------------------------------------------------------
@@ -167,6 +168,8 @@ class Proxy:
                 return
             except Declined as declined:
                 await _failed(reply, declined.status, str(declined), declined.kind)
+        elif path == "/" and scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+            await reply.whole(303, [(b"location", f"{OURS}/".encode())])  # a browser
         elif headers.get("upgrade", "").lower() == "websocket":
             # 426 at once: clients that prefer WebSocket fall back to HTTP.
             # Closed, since httptools reads nothing more on a connection that was to change.
@@ -216,7 +219,10 @@ class Proxy:
         given = self.settings
         budget = RequestBudget(self.held, given.plan_seconds, given.most_parts)
         body = Body(receive, given.most_bytes, given.read_seconds, given.body_seconds, budget)
-        recorder = RequestRecorder(self.records, upstream.name, call.route.operation)
+        client = headers.get("user-agent", "")[:60]
+        recorder = RequestRecorder(
+            self.records, upstream.name, call.route.operation, path[:200], client
+        )
         error = ""
         try:
             if call.route.operation == "other":
@@ -372,12 +378,21 @@ class Proxy:
                 result_chars=self.settings.retry_result_chars, budget=budget,
             )  # fmt: skip
 
+        if self.settings.keeps_texts:
+            reply.kept = bytearray()
         exchange = ProxiedRequest(call, self._client, driver, reply, recall, spent)
         if deferred is not None and deferred.waits:
             exchange.on_accepted = lambda: self.tenants.accepted(served)
         try:
             await while_there(body, exchange.run(given, parse))
-        finally:  # many clients close the connection as soon as they have the whole answer
+        finally:
+            if reply.kept is not None:
+                recorder.texts = RequestTexts(
+                    given, exchange.sent_body or given, bytes(reply.kept),
+                    headers.get("content-encoding", "").lower(),
+                    cut=reply.sent_bytes > len(reply.kept),
+                )  # fmt: skip
+            # Many clients close the connection as soon as they have the whole answer.
             if not reply.ended:
                 self.warmer.ended(recorder.session)
             elif tenant != NOBODY and reply.status < 400:

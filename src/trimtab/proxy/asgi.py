@@ -18,6 +18,10 @@ Send = Callable[[Message], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 
+MOST_KEPT = 500_000
+"""Bytes of an answer that the dashboard can show."""
+
+
 class ClientGone(Exception):
     """The client hung up before its request was whole."""
 
@@ -115,6 +119,8 @@ class HttpResponse:
     sent_bytes: int = 0
     begun_at: float = 0.0
     """When its first byte left, by ``time.perf_counter``."""
+    kept: bytearray | None = None
+    """A copy of the body's first ``MOST_KEPT`` bytes; None: none is kept."""
 
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
         """Status and headers."""
@@ -124,8 +130,13 @@ class HttpResponse:
     async def part(self, data: bytes) -> None:
         """A piece of the body; waits while the client does not read."""
         if data:
-            self.sent_bytes += len(data)
+            self._count(data)
             await self.send({"type": "http.response.body", "body": data, "more_body": True})
+
+    def _count(self, data: bytes) -> None:
+        self.sent_bytes += len(data)
+        if self.kept is not None and len(self.kept) < MOST_KEPT:
+            self.kept += data[: MOST_KEPT - len(self.kept)]
 
     async def end(self) -> None:
         """The end of the body.  Where it is left out, the connection breaks: the client sees a
@@ -137,7 +148,7 @@ class HttpResponse:
         """A whole response at once."""
         length = (b"content-length", str(len(body)).encode())
         await self.begin(status, [*headers, length])
-        self.sent_bytes += len(body)
+        self._count(body)
         self.ended = True
         await self.send({"type": "http.response.body", "body": body, "more_body": False})
 

@@ -24,11 +24,11 @@ from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
 from trimtab.proxy import logs
-from trimtab.proxy.activity_log import SessionRecord
 from trimtab.proxy.answer_usage import TokenUsage
 from trimtab.proxy.content_encoding import unpacked
 from trimtab.proxy.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.request_recorder import ProxyRecords, agent_of
+from trimtab.proxy.session_record import SessionRecord
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.worker import in_worker
 from trimtab.stores.tenant import TenantStore
@@ -236,6 +236,7 @@ class CacheWarmer:
             self._records.ledger.add(
                 f"{one.session.upstream}/{one.session.id}/keep-warm", agent=AGENT,
                 upstream=one.session.upstream, arm="", when=now, arrived=0, usage=billed,
+                tenant=one.session.tenant,
             )  # fmt: skip
 
     async def _sent(self, one: IdleConversation, most: int) -> tuple[int, TokenUsage]:

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.errors import StoreError
 from trimtab.fitted import Fitted
 from trimtab.proxy import logs
-from trimtab.proxy.activity_log import ActivityLog, RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.activity_log import ActivityLog
 from trimtab.proxy.answer_usage import TokenUsage
 from trimtab.proxy.metrics import TOKEN_KINDS, Metrics
+from trimtab.proxy.prefix_breaks import beginning, note_break
+from trimtab.proxy.recent_requests import RecentRequests, RequestRecord, RequestTexts
+from trimtab.proxy.session_history import SessionHistory
+from trimtab.proxy.session_record import RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.session_title import first_prompt, folder
+from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.tenants import Tenants
 from trimtab.proxy.usage_ledger import UsageLedger
 from trimtab.retry.refusals import classify
 
@@ -27,13 +35,47 @@ class ProxyRecords:
     metrics: Metrics = field(default_factory=Metrics)
     clock: Callable[[], float] = time.time
     ledger: UsageLedger = field(default_factory=UsageLedger)
+    requests: RecentRequests = field(default_factory=RecentRequests)
+    history: SessionHistory = field(default_factory=SessionHistory)
+
+    def connect(self, tenants: Tenants, settings: ProxySettings) -> None:
+        """Keep it where the settings say."""
+        self.ledger.store = tenants.usage_store()
+        self.history.store = tenants.history_store()
+        self.requests.keeps_texts = settings.keeps_texts
+
+    def read_history(self) -> None:
+        """Take up the sessions of earlier runs.  In a worker thread."""
+        try:
+            found = self.history.read()
+        except StoreError as error:
+            logs.fault("store", error)
+            return
+        for session in found:
+            self.activity.sessions.setdefault(session.id, session)
+
+    def writing(self, facts: Mapping[str, Any]) -> Callable[[], None]:
+        """What keeps all that is new, and these facts, in a worker thread."""
+        self.history.collect(self.activity)
+
+        def write() -> None:
+            self.ledger.write(facts)
+            self.history.write()
+
+        return write
 
 
 class RequestRecorder:
     """Records one request."""
 
-    def __init__(self, records: ProxyRecords, upstream: str, operation: str) -> None:
+    def __init__(
+        self, records: ProxyRecords, upstream: str, operation: str, path: str = "", client: str = ""
+    ) -> None:
         self._records, self.upstream, self.operation = records, upstream, operation
+        self._path, self._client = path, client
+        self._number, self._when = records.requests.next_number(), records.clock()
+        self.texts: RequestTexts | None = None
+        """Set where the request and its answer may be looked at."""
         self._began = time.perf_counter()
         self.open_session: Callable[[], SessionRecord] | None = None
         self.session: SessionRecord | None = None
@@ -55,9 +97,11 @@ class RequestRecorder:
         if self.turn is not None and self.session is not None:  # another round of the same answer
             self._close_turn(self.session, self.turn, 200)
         self.session = session = self.open_session()
+        if self._records.requests.keeps_texts and not session.prompt:
+            session.prompt, session.project = first_prompt(self.tree), folder(self.tree)
         session.model, session.arm = self.model or session.model, fitted.arm or session.arm
         self.turn = session.turn(fitted, self._records.clock(), room)
-        self.turn.fit_ms = milliseconds
+        self.turn.fit_ms, self.turn.request = milliseconds, self._number
         self._count_new(fitted)
         self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
 
@@ -107,25 +151,50 @@ class RequestRecorder:
             }  # fmt: skip
         if error:
             facts["error"] = error
+        self._record_request(status, error, seconds, first_byte)
         level = logging.WARNING if error or status >= 500 else logging.INFO
         logs.say(f"{self.upstream} {self.operation}", level=level, **facts)
+
+    def _record_request(self, status: int, error: str, seconds: float, first_byte: float) -> None:
+        """The request in the list of recent ones, and its failure on its session."""
+        turn, session = self.turn, self.session
+        record = RequestRecord(
+            self._number, self._when, self.upstream, self._path, self.operation, self._client,
+            self.model, session.id if session else "", status, seconds,
+            first_byte - self._began if first_byte else 0.0, sends=self.sends, texts=self.texts,
+        )  # fmt: skip
+        if turn is not None:
+            record.arrived, record.sent = turn.arrived, turn.sent
+        record.prompt, record.cached = self.usage.prompt, self.usage.cached
+        record.output = self.usage.output
+        if record.failed or error:
+            kinds = [one.kind for one in self._refusals if one.kind != "other"]
+            said = f"refused: {kinds[-1].replace('_', ' ')}" if kinds else ""
+            record.problem = error or said or f"the provider answered {status}"
+        if session is not None:
+            session.problem = record.problem
+        self._records.requests.add(record)
 
     def _close_turn(self, session: SessionRecord, turn: TurnRecord, status: int) -> None:
         """A turn has ended."""
         usage = self.usage
         turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
-        turn.output = usage.output
+        turn.output, turn.written = usage.output, usage.written
+        if turn.answered and usage.prompt:
+            note_break(session, turn, beginning(self.tree))
         self._records.activity.sent(session, turn, self._kinds)
         if usage.prompt and 0 < status < 400:
             self._records.ledger.add(
                 f"{session.upstream}/{session.id}", agent=agent_of(session.client),
                 upstream=session.upstream, arm=session.arm, when=turn.when,
-                arrived=turn.arrived, usage=usage.call(session.model),
+                arrived=turn.arrived, usage=usage.call(session.model), tenant=session.tenant,
             )  # fmt: skip
         metrics = self._records.metrics
         for kind in self._kinds:
             metrics.count("trimtab_edits_total", kind=kind)
         self._kinds = []
+        if not turn.answered:
+            return
         saved = max(turn.arrived - turn.sent, 0)
         tokens = (turn.arrived, turn.sent, saved, turn.prompt, turn.cached, turn.output)
         for kind, number in zip(TOKEN_KINDS, tokens, strict=True):

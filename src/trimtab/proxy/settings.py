@@ -128,6 +128,12 @@ class ProxySettings:
         "all other requests have to bring the token, too; unset: beyond loopback",
     )  # fmt: skip
 
+    dashboard_texts: bool | None = setting(
+        None, FLAG_OR_NONE,
+        "the dashboard names sessions by their first prompt, and shows requests and answers (in "
+        "memory only, 32 MB at most); unset: on loopback",
+    )  # fmt: skip
+
     recall: bool = setting(
         False, FLAG, "offer the model a tool that brings originals back",
         group="What the proxy does of its own",
@@ -205,6 +211,11 @@ class ProxySettings:
     def one_tenant(self) -> bool:
         """Whether all requests belong to one user."""
         return (self.tenants or ("one" if self.local else "key")) == "one"
+
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether the dashboard shows texts of requests."""
+        return self.local if self.dashboard_texts is None else self.dashboard_texts
 
     @property
     def asks_for_token(self) -> bool:

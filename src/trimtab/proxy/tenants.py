@@ -13,9 +13,9 @@ from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy import logs
-from trimtab.proxy.activity_log import EditRecord, SessionRecord
 from trimtab.proxy.headers import fingerprint
 from trimtab.proxy.recall import StoreBackoff, StoredExchanges
+from trimtab.proxy.session_record import EditRecord, SessionRecord
 from trimtab.proxy.settings import ProxySettings
 from trimtab.proxy.upstreams import Upstream
 from trimtab.retry.learned_limits import LearnedLimits
@@ -23,7 +23,7 @@ from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
-from trimtab.stores.tenant import KEY, TenantStore
+from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
 from trimtab.wire.body import RequestBody
 from trimtab.wire.incremental_json import IncrementalParser
 
@@ -140,9 +140,17 @@ class Tenants:
         """Where it is kept what conversations were billed."""
         return stores.open(self._store, USAGE)
 
+    def history_store(self) -> TenantStore | None:
+        """Where the dashboard's sessions are kept; None in memory."""
+        return stores.open(self._store, SESSIONS) if self._durable else None
+
+    @property
+    def _durable(self) -> bool:
+        return bool(self.settings.store) and not self.settings.store.startswith("memory:")
+
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
         """Where exchanges that a client never saw outlast the process; None in memory."""
-        if tenant == NOBODY or not self.settings.store or self.settings.store.startswith("memory:"):
+        if tenant == NOBODY or not self._durable:
             return None
         deferred = self.served(upstream, tenant).deferred
         kept = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
@@ -152,6 +160,10 @@ class Tenants:
 
     def _of(self, record: SessionRecord) -> Session | None:
         served = self._served.get((record.upstream, record.tenant))
+        if served is None and record.tenant:  # of an earlier run, or not used for long
+            named = (one for one in self.settings.upstreams if one.name == record.upstream)
+            if (upstream := next(named, None)) is not None:
+                served = self.served(upstream, record.tenant)
         return None if served is None else served.session
 
     def texts(self, record: SessionRecord, handle: str) -> tuple[str | None, str]:
@@ -168,8 +180,11 @@ class Tenants:
         """Undo an edit, pin what it touches, or take that back.  Raises TrimtabError."""
         session = self._of(record)
         if session is None:
-            raise UnknownHandle("this session is no longer in memory: it goes on at its next turn")
+            raise UnknownHandle("this session's upstream is no longer configured: add it again")
         {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
+        edit.pinned = name != "unpin"
+        if name == "undo":
+            edit.undone = record.count + 1
 
 
 def _tell(store: WatchedStore) -> None:

@@ -35,7 +35,7 @@ class UsageLedger:
 
     def add(
         self, conversation: str, *, agent: str, upstream: str, arm: str, when: float, arrived: int,
-        usage: CallUsage,
+        usage: CallUsage, tenant: str = "",
     ) -> None:  # fmt: skip
         """One answered call; ``arrived``: the prompt as the client sent it, in the provider's
         tokens."""
@@ -43,11 +43,17 @@ class UsageLedger:
         with self._lock:
             one = self._kept.pop(conversation, None)
             if one is None:
-                one = ConversationUsage(conversation, agent, upstream)
+                one = ConversationUsage(conversation, agent, upstream, tenant=tenant)
             self._kept[conversation] = one
             one.arm = arm or one.arm
             one.add(day, arrived, usage)
             self._changed.add(conversation)
+
+    def unwritten(self) -> dict[str, dict[str, Any]]:
+        """Facts that the store has not got yet, by their names."""
+        with self._lock:
+            return {f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict()
+                    for name in self._changed}  # fmt: skip
 
     def write(self, more: Mapping[str, Any] | None = None) -> None:
         """Write what has changed, and ``more`` facts; usage that the store does not take is tried

@@ -37,8 +37,13 @@ def templates(package: str, extra: str) -> Any:
 @cache
 def stylesheet(package: str) -> str:
     """The text of ``style.css`` in a package's templates."""
-    file = resources.files(package) / "templates" / "style.css"
-    return file.read_text(encoding="utf-8")
+    return template_text(package, "style.css")
+
+
+@cache
+def template_text(package: str, name: str) -> str:
+    """The text of a file in a package's templates, as it is."""
+    return (resources.files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
 def printable(value: str) -> str:

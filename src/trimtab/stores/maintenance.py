@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from trimtab.errors import StoreError
 from trimtab.stores.base import ConversationInfo, Store
-from trimtab.stores.tenant import TenantStore
+from trimtab.stores.tenant import OURS, TenantStore
 
 Of = Callable[[str], TenantStore]
 """A tenant's part of the store, by the tenant's name."""
@@ -53,7 +53,8 @@ def purge(
         day = datetime.fromtimestamp(now, UTC).date().isoformat()
         of(row.tenant).mark_purged(handles, {"purged": day})
         total -= row.stored_bytes
-        for index, number in enumerate((1, len(handles), row.stored_bytes)):
+        own = row.tenant.startswith(OURS)
+        for index, number in enumerate((not own, len(handles), row.stored_bytes)):
             done[index] += number
     return Purged(*done)
 

@@ -18,6 +18,11 @@ from trimtab.stores.codec import StorageCodec
 KEY, _PURGED = "key", "gone/"
 """Facts: the secret of a tenant, there since its first write; what was purged."""
 
+OURS = "trimtab "
+"""How the names of tenants begin that hold what trimtab itself keeps: nobody's conversations."""
+SESSIONS = OURS + "sessions"
+"""What the proxy's dashboard shows: sums, and the beginning of each first prompt."""
+
 
 class Original(NamedTuple):
     """What an edit took away, and the conversation it belongs to."""

@@ -5,15 +5,24 @@ Knows the pages as bytes.  How they look is for world/test_dashboard.py.
 
 from __future__ import annotations
 
+import json
 import sys
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import pytest
 
 from trimtab.errors import MissingExtra
-from trimtab.proxy import Proxy, ProxySettings
-from trimtab.proxy.activity_log import ActivityLog, EditRecord, RefusalRecord, TurnRecord
-from trimtab.proxy.dashboard import views
+from trimtab.pricing.call_usage import CallUsage
+from trimtab.proxy import Proxy, ProxySettings, recent_requests
+from trimtab.proxy.activity_log import ActivityLog
+from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
+from trimtab.proxy.dashboard import page as whole_pages
+from trimtab.proxy.prefix_breaks import CLIENT
+from trimtab.proxy.recent_requests import RecentRequests, RequestRecord, RequestTexts
+from trimtab.proxy.session_record import EditRecord, RefusalRecord, TurnRecord
+from trimtab.proxy.usage_ledger import UsageLedger
 from trimtab.reporting import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x1b\u202e"
@@ -28,12 +37,15 @@ class Markup(HTMLParser):
         self.attributes: set[str] = set()
         self.open: list[str] = []
         self.text = ""
+        self.scripts = 0
         self.feed(page.decode())
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.names.append(tag)
         self.attributes |= {name for name, _ in attrs}
+        if tag == "script":
+            self.scripts += 1
         if tag not in ("meta", "input"):
             self.open.append(tag)
 
@@ -51,51 +63,176 @@ def activity():
         "5e55", tenant="local", upstream="openai", format="openai-chat", client=HOSTILE,
         hint=HOSTILE, now=100.0,
     )  # fmt: skip
-    one.model = HOSTILE
+    one.model = one.prompt = one.project = one.problem = HOSTILE
     for number in range(1, 400):
         turn = TurnRecord(number, 100.0 + number, 900 * number, 300 * number, 90_000, 70_000)
         turn.kept, turn.cached, turn.prompt = 100 * number, 50, 300 * number
-        turn.sends = 2 if number == 399 else 1
+        turn.sends, turn.status = 2 if number == 399 else 1, 200
         one.turns.append(turn)
         one.count = number
     one.edits["h1"] = EditRecord("h1", "log-digest", "replace", HOSTILE, HOSTILE, 3, 900, 90, 0.1)
+    one.in_force = ("h1",)
     one.refusals.append(RefusalRecord(150.0, 3, 400, "too_long", "recovered"))
     return log
 
 
-def shown(activity):
+@pytest.fixture
+def requests():
+    """One that failed, with texts."""
+    found = RecentRequests()
+    found.keeps_texts = True
+    body = json.dumps({"messages": [{"role": "user", "content": HOSTILE}]}).encode()
+    texts = RequestTexts(body, body + b" ", HOSTILE.encode())
+    found.add(RequestRecord(
+        1, 100.0, "openai", HOSTILE, "generate", HOSTILE, HOSTILE, "5e55", 500, problem=HOSTILE,
+        texts=texts,
+    ))  # fmt: skip
+    return found
+
+
+def shown(activity, requests):
     (one,) = activity.sessions.values()
-    yield views.home(activity, 500.0, "http://127.0.0.1:1", HOSTILE, live=True)
-    yield views.home(ActivityLog(), 500.0, "http://127.0.0.1:1", "", live=True)
-    yield views.session(one, 500.0, HOSTILE, live=False)
-    yield views.session(one, 500.0, "", live=True)
-    actions = (("undo", "Undo", "send it again"),)
+    yield views.home(activity, requests, 500.0, "http://127.0.0.1:1", HOSTILE)
+    yield views.home(activity, requests, 500.0, "http://127.0.0.1:1", "")
+    yield views.home(ActivityLog(), RecentRequests(), 500.0, "http://127.0.0.1:1", "")
+    yield views.session(one, 500.0, HOSTILE)
+    yield views.session(one, 500.0, "")
     edit = one.edits["h1"]
-    yield views.edit(one, edit, HOSTILE, "", token="t", said="Undone.", actions=actions)
-    yield views.edit(one, edit, None, HOSTILE * 5_000, token="t", said="", actions=actions)
-    yield views.sign_in(True)
-    yield views.message(HOSTILE, HOSTILE)
+    yield views.edit(one, edit, HOSTILE, "", token="t", said="Undone.")
+    yield views.edit(one, edit, None, HOSTILE * 5_000, token="t")
+    folded = json.dumps([{"role": "user", "content": HOSTILE}] * 2)
+    yield views.edit(one, edit, folded, "", token="t")
+    yield request_views.requests(requests, activity.sessions, 500.0, "")
+    yield request_views.requests(requests, {}, 500.0, HOSTILE)
+    yield request_views.request(requests.rows[0], one, 500.0, keeps_texts=True)
+    ledger = UsageLedger()
+    usage = CallUsage(HOSTILE, 10, 10, 0, 0, 10)
+    ledger.add("openai/5e55", agent=HOSTILE, upstream=HOSTILE, arm="", when=1.0, arrived=20,
+               usage=usage, tenant=HOSTILE)  # fmt: skip
+    for by in spend_view.GROUPS:
+        found = spend_view.spend(ledger, by)
+        yield spend_view.spend_page(found, by, activity, activity.sessions)
+    yield whole_pages.sign_in(True)
+    yield whole_pages.message(HOSTILE, HOSTILE)
 
 
-def test_what_a_client_or_a_tool_said_is_only_ever_text(activity):
-    for page in shown(activity):
+def test_what_a_client_or_a_tool_said_is_only_ever_text(activity, requests):
+    for page in shown(activity, requests):
         markup = Markup(page)
         assert page.startswith(b"<!doctype html>")
         assert not markup.open
-        assert not {"img", "script", "iframe", "link"} & set(markup.names)
+        assert not {"img", "iframe", "link"} & set(markup.names)
+        assert markup.scripts <= 1
         assert not {"onerror", "src", "style"} & markup.attributes
         assert b"\x1b" not in page
         assert "\u202e".encode() not in page
 
 
+def test_the_policy_names_the_one_script_and_nothing_else_runs(activity, requests):
+    (script,) = {
+        page.decode().partition("<script>")[2].partition("</script>")[0]
+        for page in shown(activity, requests)
+    } - {""}
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in whole_pages.policy()
+    assert "unsafe" not in whole_pages.policy()
+    assert "default-src 'none'" in whole_pages.policy()
+
+
 def test_a_session_shows_its_bars_edits_and_refusals(activity):
     (one,) = activity.sessions.values()
-    page = Markup(views.session(one, 500.0, "", live=True))
-    assert page.names.count("g") == 133  # every third of 399 turns, the last among them
-    assert page.names.count("polyline") == 2
+    page = Markup(views.session(one, 500.0, ""))
+    wide, narrow = (chart.context(one.turns, size) for size in (chart.WIDE, chart.NARROW))
+    assert len(wide.bars) == 133  # every third of 399 turns, the last among them
+    assert len(narrow.bars) == 57
+    assert page.names.count("g") == 133 + 57
+    assert page.names.count("polyline") == 2 * 2
     assert "turn 399: 119,700 tokens sent of 359,100" in page.text
     assert "log-digest" in page.text
     assert "recovered" in page.text
+
+
+def test_the_axis_ends_at_or_above_the_largest_bar_and_leaves_out_a_window_far_above():
+    turns = [TurnRecord(1, 1.0, arrived=1_130, sent=900, window=900, status=200)]
+    assert chart.context(turns).ticks[-1].label == "1.2k"
+    turns[0].window = 1_000_000
+    found = chart.context(turns)
+    assert found.ticks[-1].label == "1.2k"
+    assert not found.lines
+
+
+def test_turns_that_failed_or_lost_the_cache_are_drawn_when_others_are_left_out():
+    turns = [TurnRecord(n, float(n), 900, 900, status=200) for n in range(1, 400)]
+    turns[100].status, turns[200].cause = 502, CLIENT
+    for size in (chart.WIDE, chart.NARROW):
+        bars = chart.context(turns, size).bars
+        assert [bar.number for bar in bars if bar.failed] == [101]
+        assert [bar.number for bar in bars if bar.lost == "client"] == [201]
+
+
+def test_an_edit_s_buttons_go_by_its_state(activity):
+    (one,) = activity.sessions.values()
+    edit = one.edits["h1"]
+
+    def can(kept=True):
+        return {name: not reason for name, _, _, reason in views.actions(one, edit, kept)}
+
+    assert can() == {"undo": True, "pin": True}
+    assert can(kept=False) == {"undo": False, "pin": True}
+    edit.pinned, edit.undone = True, one.count + 1
+    assert one.state(edit) == "to be undone"
+    assert can() == {"undo": False, "unpin": True}
+    one.count, one.in_force = one.count + 1, ()
+    assert one.state(edit) == "undone"
+    assert can() == {"undo": False, "unpin": True}
+    edit.pinned, edit.undone = False, 0
+    assert one.state(edit) == "replaced"
+    assert can() == {"undo": False, "pin": False}
+
+
+def test_failures_come_first_and_count_as_no_work(activity, requests):
+    page = Markup(views.home(activity, requests, 500.0, "http://127.0.0.1:1", "")).text
+    assert page.index("Failed requests") < page.index("Tokens saved") < page.index("last request")
+    log = ActivityLog()
+    one = log.session("1", tenant="local", upstream="u", format="openai-chat", client="",
+                      hint="", now=1.0)  # fmt: skip
+    for status in (502, 0, 429):
+        log.sent(one, TurnRecord(1, 1.0, arrived=500, sent=100, status=status), ["fold"])
+    assert log.line() == "3 requests failed"
+    assert one.sums == {"failed": 3}
+    log.sent(one, TurnRecord(2, 1.0, arrived=500, sent=100, status=200), [])
+    assert log.line().startswith("400 of 500 tokens saved over 1 request,")
+
+
+def test_texts_of_requests_are_bounded(monkeypatch):
+    monkeypatch.setattr(recent_requests, "MOST_TEXT_BYTES", 1_000)
+    kept = RecentRequests()
+
+    def add(number, size):
+        texts = RequestTexts(b"x" * size, b"y" * size, b"z" * size)
+        kept.add(RequestRecord(number, 1.0, "u", "/", "generate", texts=texts))
+
+    add(1, 10)
+    assert kept.get(1).texts is None  # not asked for
+    kept.keeps_texts = True
+    for number in range(2, 9):
+        add(number, 100)
+    assert [row.number for row in kept.rows if row.texts is not None] == [6, 7, 8]
+    for number in range(9, 2_000):
+        add(number, 1)
+    assert len(kept.rows) == recent_requests.MOST
+    assert kept._held == sum(row.texts.held_bytes for row in kept.rows if row.texts is not None)
+
+
+def test_json_has_what_the_pages_show_and_no_texts_of_requests(activity, requests):
+    (one,) = activity.sessions.values()
+    read = json.loads(exports.session(one))
+    assert len(read["turns"]) == 399
+    assert read["edits"][0]["state"] == "in force"
+    assert json.loads(exports.sessions([one]))["sessions"][0]["title"] == HOSTILE
+    (row,) = json.loads(exports.requests(requests))["requests"]
+    assert row["status"] == 500
+    assert "texts" not in row
 
 
 def test_a_proxy_without_its_extra_says_so_when_it_is_made(monkeypatch):

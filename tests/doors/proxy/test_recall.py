@@ -184,7 +184,7 @@ def test_a_tool_s_own_word_of_a_stream_does_not_let_a_call_through():
         status, _, said = ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)
         assert (status, len(provider.requests)) == (200, 2)
         assert [block.get("text") for block in json.loads(said)["content"]] == ["Done."]
-        assert settled(server).proxy.records.activity.totals["prompt_tokens"] > 0
+        assert settled(server).proxy.records.activity.totals["prompt"] > 0
 
 
 TOOLS = [{"type": "function", "function": {"name": "get", "parameters": {"type": "object"}}}]

@@ -25,7 +25,9 @@ CHAT = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": 
 KEY = "sk-ant-very-secret-0123456789"
 
 
-def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(tmp_path, caplog):
+@pytest.mark.parametrize("texts", [False, None])
+def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(texts, tmp_path, caplog):
+    """But the first prompt, which is a session's title where the dashboard may show texts."""
     body = {
         "model": "claude-opus-5-5", "max_tokens": 100,
         "messages": [{"role": "user", "content": "the word is xylophone"}],
@@ -34,7 +36,13 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(tmp_path, caplog):
     caplog.set_level(logging.DEBUG)
     with (
         StrictProvider(answers, window=WINDOW) as provider,
-        proxied(provider.url, window=WINDOW, store=f"sqlite:///{store}", tenants="key") as server,
+        proxied(
+            provider.url,
+            window=WINDOW,
+            store=f"sqlite:///{store}",
+            tenants="key",
+            dashboard_texts=texts,
+        ) as server,
     ):
         keyed = {**JSON, "x-api-key": KEY, "authorization": f"Bearer {KEY}"}
         for path in ("/v1/messages", f"/v1/messages?key={KEY}", "/v1/models"):
@@ -47,9 +55,10 @@ def test_no_key_and_no_body_reaches_a_log_a_metric_or_a_store(tmp_path, caplog):
         learned = repr([dict(one.learned._facts) for one in served])
         sessions = repr(server.proxy.records.activity.sessions)
     assert "provider generate" in caplog.text
+    assert ("xylophone" in sessions) == (texts is None)
     for told in (caplog.text, metrics.decode(), learned, sessions):
         assert KEY not in told
-        assert "xylophone" not in told
+        assert "xylophone" not in told or told is sessions
         assert "value_7919" not in told
     data = store.read_bytes()
     assert KEY.encode() not in data
@@ -241,16 +250,17 @@ def test_settings_read_again_do_not_open_the_pages_to_whom_we_still_listen():
     assert not proxy.settings.one_tenant
 
 
-def test_the_pages_carry_headers_that_forbid_scripts_frames_and_sniffing():
+def test_the_pages_carry_headers_that_forbid_foreign_scripts_frames_and_sniffing():
     with proxied(provider_url()) as server:
         _, headers, body = ask(server.url, "GET", HOME)
     policy = headers["content-security-policy"]
     assert "default-src 'none'" in policy
-    assert "script" not in policy
+    assert re.search(r"script-src 'sha256-[\w+/=]+';", policy)
+    assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["cache-control"] == "no-store"
-    assert b"<script" not in body
+    assert body.count(b"<script") == 1
     assert not re.findall(rb'(?:src|href)="(?!/_trimtab/)', body)
 
 

@@ -37,7 +37,9 @@ def test_a_store_that_keeps_nothing_is_seen_everywhere(kind, tmp_path, caplog, m
         StrictProvider(answers, window=WINDOW) as provider,
         proxied(provider.url, window=WINDOW, store=f"sqlite:///{store}") as server,
     ):
-        assert shown(server) == (200, "ok", False, "1.0")
+        reads = kind == "full"  # what earlier runs left is read at the start
+        state = (200, "ok", False, "1.0") if reads else (200, "fails", True, "0.0")
+        assert shown(server) == state
         turn_by_turn(server.url, 24)
         settled(server)
         assert shown(server) == (200, "fails", True, "0.0")

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 from trimtab.errors import TrimtabError
 from trimtab.proxy.access import COOKIE, Access
 from trimtab.proxy.asgi import Body, HttpResponse, Receive, Scope
-from trimtab.proxy.dashboard import views
+from trimtab.proxy.dashboard import exports, request_views, spend_view, views
+from trimtab.proxy.dashboard.page import HOME, message, page_templates, policy, sign_in
 from trimtab.proxy.dashboard.status import session_status
 from trimtab.proxy.headers import plain
 from trimtab.proxy.metrics import CONTENT_TYPE
 from trimtab.proxy.request_recorder import ProxyRecords
+from trimtab.proxy.session_record import SessionRecord
 from trimtab.proxy.tenants import Tenants
 from trimtab.proxy.worker import in_worker
 
-HOME = "/_trimtab/"
 STATUS = f"{HOME}status"
+HTML, JSON = "text/html; charset=utf-8", "application/json"
+TEXT = "text/plain; charset=utf-8"
 _HEADERS = [
-    (b"content-type", b"text/html; charset=utf-8"),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
@@ -44,7 +47,7 @@ class DashboardData:
 
 def check() -> None:
     """Raises MissingExtra where the pages could not be made."""
-    views.page_templates()
+    page_templates()
 
 
 async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: HttpResponse) -> None:
@@ -64,7 +67,7 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         await _post(data, path, headers, Body(receive, _MOST_FORM_BYTES), reply)
         return
     if method not in ("GET", "HEAD"):
-        await _page(reply, 405, views.message("Not here", "Only GET and POST."))
+        await _page(reply, 405, message("Not here", "Only GET and POST."))
         return
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
     if path == HOME and "token" in query:
@@ -76,7 +79,7 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         if path in ("/metrics", STATUS):
             await reply.json(401, {"error": "send the token as x-trimtab-token"})
         else:
-            await _page(reply, 401, views.sign_in(False))
+            await _page(reply, 401, sign_in(False))
         return
     if path == "/metrics":
         records = data.records
@@ -89,56 +92,112 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         found = session_status(data.records.activity, name, recall=data.recall)
         await reply.json(200, found)
         return
-    status, body = await _get(data, path, {k: v[-1] for k, v in query.items()}, headers)
-    await _page(reply, status, body)
+    shown = await _get(data, path, {k: v[-1] for k, v in query.items()}, headers)
+    await _sent(reply, shown)
 
 
 async def _page(reply: HttpResponse, status: int, body: bytes) -> None:
-    policy = (
-        f"default-src 'none'; style-src 'sha256-{views.style_hash()}'; form-action 'self'; "
-        "frame-ancestors 'none'; base-uri 'none'"
-    )
-    await reply.whole(status, [*_HEADERS, (b"content-security-policy", policy.encode())], body)
+    await _sent(reply, Shown(status, body))
+
+
+async def _sent(reply: HttpResponse, shown: Shown) -> None:
+    headers = [(b"content-type", shown.kind.encode()), *_HEADERS]
+    headers.append((b"content-security-policy", policy().encode()))
+    await reply.whole(shown.status, headers, shown.body)
+
+
+class Shown(NamedTuple):
+    """An answer to a GET."""
+
+    status: int
+    body: bytes
+    kind: str = HTML
 
 
 async def _get(
     data: DashboardData, path: str, query: dict[str, str], headers: dict[str, str]
-) -> tuple[int, bytes]:
+) -> Shown:
     records, wanted = data.records, query.get("q", "")[:200]
-    live = "q" not in query
-    now = records.clock()
-    steps = [unquote(step) for step in path.removeprefix(HOME).split("/")]
-    if steps == [""]:
-        url = f"http://{headers.get('host', '')}"
-        problem = data.tenants.store_problem
-        return 200, views.home(records.activity, now, url, wanted, live=live, problem=problem)
-    session = (
-        records.activity.sessions.get(steps[1]) if len(steps) > 1 and steps[0] == "s" else None
-    )
-    if session is None:
-        return 404, views.message("Not found", "No session has this name, or it was forgotten.")
-    if len(steps) == 2:
-        problem = data.tenants.store_problem
-        return 200, views.session(session, now, wanted, live=live, problem=problem)
-    found = session.edits.get(steps[3]) if len(steps) == 4 and steps[2] == "e" else None
+    now, activity = records.clock(), records.activity
+    problem = data.tenants.store_problem
+    match [unquote(step) for step in path.removeprefix(HOME).split("/")]:
+        case [""]:
+            url = f"http://{headers.get('host', '')}"
+            return Shown(
+                200, views.home(activity, records.requests, now, url, wanted, problem=problem)
+            )
+        case ["sessions.json"]:
+            return Shown(200, exports.sessions(activity.sessions.values()), JSON)
+        case ["requests"]:
+            body = request_views.requests(records.requests, activity.sessions, now, wanted)
+            return Shown(200, body)
+        case ["requests.json"]:
+            return Shown(200, exports.requests(records.requests), JSON)
+        case ["spend" | "spend.json" as name]:
+            by = query.get("by", "day")
+            by = by if by in spend_view.GROUPS else "day"
+            found = await in_worker(lambda: spend_view.spend(records.ledger, by))
+            if name == "spend.json":
+                return Shown(200, exports.as_json(found.as_dict()), JSON)
+            return Shown(200, spend_view.spend_page(found, by, activity, activity.sessions))
+        case ["r", number, *rest] if number.isdecimal() and len(number) < 10 and len(rest) < 2:
+            return await _request(data, int(number), rest)
+        case ["s", id, *rest]:
+            return await _session(data, id, rest, query)
+    return Shown(404, message("Not found", "There is no such page."))
+
+
+async def _request(data: DashboardData, number: int, rest: list[str]) -> Shown:
+    records = data.records
+    found = records.requests.get(number)
     if found is None:
-        return 404, views.message("Not found", "This session has no such edit.")
-    texts = await in_worker(lambda: data.tenants.texts(session, found.handle))
-    return 200, views.edit(
-        session, found, *texts, token=data.access.form_token(),
-        said=_SAID.get(query.get("done", ""), ""), actions=_ACTIONS, step=query.get("step", ""),
-    )  # fmt: skip
+        return Shown(404, message("Not found", "This request is not among the last ones."))
+    if rest:
+        texts = await in_worker(lambda: request_views.texts(found))
+        if rest[0] not in texts:
+            return Shown(404, message("Not found", "This text is not kept."))
+        return Shown(200, texts[rest[0]].encode("utf-8", "replace"), TEXT)
+    session, now = records.activity.sessions.get(found.session), records.clock()
+    keeps = records.requests.keeps_texts
+    return Shown(200, await in_worker(
+        lambda: request_views.request(found, session, now, keeps_texts=keeps)
+    ))  # fmt: skip
 
 
-_ACTIONS = (
-    ("undo", "Undo", "send the original from the next turn on, and keep it; costs a cache break"),
-    ("pin", "Pin", "reduce it no further"),
-    ("unpin", "Let go", "it may be reduced again"),
-)
+async def _session(data: DashboardData, id: str, rest: list[str], query: dict[str, str]) -> Shown:
+    records = data.records
+    session = records.activity.sessions.get(id.removesuffix(".json"))
+    if session is None:
+        about = "No session has this name, or it was forgotten."
+        return Shown(404, message("Not found", about))
+    await _filled(data, session)
+    now, problem = records.clock(), data.tenants.store_problem
+    if not rest and id.endswith(".json"):
+        return Shown(200, exports.session(session), JSON)
+    if not rest:
+        return Shown(200, views.session(session, now, query.get("q", "")[:200], problem))
+    edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
+    if edit is None:
+        return Shown(404, message("Not found", "This session has no such edit."))
+    texts = await in_worker(lambda: data.tenants.texts(session, edit.handle))
+    said, token = _SAID.get(query.get("done", ""), ""), data.access.form_token()
+    step = query.get("step", "")
+    return Shown(200, await in_worker(
+        lambda: views.edit(session, edit, *texts, token=token, said=said, step=step)
+    ))  # fmt: skip
+
+
+async def _filled(data: DashboardData, session: SessionRecord) -> None:
+    """With its turns and edits of earlier runs."""
+    if not session.loaded:
+        earlier = await in_worker(lambda: data.records.history.parts(session.id))
+        data.records.history.fill(session, earlier)
+
+
 _SAID = {
     "undo": "Undone: the original is sent from the next turn on, as long as it fits.",
     "pin": "Pinned: it is reduced no further.",
-    "unpin": "Let go: it may be reduced again.",
+    "unpin": "Unpinned: it may be reduced again.",
 }
 
 
@@ -146,7 +205,7 @@ async def _post(
     data: DashboardData, path: str, headers: dict[str, str], body: Body, reply: HttpResponse
 ) -> None:
     if not data.access.same_origin(headers):
-        await _page(reply, 403, views.message("Refused", "This form is on another site's page."))
+        await _page(reply, 403, message("Refused", "This form is on another site's page."))
         return
     sent = await body.whole()
     form = {k: v[-1] for k, v in parse_qs((sent or b"").decode("utf-8", "replace")).items()}
@@ -154,10 +213,10 @@ async def _post(
         await _let_in(data, form.get("token", ""), reply)
         return
     if not data.access.authenticated(headers):
-        await _page(reply, 401, views.sign_in(False))
+        await _page(reply, 401, sign_in(False))
         return
     if not data.access.form_fits(form.get("token", "")):
-        await _page(reply, 403, views.message("Refused", "This form is old: load the page again."))
+        await _page(reply, 403, message("Refused", "This form is old: load the page again."))
         return
     await _act(data, path.removeprefix(HOME), form, reply)
 
@@ -166,7 +225,7 @@ async def _let_in(data: DashboardData, given: str, reply: HttpResponse) -> None:
     """Give whoever has the token our cookie, and an address without it."""
     if not data.access.token_fits(given):
         await data.access.slow_down()
-        await _page(reply, 401, views.sign_in(True))
+        await _page(reply, 401, sign_in(True))
         return
     cookie = f"{COOKIE}={data.access.cookie()}; Path={HOME}; HttpOnly; SameSite=Strict"
     await reply.whole(303, [(b"location", HOME.encode()), (b"set-cookie", cookie.encode())])
@@ -174,14 +233,17 @@ async def _let_in(data: DashboardData, given: str, reply: HttpResponse) -> None:
 
 async def _act(data: DashboardData, name: str, form: dict[str, str], reply: HttpResponse) -> None:
     session = data.records.activity.sessions.get(form.get("session", ""))
+    if session is not None:
+        await _filled(data, session)
     found = session.edits.get(form.get("handle", "")) if session else None
     if session is None or found is None or name not in _SAID:
-        await _page(reply, 404, views.message("Not found", "This session has no such edit."))
+        await _page(reply, 404, message("Not found", "This session has no such edit."))
         return
     try:
         await in_worker(lambda: data.tenants.act(name, session, found))
+        data.records.activity.changed(session, found)
     except TrimtabError as error:
-        await _page(reply, 409, views.message("Not done", str(error)))
+        await _page(reply, 409, message("Not done", str(error)))
         return
     to = f"{HOME}s/{session.id}/e/{quote(found.handle, safe='')}?done={name}"
     await reply.whole(303, [(b"location", to.encode())])

@@ -1,7 +1,7 @@
 """Geometry of a session's chart: one bar per turn, with the tokens sent and the tokens left out.
 
-The template ``chart.html`` draws it.  Coordinates are units of its view box, as text with one
-decimal.
+The template ``chart.html`` draws it, in a wide and in a narrow form.  Coordinates are units of its
+view box, as text with one decimal.
 """
 
 from __future__ import annotations
@@ -9,13 +9,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trimtab.proxy.activity_log import TurnRecord
+from trimtab.proxy.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER
+from trimtab.proxy.session_record import TurnRecord
 from trimtab.reporting.axis import axis_ticks, short_number
 
-WIDTH, HEIGHT = 1_060, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, 14, 14, 28
-MOST_BARS = 160
-MOST_NUMBERS = 12
+TOP, BOTTOM = 18, 40
+FAR = 3
+"""A window of more than so many times the largest bar stays out, so that bars can be seen."""
+BREAKS = {OURS: "ours", CLIENT: "client", EXPIRED: "expired", PROVIDER: "provider"}
+"""Cause of a break of the prompt cache → class of its mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A form of the chart, in units of its view box; above ``bars`` turns, one of several is
+    drawn."""
+
+    name: str
+    width: int
+    height: int
+    left: int
+    bars: int
+    numbers: int
+    right: int = 14
+
+
+WIDE = Size("wide", 1_060, 320, 52, 160, 12)
+NARROW = Size("narrow", 360, 280, 40, 60, 6, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +60,15 @@ class BarPart:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One turn.  ``again``: sent more than once; ``numbered``: its number stands below the bar."""
+    """One turn.  ``again``: sent more than once; ``failed``: not answered; ``lost``: the class of
+    its break of the prompt cache, ""; ``numbered``: its number stands below the bar."""
 
     number: int
     parts: tuple[BarPart, ...]
     middle: str
-    label_x: str
     again: bool
+    failed: bool
+    lost: str
     numbered: bool
     tooltip: str
 
@@ -63,70 +85,89 @@ class Polyline:
 class Chart:
     """All shapes of the chart and its size."""
 
+    name: str
     bars: tuple[Bar, ...]
     ticks: tuple[Tick, ...]
     lines: tuple[Polyline, ...]
-    width: int = WIDTH
-    height: int = HEIGHT
-    left: int = LEFT
-    right: int = WIDTH - RIGHT
-    mark_y: int = TOP - 6
-    label_y: int = HEIGHT - 10
+    width: int
+    height: int
+    left: int
+    right: int
+    mark_y: int = TOP - 8
+
+    @property
+    def lost_y(self) -> int:
+        """Where marks of breaks stand: below the axis."""
+        return self.height - BOTTOM + 8
+
+    @property
+    def label_y(self) -> int:
+        """Where the numbers of turns stand."""
+        return self.height - 10
 
 
-def context(turns: Sequence[TurnRecord]) -> Chart:
-    """The chart of these turns.  Above ``MOST_BARS`` turns, every n-th turn is drawn."""
-    shown = _thinned(turns)
-    tops = [max(turn.sent, min(turn.arrived, 4 * (turn.window or turn.arrived))) for turn in shown]
-    window = max((turn.window for turn in shown if turn.window), default=0)
-    most = max([*tops, int(window * 1.06), 1])
-    step = (WIDTH - LEFT - RIGHT) / max(len(shown), 12)
-    scale = (HEIGHT - TOP - BOTTOM) / most
-    every = max(1, round(len(shown) / MOST_NUMBERS))
+def context(turns: Sequence[TurnRecord], size: Size = WIDE) -> Chart:
+    """The chart of these turns."""
+    shown = _thinned(turns, size.bars)
+    most = max((max(turn.sent, turn.arrived) for turn in shown), default=0)
+    window = max((turn.window for turn in shown), default=0)
+    most = max(most, window if window <= FAR * most else 0)
+    ticks = axis_ticks(0, max(most, 1))
+    if ticks[-1] < most:  # the axis shows the largest bar
+        ticks.append(ticks[-1] + ticks[1])
+    top = ticks[-1]
+    step = (size.width - size.left - size.right) / max(len(shown), 12)
+    scale = (size.height - TOP - BOTTOM) / top
+    floor = size.height - BOTTOM
+    every = max(1, -(-len(shown) // size.numbers))
     bars = tuple(
-        _bar(turn, LEFT + n * step, step, scale, most, n % every == 0)
+        _bar(turn, size.left + n * step, step, scale, floor, n % every == 0)
         for n, turn in enumerate(shown)
     )
-    return Chart(bars, tuple(_ticks(most, scale)), tuple(_lines(shown, step, scale)))
+    grid = tuple(
+        Tick(short_number(tick), _text(floor - tick * scale), _text(floor - tick * scale + 4))
+        for tick in ticks
+    )
+    lines = tuple(_lines(shown, size, step, scale, floor, top))
+    return Chart(
+        size.name, bars, grid, lines, size.width, size.height, size.left, size.width - size.right
+    )
 
 
-def _thinned(turns: Sequence[TurnRecord]) -> list[TurnRecord]:
-    every = -(-len(turns) // MOST_BARS) or 1
-    kept = [turn for n, turn in enumerate(reversed(turns)) if n % every == 0]
-    return kept[::-1]
+def _thinned(turns: Sequence[TurnRecord], most: int) -> list[TurnRecord]:
+    """At most so many turns: of each run the one with most to tell, else the last."""
+    every = -(-len(turns) // most) or 1
+    newest = list(reversed(turns))
+    runs = (newest[start : start + every] for start in range(0, len(newest), every))
+    return [max(run, key=_interest) for run in runs][::-1]
 
 
-def _ticks(most: float, scale: float) -> list[Tick]:
-    found = []
-    for tick in axis_ticks(0, most):
-        y = HEIGHT - BOTTOM - tick * scale
-        found.append(Tick(short_number(tick), _text(y), _text(y + 4)))
-    return found
+def _interest(turn: TurnRecord) -> tuple[bool, bool, bool, int]:
+    return not turn.answered, turn.sends > 1, bool(turn.cause), turn.number
 
 
-def _bar(turn: TurnRecord, x: float, step: float, scale: float, most: float, numbered: bool) -> Bar:
+def _bar(turn: TurnRecord, x: float, step: float, scale: float, floor: int, numbered: bool) -> Bar:
     width = max(step * 0.82, 0.8)
     sizes = (
         ("kept", turn.kept),
         ("reduced", max(turn.sent - turn.kept, 0)),
-        ("gone", min(turn.arrived, most) - turn.sent),
+        ("gone", turn.arrived - turn.sent),
     )
-    parts, at = [], 0.0
+    parts, at = [], float(floor)
     for kind, size in sizes:
         if size > 0:
+            at -= size * scale
             parts.append(_part(kind, x, at, width, size * scale))
-            at += size * scale
     if turn.cached:
         high = min(turn.cached, turn.sent) * scale
-        parts.append(_part("cached", x + width * 0.36, 0.0, width * 0.28, high))
+        parts.append(_part("cached", x + width * 0.36, floor - high, width * 0.28, high))
     return Bar(
-        turn.number, tuple(parts), _text(x + width / 2), _text(x + step * 0.41), turn.sends > 1,
-        numbered, _tooltip(turn),
+        turn.number, tuple(parts), _text(x + width / 2), turn.sends > 1, not turn.answered,
+        BREAKS.get(turn.cause, ""), numbered, _tooltip(turn),
     )  # fmt: skip
 
 
-def _part(kind: str, x: float, above: float, width: float, height: float) -> BarPart:
-    y = HEIGHT - BOTTOM - above - height
+def _part(kind: str, x: float, y: float, width: float, height: float) -> BarPart:
     return BarPart(kind, _text(x), _text(y), _text(width), _text(height))
 
 
@@ -136,23 +177,27 @@ def _tooltip(turn: TurnRecord) -> str:
         said += f"; the provider counted {turn.prompt:,}, {turn.cached:,} of them cached"
     if turn.new:
         said += f"; {turn.new} new edit(s)"
+    if turn.cause:
+        said += f"; {turn.lost:,} cached tokens lost to {turn.cause}"
     if turn.sends > 1:
         said += f"; sent {turn.sends} times"
+    if not turn.answered:
+        said += f"; failed ({turn.status or 'no answer'})"
     return said
 
 
-def _lines(shown: Sequence[TurnRecord], step: float, scale: float) -> list[Polyline]:
+def _lines(
+    shown: Sequence[TurnRecord], size: Size, step: float, scale: float, floor: int, top: float
+) -> list[Polyline]:
     found = []
     for kind in ("window", "trigger"):
         points: list[tuple[float, float]] = []
         for number, turn in enumerate(shown):
-            size = getattr(turn, kind)
-            if size:
-                x = LEFT + number * step
-                y = HEIGHT - BOTTOM - size * scale
+            if 0 < (limit := getattr(turn, kind)) <= top:
+                x, y = size.left + number * step, floor - limit * scale
                 points += [(x, y), (x + step, y)]
         if points:
-            points.append((max(points[-1][0], WIDTH - RIGHT), points[-1][1]))
+            points.append((max(points[-1][0], size.width - size.right), points[-1][1]))
             text = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
             found.append(Polyline(kind, text))
     return found

@@ -1,156 +1,215 @@
-"""The pages: all sessions, one session, one edit, the token form.
+"""The pages of sessions: all of them, one, and one edit.
 
 Each function works out what its template shows.
 """
 
 from __future__ import annotations
 
-from base64 import b64encode
-from collections.abc import Sequence
-from hashlib import sha256
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, steps_of
-from trimtab.proxy.activity_log import ActivityLog, EditRecord, RefusalRecord, SessionRecord
+from trimtab.proxy.activity_log import ActivityLog
 from trimtab.proxy.dashboard import chart
+from trimtab.proxy.dashboard.format import ago, dollars, duration, many, share
+from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
+from trimtab.proxy.dashboard.readable import statements
+from trimtab.proxy.prefix_breaks import CAUSES
+from trimtab.proxy.recent_requests import RecentRequests, RequestRecord
+from trimtab.proxy.request_recorder import agent_of
+from trimtab.proxy.session_record import EditRecord, RefusalRecord, SessionRecord, TurnRecord
 from trimtab.reporting.axis import short_number
-from trimtab.reporting.pages import stylesheet, templates
 
-HOME = "/_trimtab/"
-LIVE_SECONDS = 5
-SHOWN_SESSIONS, SHOWN_EDITS = 100, 200
+SHOWN_SESSIONS, SHOWN_EDITS, SHOWN_TURNS, SHOWN_PROBLEMS = 100, 200, 50, 5
 SHOWN_CHARS = 60_000
-Trail = Sequence[tuple[str, str]]
-SESSIONS: Trail = (("Sessions", HOME),)
-
-
-def style_hash() -> str:
-    """Lets the policy of the pages name the one style there is."""
-    return b64encode(sha256(stylesheet(__package__).encode()).digest()).decode()
-
-
-def page_templates() -> Any:
-    """The templates.  Raises MissingExtra without jinja2."""
-    return templates(__package__, "proxy")
-
-
-def _page(
-    name: str, title: str, *, trail: Trail = (), live: int = 0, problem: str = "", **shown: Any
-) -> bytes:
-    """A whole page.  ``live``: seconds after which the browser loads it again; ``problem``: a line
-    at its top."""
-    from markupsafe import Markup
-
-    template = page_templates().get_template(name)
-    text: str = template.render(
-        title=title, trail=trail, live=live, problem=problem, home=HOME,
-        style=Markup(stylesheet(__package__)), **shown,
-    )  # fmt: skip
-    return text.encode("utf-8", "replace")
+PROBLEM_SECONDS = 24 * 3_600.0
 
 
 def home(
-    activity: ActivityLog, now: float, url: str, wanted: str, *, live: bool, problem: str = ""
-) -> bytes:
-    """All sessions, newest first; ``wanted`` is searched for in them.
+    activity: ActivityLog, requests: RecentRequests, now: float, url: str, wanted: str,
+    problem: str = "",
+) -> bytes:  # fmt: skip
+    """All sessions, those whose last request failed first, then the newest; ``wanted`` is searched
+    for in them.
 
     ``problem``: of the store.
     """
     found = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
-    return _page(
-        "home.html", "Sessions", live=LIVE_SECONDS if live else 0, any=bool(activity.sessions),
-        url=url, wanted=wanted, figures=_totals(activity), problem=problem,
+    found.sort(key=lambda one: (not _failing(one, now), -one.last))
+    return page(
+        "home.html", "Sessions", live=LIVE_SECONDS,
+        any=bool(activity.sessions), url=url, wanted=wanted, figures=_totals(activity),
+        problem=problem, problems=_problems(requests.rows, now),
         sessions=[_session_row(one, now) for one in found[:SHOWN_SESSIONS]],
         more=len(found) - SHOWN_SESSIONS,
     )  # fmt: skip
 
 
+def _failing(one: SessionRecord, now: float) -> bool:
+    return bool(one.problem) and now - one.last < PROBLEM_SECONDS
+
+
+def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]:
+    """What failed of the recent requests: one row for each provider and cause, the newest first."""
+    causes: dict[tuple[str, int, str], tuple[RequestRecord, int]] = {}
+    for row in rows:
+        if row.failed:
+            key = (row.upstream, row.status, row.problem)
+            causes[key] = (row, causes.get(key, (row, 0))[1] + 1)
+    newest = sorted(causes.values(), key=lambda found: -found[0].when)
+    return [
+        {
+            "number": row.number, "upstream": row.upstream, "status": row.status or "no answer",
+            "what": row.problem, "count": many(count, "request"), "when": ago(now - row.when),
+        }
+        for row, count in newest[:SHOWN_PROBLEMS]
+    ]  # fmt: skip
+
+
 def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
-    """Figures over all sessions: (name, figure, what it means)."""
-    totals = activity.totals
-    share = totals["tokens_saved"] / max(totals["tokens_arrived"], 1)
+    """Figures over the sessions there are: (name, figure, what it means)."""
+    sums: Counter[str] = Counter()
+    for one in activity.sessions.values():
+        sums.update(one.sums)
     rows = [
-        ("Tokens saved", short_number(totals["tokens_saved"]),
-         "not sent, summed over all requests"),
-        ("of all that arrived", f"{share:.0%}", "saved / arrived"),
-        ("Requests", f"{totals['turns']:,}", "made to fit since the proxy was started"),
-        ("Edits", f"{totals['edits']:,}", "each is made once and then stays"),
-        ("Refusals survived", f"{totals['refusals_survived']:,}", "the client never saw them"),
-        ("Read from cache", _share(totals["cached_tokens"], totals["prompt_tokens"]),
+        ("Tokens saved", short_number(sums["saved"]), "not sent, summed over all requests"),
+        ("of all that arrived", share(sums["saved"], sums["arrived"]), "saved / arrived"),
+        ("Requests", f"{sums['turns']:,}", "that were answered, over these sessions"),
+        ("Failed", f"{sums['failed']:,}", "requests that were not answered; no work is counted"),
+        ("Edits", f"{sums['edits']:,}", "each is made once and then stays"),
+        ("Refusals survived", f"{sums['survived']:,}", "the client never saw them"),
+        ("Read from cache", share(sums["cached"], sums["prompt"]),
          "of the prompt tokens the providers counted"),
     ]  # fmt: skip
     if activity.warm.pings:
         net = activity.warm.saved - activity.warm.spent
         rows.append(("Kept warm", f"{net:+.2f} $", str(activity.warm)))
     if activity.money:
-        rows.append(
-            ("Money saved", _dollars(activity.dollars), "US dollars, about, at list prices")
-        )
+        about = "US dollars, about, at list prices, since the proxy was started"
+        rows.append(("Money saved", dollars(activity.dollars), about))
     return rows
 
 
 def _matches(one: SessionRecord, wanted: str) -> bool:
     words = wanted.casefold().split()
-    named = " ".join((one.id, one.hint, one.client, one.model, one.upstream, one.format)).casefold()
-    return all(word in named for word in words)
+    named = (one.prompt, one.project, one.id, one.hint, one.client, one.model, one.upstream)
+    text = " ".join((*named, one.format)).casefold()
+    return all(word in text for word in words)
 
 
 def _session_row(one: SessionRecord, now: float) -> dict[str, Any]:
     return {
-        "id": one.id, "title": one.title, "upstream": one.upstream, "model": one.model,
-        "client": one.client.partition("/")[0].partition(" ")[0][:24] or "–",
-        "last": ago(now - one.last),
+        "id": one.id, "title": one.title, "about": _about(one), "model": one.model or "–",
+        "last": ago(now - one.last), "problem": one.problem if _failing(one, now) else "",
         "numbers": (
-            one.count, short_number(one.turns[-1].sent if one.turns else 0),
-            short_number(one.saved), len(one.edits), len(one.refusals),
+            one.sums["turns"], short_number(one.now) if one.now else "–", short_number(one.saved),
+            one.sums["edits"], one.sums["failed"],
         ),
     }  # fmt: skip
 
 
-def session(one: SessionRecord, now: float, wanted: str, *, live: bool, problem: str = "") -> bytes:
-    """One session: its context over the turns, its edits, its refusals."""
+def _about(one: SessionRecord) -> str:
+    """Project, agent and provider, as far as they are known."""
+    agent = agent_of(one.client)[:24] if one.client else ""
+    return " · ".join(filter(None, (one.project, agent, f"→ {one.upstream}")))
+
+
+def session(one: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
+    """One session: its context over the turns, its requests, edits and refusals."""
     words = wanted.casefold().split()
     found = [
         edit for edit in reversed(one.edits.values())
         if all(w in f"{edit.kind} {edit.tool} {edit.why} {edit.handle}".casefold() for w in words)
     ]  # fmt: skip
-    client = one.client or "a client that gives no name"
-    about = f"{client} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
-    about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
-    if one.arm:
-        about += f"; of the experiment: {one.arm}"
-    return _page(
-        "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS if live else 0,
-        about=about, figures=_figures(one), problem=problem, chart=chart.context(list(one.turns)),
+    stand = [edit for edit in found if one.state(edit) in ("in force", "to be undone")]
+    past = [edit for edit in found if one.state(edit) not in ("in force", "to be undone")]
+    turns = list(one.turns)
+    return page(
+        "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS,
+        about=_described(one, now), figures=_figures(one), problem=problem,
+        failing=one.problem if _failing(one, now) else "",
+        charts=[chart.context(turns, size) for size in (chart.WIDE, chart.NARROW)],
+        marks=_marks(turns), breaks=_breaks(turns),
         any=bool(one.edits), wanted=wanted, address=f"{HOME}s/{one.id}",
-        edits=[_edit_row(edit, one.ratio) for edit in found[:SHOWN_EDITS]],
-        more=len(found) - SHOWN_EDITS,
+        groups=[
+            (name, [_edit_row(one, edit) for edit in rows[:SHOWN_EDITS]], len(rows) - SHOWN_EDITS)
+            for name, rows in (("in force", stand), ("replaced or undone", past))
+        ],
+        turns=[_turn_row(turn, now) for turn in reversed(turns[-SHOWN_TURNS:])],
+        earlier=len(turns) - SHOWN_TURNS,
         refusals=[_refusal_row(refusal, now) for refusal in reversed(one.refusals)],
     )  # fmt: skip
 
 
+def _described(one: SessionRecord, now: float) -> str:
+    client = one.client or "a client that gives no name"
+    project = f"in {one.project}, " if one.project else ""
+    about = f"{project}{client} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
+    about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
+    return about + (f"; of the experiment: {one.arm}" if one.arm else "")
+
+
 def _figures(one: SessionRecord) -> list[tuple[str, str, str]]:
-    last = one.turns[-1] if one.turns else None
+    last = next((turn for turn in reversed(one.turns) if turn.answered), None)
     full = last.sent / last.window if last and last.window else None
-    prompt = sum(turn.prompt for turn in one.turns)
-    cached = sum(turn.cached for turn in one.turns)
+    sums = one.sums
     return [
         ("Sent now", short_number(last.sent) if last else "–", "tokens of the last request"),
         ("of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
         ("Would be", short_number(last.arrived) if last else "–", "tokens, had nothing been cut"),
         ("Saved", short_number(one.saved), "tokens not sent, over all turns"),
-        ("Read from cache", _share(cached, prompt), "of the tokens the provider counted"),
-        ("Turns", f"{one.count:,}", "requests of this session"),
+        ("Read from cache", share(sums["cached"], sums["prompt"]),
+         "of the tokens the provider counted"),
+        ("Turns", f"{sums['turns']:,}", "requests of this session that were answered"),
+        ("Failed", f"{sums['failed']:,}", "requests of this session that were not"),
+    ]  # fmt: skip
+
+
+def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
+    """Which marks the chart's legend explains."""
+    causes = {turn.cause for turn in turns}
+    window = turns[-1].window if turns else 0
+    drawn = {line.kind for line in chart.context(turns).lines}
+    return {
+        "drawn": drawn,
+        "window": "" if "window" in drawn or not window else short_number(window),
+        "again": any(turn.sends > 1 for turn in turns),
+        "failed": not all(turn.answered for turn in turns),
+        "breaks": [(name, cause) for cause, name in chart.BREAKS.items() if cause in causes],
+    }
+
+
+def _breaks(turns: Sequence[TurnRecord]) -> list[tuple[str, str, int, str]]:
+    """Breaks of the prompt cache by cause: cause, what it means, how often, tokens."""
+    return [
+        (cause, meant, len(own), short_number(sum(turn.lost for turn in own)))
+        for cause, meant in CAUSES.items()
+        if (own := [turn for turn in turns if turn.cause == cause])
     ]
 
 
-def _edit_row(edit: EditRecord, ratio: float) -> dict[str, Any]:
+def _turn_row(turn: TurnRecord, now: float) -> dict[str, Any]:
+    return {
+        "number": turn.number, "request": turn.request, "when": ago(now - turn.when),
+        "status": turn.status or "no answer", "failed": not turn.answered,
+        "note": turn.note or (f"cache lost to {turn.cause}" if turn.cause else ""),
+        "numbers": (
+            duration(turn.seconds), f"{turn.arrived:,}", f"{turn.sent:,}",
+            f"{turn.cached:,}" if turn.prompt else "–", f"{turn.output:,}", turn.sends,
+        ),
+    }  # fmt: skip
+
+
+def _edit_row(one: SessionRecord, edit: EditRecord) -> dict[str, Any]:
     sizes = (edit.tokens_before, edit.tokens_after, edit.saved)
+    state = one.state(edit)
     return {
         "path": quote(edit.handle, safe=""), "handle": edit.handle, "kind": edit.kind,
         "of": edit.tool or "–", "why": edit.why,
-        "numbers": (edit.turn, *(short_number(size * ratio) for size in sizes)),
+        "state": f"{state}, pinned" if edit.pinned and state == "in force" else state,
+        "numbers": (edit.turn, *(short_number(size * one.ratio) for size in sizes)),
     }  # fmt: skip
 
 
@@ -161,58 +220,56 @@ def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def actions(one: SessionRecord, found: EditRecord, kept: bool) -> list[tuple[str, str, str, str]]:
+    """What may be done with an edit: (name, label, what it does, why it cannot be done, "").
+
+    ``kept``: whether its original is.
+    """
+    state = one.state(found)
+    no_undo = {
+        "to be undone": "undone already: the next turn sends the original",
+        "undone": "undone already",
+        "replaced": "another edit took its place, or its text is no longer sent: nothing to undo",
+    }.get(state, "")
+    undo = no_undo or ("" if kept else "the original is no longer kept")
+    rows = [("undo", "Undo", "send the original from the next turn on; costs a cache break", undo)]
+    if found.pinned:
+        rows.append(("unpin", "Unpin", "it may be reduced again", ""))
+    else:
+        no_pin = "" if state == "in force" else f"this edit is {state}"
+        rows.append(("pin", "Pin", "reduce it no further", no_pin))
+    return rows
+
+
 def edit(
-    one: SessionRecord, found: EditRecord, before: str | None, after: str, *, token: str, said: str,
-    actions: Sequence[tuple[str, str, str]], step: str = "",
+    one: SessionRecord, found: EditRecord, before: str | None, after: str, *, token: str,
+    said: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
     """One edit: the original beside what is sent; of steps that were folded together their table
-    of contents, and the one that is asked for (``step``, its number).  ``actions``: (name, label,
-    what it does)."""
+    of contents, and the one that is asked for (``step``, its number)."""
     steps = folded_steps(before) if before and len(before) > CONTENTS_CHARS else []
     steps = steps if len(steps) > 1 else []
     chosen = int(step) if steps and step.isdecimal() and len(step) < 7 else 0
-    if before is not None and 0 < chosen <= len(steps):
-        before = steps_of(before, chosen, chosen)
-    return _page(
+    chosen = chosen if chosen <= len(steps) else 0
+    shown = before
+    if before is not None and chosen:
+        shown = steps_of(before, chosen, chosen)
+    return page(
         "edit.html", found.handle, trail=(*SESSIONS, (one.title, f"{HOME}s/{one.id}")),
         about=f"{found.kind} of {found.tool or 'text'}, turn {found.turn}: {found.why}",
-        said=said, actions=actions, token=token, session=one.id,
-        before=None if before is None else _cut(before), after=_cut(after),
+        state=one.state(found) + (", pinned" if found.pinned else ""),
+        said=said, actions=actions(one, found, before is not None), token=token, session=one.id,
+        before=None if shown is None else cut(shown), after=cut(after),
+        read=statements(shown, one.format) if shown and shown.startswith("[{") else None,
         steps=steps, chosen=chosen,
         before_tokens=f"{round(found.tokens_before * one.ratio):,}",
         after_tokens=f"{round(found.tokens_after * one.ratio):,}",
     )  # fmt: skip
 
 
-def _cut(value: str) -> str:
+def cut(value: str) -> str:
+    """What fits on a page."""
     if len(value) <= SHOWN_CHARS:
         return value
-    cut = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
-    return value[:SHOWN_CHARS] + cut
-
-
-def sign_in(failed: bool) -> bytes:
-    """Asks for the token."""
-    return _page("sign_in.html", "Token", failed=failed)
-
-
-def message(title: str, about: str) -> bytes:
-    """A page with one line."""
-    return _page("message.html", title, trail=SESSIONS, about=about)
-
-
-def ago(seconds: float) -> str:
-    """``75`` → ``1 min ago``."""
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{int(seconds // size)} {unit} ago"
-    return "now" if seconds < 2 else f"{int(seconds)} s ago"
-
-
-def _dollars(amount: float) -> str:
-    """``-1.5`` → ``−$1.50``."""
-    return f"{'−' if amount < 0 else ''}${abs(amount):,.{2 if abs(amount) >= 1 else 4}f}"
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.0%}" if whole else "–"
+    more = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
+    return value[:SHOWN_CHARS] + more

@@ -1,0 +1,33 @@
+"""How the pages write figures: times, shares, money, durations."""
+
+from __future__ import annotations
+
+
+def ago(seconds: float) -> str:
+    """``75`` → ``1 min ago``."""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{int(seconds // size)} {unit} ago"
+    return "now" if seconds < 2 else f"{int(seconds)} s ago"
+
+
+def dollars(amount: float) -> str:
+    """``-1.5`` → ``−$1.50``."""
+    if not amount:
+        return "$0"
+    return f"{'−' if amount < 0 else ''}${abs(amount):,.{2 if abs(amount) >= 1 else 4}f}"
+
+
+def share(part: int, whole: int) -> str:
+    """``1, 4`` → ``25%``."""
+    return f"{part / whole:.0%}" if whole else "–"
+
+
+def duration(seconds: float) -> str:
+    """``0.084`` → ``84 ms``."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def many(count: int, what: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,63 @@
+"""Makes a page of a template: head, navigation, the one stylesheet and the one script."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from typing import Any
+
+from trimtab.reporting.pages import stylesheet, template_text, templates
+
+HOME = "/_trimtab/"
+LIVE_SECONDS = 5
+Trail = Sequence[tuple[str, str]]
+SESSIONS: Trail = (("Sessions", HOME),)
+REQUESTS, SPEND = f"{HOME}requests", f"{HOME}spend"
+SECTIONS: Trail = (*SESSIONS, ("Requests", REQUESTS), ("Spend", SPEND))
+_SCRIPT = "live.js"
+
+
+def policy() -> str:
+    """The content security policy: it names the one style and the one script there is."""
+    style, script = stylesheet(__package__), template_text(__package__, _SCRIPT)
+    return (
+        f"default-src 'none'; style-src 'sha256-{_hash(style)}'; "
+        f"script-src 'sha256-{_hash(script)}'; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def page_templates() -> Any:
+    """The templates.  Raises MissingExtra without jinja2."""
+    return templates(__package__, "proxy")
+
+
+def page(
+    name: str, title: str, *, section: str = HOME, trail: Trail = (), live: int = 0,
+    problem: str = "", **shown: Any,
+) -> bytes:  # fmt: skip
+    """A whole page.  ``live``: seconds after which the browser looks for what is new; ``problem``:
+    a line at its top."""
+    from markupsafe import Markup
+
+    text: str = page_templates().get_template(name).render(
+        title=title, trail=trail, live=live, problem=problem, home=HOME, section=section,
+        sections=SECTIONS, style=Markup(stylesheet(__package__)),
+        script=Markup(template_text(__package__, _SCRIPT)), **shown,
+    )  # fmt: skip
+    return text.encode("utf-8", "replace")
+
+
+def message(title: str, about: str) -> bytes:
+    """A page with one line."""
+    return page("message.html", title, trail=SESSIONS, about=about)
+
+
+def sign_in(failed: bool) -> bytes:
+    """Asks for the token."""
+    return page("sign_in.html", "Token", failed=failed)

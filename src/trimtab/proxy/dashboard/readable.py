@@ -1,0 +1,97 @@
+"""A request, or a part of one, for people: who says what, without the format's JSON.
+
+Reads with the library's own readers, so every format is known.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from trimtab.errors import TrimtabError
+from trimtab.jsontext import paths
+from trimtab.transcript.model import Block
+from trimtab.wire import FORMATS
+
+MOST_STATEMENTS = 60
+STATEMENT_CHARS = 6_000
+_SPEAKERS = {"assistant": "model", "tool": "tool"}
+
+
+class Statement(NamedTuple):
+    """One text and who says it: ``kind`` is user, model, tool or system."""
+
+    kind: str
+    speaker: str
+    text: str
+
+
+class Statements(NamedTuple):
+    """The last statements, and how many stand before them."""
+
+    rows: tuple[Statement, ...]
+    earlier: int
+
+
+def statements(text: str, format: str) -> Statements | None:
+    """The messages of a JSON text: a request, or a list of messages; None where it is neither."""
+    try:
+        tree = paths.parse(text)
+        own = FORMATS[format.partition(":")[0]]
+        messages = paths.get(tree, own.base(tree))
+        head = own.read_head(tree) if isinstance(tree, dict) else ()
+        read = [(one.role, one.blocks) for one in map(own.read_message, messages)]
+    except (TrimtabError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+    rows = [_statement("system", block) for block in head]
+    rows += [_statement(role, block) for role, blocks in read for block in blocks]
+    shown = [row for row in rows if row.text or row.kind != "user"]
+    return Statements(tuple(shown[-MOST_STATEMENTS:]), max(len(shown) - MOST_STATEMENTS, 0))
+
+
+def _statement(role: str, block: Block) -> Statement:
+    kind = _SPEAKERS.get(role, role)
+    if block.kind == "call":
+        return Statement(
+            "model", f"model calls {block.tool or block.label}", _cut(_flat(block.text))
+        )
+    if block.kind == "result":
+        failed = " (an error)" if block.error else ""
+        of = f" of {block.tool}" if block.tool else ""
+        return Statement("tool", f"result{of}{failed}", _cut(block.text))
+    if block.kind == "reasoning":
+        return Statement("model", "model thinks", _cut(block.text) or "(sealed)")
+    if block.kind == "media":
+        return Statement(kind, f"{kind}: {block.media or 'media'}", "")
+    if block.kind == "tools":
+        return Statement("system", "tools", _cut(block.text))
+    return Statement(kind, kind, _cut(block.text))
+
+
+def _flat(arguments: str) -> str:
+    """``{"command": "ls"}`` → ``command: ls``; anything else as it is."""
+    try:
+        read = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments
+    if not isinstance(read, dict):
+        return arguments
+    return "\n".join(f"{name}: {_plain(value)}" for name, value in read.items())
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= STATEMENT_CHARS:
+        return text
+    return f"{text[:STATEMENT_CHARS]}\n… {len(text) - STATEMENT_CHARS:,} more characters"
+
+
+def indented(text: str) -> str:
+    """JSON with a line for each value; any other text as it is."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return text

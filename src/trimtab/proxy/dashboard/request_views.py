@@ -1,0 +1,90 @@
+"""The pages of requests: the last ones as a list, and the texts of one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trimtab.proxy.content_encoding import unpacked
+from trimtab.proxy.dashboard.format import ago, duration
+from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, REQUESTS, page
+from trimtab.proxy.dashboard.readable import indented, statements
+from trimtab.proxy.dashboard.views import cut
+from trimtab.proxy.recent_requests import RecentRequests, RequestRecord
+from trimtab.proxy.request_recorder import agent_of
+from trimtab.proxy.session_record import SessionRecord
+
+SHOWN = 100
+MOST_TEXT = 4_000_000
+TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer": "Answer"}
+
+
+def requests(
+    kept: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
+) -> bytes:
+    """The last requests; ``wanted`` is searched for in them, "failed" for those that failed."""
+    found = [row for row in reversed(kept.rows) if _matches(row, wanted)]
+    return page(
+        "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(kept.rows),
+        rows=[_row(row, sessions, now) for row in found[:SHOWN]], more=len(found) - SHOWN,
+        wanted=wanted, action=REQUESTS, keeps_texts=kept.keeps_texts,
+    )  # fmt: skip
+
+
+def _matches(row: RequestRecord, wanted: str) -> bool:
+    text = f"{row.upstream} {row.path} {row.client} {row.model} {row.status} {row.problem}"
+    text += " failed" if row.failed else ""
+    return all(word in text.casefold() for word in wanted.casefold().split())
+
+
+def _row(row: RequestRecord, sessions: Mapping[str, SessionRecord], now: float) -> dict[str, Any]:
+    session = sessions.get(row.session)
+    counted = bool(row.prompt)
+    return {
+        "number": row.number, "when": ago(now - row.when), "status": row.status or "no answer",
+        "failed": row.failed, "what": row.path, "to": row.upstream,
+        "agent": agent_of(row.client)[:24] if row.client else "–", "model": row.model or "–",
+        "session": row.session if session else "", "title": session.title if session else "",
+        "problem": row.problem,
+        "numbers": (
+            duration(row.seconds), f"{row.sent:,}" if row.sent else "–",
+            f"{row.prompt:,}" if counted else "–", f"{row.cached:,}" if counted else "–",
+            f"{row.output:,}" if counted else "–",
+        ),
+    }  # fmt: skip
+
+
+def texts(row: RequestRecord) -> dict[str, str]:
+    """Its texts by name, those that are kept; what was sent only where it differs."""
+    if row.texts is None:
+        return {}
+    came = unpacked(row.texts.came, row.texts.encoding, MOST_TEXT) or b""
+    found = {"came": came}
+    if row.texts.went not in (row.texts.came, came):
+        found["sent"] = row.texts.went
+    found["answer"] = row.texts.answer
+    return {name: data.decode("utf-8", "replace") for name, data in found.items()}
+
+
+def request(
+    row: RequestRecord, session: SessionRecord | None, now: float, *, keeps_texts: bool
+) -> bytes:
+    """One request with its texts, for reading."""
+    kept = texts(row)
+    parts = [
+        {
+            "name": name, "title": TEXTS[name], "chars": f"{len(text):,}",
+            "read": statements(text, session.format) if session and name != "answer" else None,
+            "text": cut(indented(text)),
+        }
+        for name, text in kept.items()
+    ]  # fmt: skip
+    times = duration(row.seconds)
+    times += f", first byte after {duration(row.first_byte)}" if row.first_byte else ""
+    return page(
+        "request.html", f"Request {row.number}", section=REQUESTS, trail=(("Requests", REQUESTS),),
+        row=_row(row, {}, now), times=times, client=row.client or "a client that gives no name",
+        sends=row.sends, parts_kept=parts, whole=bool(row.texts and row.texts.cut),
+        address=f"{HOME}r/{row.number}", keeps_texts=keeps_texts,
+        session=session.id if session else "", session_title=session.title if session else "",
+    )  # fmt: skip

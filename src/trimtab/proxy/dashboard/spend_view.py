@@ -1,0 +1,153 @@
+"""The page of money: what was paid, what was saved, how sure that is, what trimtab itself cost.
+
+Dollars are list prices of the usage that providers reported.  What was not measured has no figure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.errors import StoreError, TrimtabError
+from trimtab.pricing.arms import Savings, arms_of
+from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
+from trimtab.pricing.paid import Paid, calls_of, grouped, total
+from trimtab.proxy.activity_log import ActivityLog
+from trimtab.proxy.cache_warmer import AGENT as WARMER
+from trimtab.proxy.dashboard.format import dollars, many, share
+from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
+from trimtab.proxy.session_record import SessionRecord
+from trimtab.proxy.tenants import HOLDER, ONE
+from trimtab.proxy.usage_ledger import UsageLedger
+from trimtab.reporting.axis import short_number
+
+GROUPS = {
+    "day": "day", "agent": "agent", "model": "model", "tenant": "key", "session": "session",
+}  # fmt: skip
+"""What spend can be shown by, and what that is called."""
+SHOWN = 100
+_KEYS = {ONE: "one user", HOLDER: "the proxy's token", "unknown": "not recorded"}
+
+
+@dataclass(frozen=True)
+class Spend:
+    """Sums: of the agents' own calls, by group, and of our pings; ``unread`` facts."""
+
+    paid: Paid
+    groups: list[Paid]
+    pings: Paid
+    savings: Savings | None
+    unread: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able."""
+        return {
+            "paid": self.paid.as_dict(), "groups": [one.as_dict() for one in self.groups],
+            "trimtab": self.pings.as_dict(),
+            "savings": None if self.savings is None else self.savings.as_dict(),
+            "unread_facts": self.unread,
+        }  # fmt: skip
+
+
+def spend(ledger: UsageLedger, by: str) -> Spend:
+    """What is in the store, and what is not there yet.  In a worker thread."""
+    facts: dict[str, Any] = {}
+    if ledger.store is not None:
+        try:
+            facts = ledger.store.facts(PREFIX)
+        except StoreError:
+            facts = {}
+    facts |= ledger.unwritten()
+    kept, unread = _read(facts.values())
+    calls = calls_of(kept)
+    own = [call for call in calls if call.agent == WARMER]
+    others = [call for call in calls if call.agent != WARMER]
+    return Spend(total(others), grouped(others, by), total(own), arms_of(kept), unread)
+
+
+def _read(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], int]:
+    kept, unread = list[ConversationUsage](), 0
+    for fact in facts:
+        try:
+            kept.append(ConversationUsage.from_dict(fact))
+        except (KeyError, TypeError, ValueError, TrimtabError):
+            unread += 1
+    return kept, unread
+
+
+def spend_page(
+    found: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord]
+) -> bytes:
+    """The page, grouped by one of ``GROUPS``."""
+    rows = found.groups if by != "day" else found.groups[::-1]
+    most = max((one.cost.total for one in rows), default=0.0)
+    return page(
+        "spend.html", "Spend", section=SPEND, live=LIVE_SECONDS, by=by, groups=GROUPS,
+        any=bool(found.paid.calls), answers=_answers(found, activity), address=SPEND,
+        rows=[_row(one, by, sessions, most) for one in rows[:SHOWN]], more=len(rows) - SHOWN,
+        notes=_notes(found),
+    )  # fmt: skip
+
+
+def _answers(found: Spend, activity: ActivityLog) -> list[tuple[str, str, str]]:
+    """The four questions: (question, figure, how it was found)."""
+    paid, savings = found.paid, found.savings
+    days = paid.first_day
+    if paid.last_day != paid.first_day:
+        days = f"{paid.first_day} to {paid.last_day}"
+    about = f"{many(paid.calls, 'call')}, {days}, at list prices of the usage that was reported"
+    rows = [("Paid", _money(paid), about)]
+    if savings is None or savings.saved is None or savings.low is None or savings.high is None:
+        why = "no conversations are left alone to compare with: start with --control 0.05"
+        if savings is not None:
+            why = str(savings)
+        rows += [("Saved", "not measured", why), ("How sure", "–", "there is no experiment")]
+    else:
+        whole = paid.cost.prompt / (1 - savings.saved) if savings.saved < 1 else 0.0
+        rows += [
+            ("Saved", f"{savings.saved:.0%}", "of what prompts would have cost, about "
+             f"{dollars(whole - paid.cost.prompt)}, against conversations that were left alone"),
+            ("How sure", f"{savings.low:.0%} to {savings.high:.0%}",
+             f"at 95 % confidence: {savings.treated:,} conversations reduced, "
+             f"{savings.control:,} left alone"),
+        ]  # fmt: skip
+    if activity.money and activity.savings is not None:
+        rows.append(("Estimated", dollars(activity.dollars),
+                     f"saved since the proxy was started, by {activity.savings.prices.name}: an "
+                     "estimate, no measurement"))  # fmt: skip
+    pings = many(found.pings.calls, "ping") + " that keep caches warm" if found.pings.calls else ""
+    rows.append(("trimtab itself", _money(found.pings) if pings else dollars(0),
+                 pings or "it called no model of its own"))  # fmt: skip
+    return rows
+
+
+def _money(paid: Paid) -> str:
+    return dollars(paid.cost.total) if paid.calls > paid.unpriced.total() else "no price known"
+
+
+def _row(one: Paid, by: str, sessions: Mapping[str, SessionRecord], most: float) -> dict[str, Any]:
+    prompt = sum(tokens for kind, tokens in one.tokens.items() if kind != "output")
+    name, link = one.name, ""
+    if by == "tenant":
+        name = _KEYS.get(one.name, f"key {one.name[:8]}")
+    elif by == "session" and (session := sessions.get(one.name.rpartition("/")[2])):
+        name, link = session.title, session.id
+    part = round(100 * one.cost.total / most) if most else 0
+    return {
+        "name": name, "link": link, "part": part,
+        "numbers": (
+            _money(one), f"{one.calls:,}", short_number(prompt), share(one.tokens["read"], prompt),
+            short_number(one.tokens["output"]),
+        ),
+    }  # fmt: skip
+
+
+def _notes(found: Spend) -> list[str]:
+    notes = [
+        f"{many(count, 'call')} of {model}: no price in our table, so not in these sums"
+        for model, count in found.paid.unpriced.most_common()
+    ]
+    if found.unread:
+        notes.append(f"{found.unread:,} facts of the store cannot be read")
+    return notes

@@ -1,0 +1,97 @@
+"""Whether a request lost what stood in the provider's prompt cache, and who moved.
+
+A break is seen in the usage that the provider reports.  Its cause is worked out from what changed
+between two requests of a session: our edits, the client's own history, the time that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trimtab.proxy.session_record import SessionRecord, TurnRecord
+
+LEAST = 2_048
+"""Tokens; providers cache no shorter prefix than 1,024 to 4,096."""
+LIFETIME = 300.0
+"""Seconds that a prefix surely stays cached with the providers that say so."""
+OURS, CLIENT, EXPIRED, PROVIDER = "our edits", "the client", "expiry", "the provider"
+CAUSES = {
+    OURS: "edits were new on this turn: each is paid for once",
+    CLIENT: "the client changed its model, system text, tools or earlier messages",
+    EXPIRED: "more than five minutes passed since the last request",
+    PROVIDER: "nothing changed that can be seen from here",
+}
+_LISTS = ("messages", "input", "contents")
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_MOST_STRINGS = 200
+
+
+def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
+    """Hashes of model, system text, tools and of some messages by their place: 0, 1, 2, 4, 8 …
+
+    The last two messages stay out: clients still move their cache breakpoints there.
+    """
+    if not isinstance(tree, Mapping):
+        return ()
+    messages: Any = next((tree[key] for key in _LISTS if isinstance(tree.get(key), list)), [])
+    tools = tree.get("tools")
+    found = [
+        ("model", _hash(tree.get("model"))),
+        ("system", _hash([tree.get(key) for key in _SYSTEM])),
+        ("tools", len(tools) if isinstance(tools, list) else 0),
+    ]
+    place = 0
+    while place < len(messages) - 2:
+        found.append((str(place), _hash(messages[place])))
+        place = place * 2 or place + 1
+    return tuple(found)
+
+
+def _hash(value: Any) -> int:
+    """Of the strings in it, as far as the first two hundred; Python keeps each string's hash."""
+    strings = _strings(value)
+    return hash(tuple(text for text, _ in zip(strings, range(_MOST_STRINGS), strict=False)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key not in ("cache_control", "cachePoint"):
+                yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def note_break(
+    session: SessionRecord, turn: TurnRecord, began: tuple[tuple[str, int], ...]
+) -> None:
+    """Note on an answered turn how many tokens it lost, and why.
+
+    ``began``: what its request began with.
+    """
+    before, session.beginning = dict(session.beginning), began
+    earlier = next(
+        (one for one in reversed(session.turns) if one is not turn and one.prompt and one.answered),
+        None,
+    )
+    if earlier is None or not turn.prompt:
+        return
+    if not (turn.cached or turn.written or earlier.cached or earlier.written):
+        return  # this provider says nothing of its cache
+    standing = min(earlier.cached + earlier.written or earlier.prompt, turn.prompt)
+    if standing < LEAST or turn.cached > 0.8 * standing:
+        return
+    turn.lost = standing - turn.cached
+    changed = any(name in before and before[name] != value for name, value in began)
+    if turn.new or turn.sends > 1:
+        turn.cause = OURS
+    elif changed or turn.arrived < 0.9 * earlier.arrived:
+        turn.cause = CLIENT
+    elif turn.when - earlier.when > LIFETIME:
+        turn.cause = EXPIRED
+    else:
+        turn.cause = PROVIDER

@@ -1,0 +1,144 @@
+"""Sessions of the dashboard in the store, so that they are there after a restart.
+
+Each session has one fact with its sums, and entries with its turns, edits and refusals, which only
+grow.  ``trimtab purge`` deletes them like conversations.  A session of which no request was
+accepted is not kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from trimtab.errors import StoreError
+from trimtab.proxy.activity_log import SESSIONS, ActivityLog
+from trimtab.proxy.session_record import (
+    EditRecord,
+    RefusalRecord,
+    SessionRecord,
+    TurnRecord,
+    as_row,
+    from_row,
+)
+from trimtab.stores.base import stats_of
+from trimtab.stores.tenant import SESSIONS as TENANT
+from trimtab.stores.tenant import TenantStore
+
+_HEAD = "head"
+_PREFIX = "stats/"
+_MOST_WAITING = 500
+"""Rows that wait for a store that does not answer."""
+
+
+class SessionHistory:
+    """Writes what is new, and reads what was.  ``store``: None keeps nothing."""
+
+    def __init__(self) -> None:
+        self.store: TenantStore | None = None
+        self._process, self._count = os.urandom(6).hex(), 0
+        self._waiting: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+
+    def collect(self, activity: ActivityLog) -> None:
+        """Take what is new; on the loop, which alone changes records."""
+        news, activity.news = activity.news, {}
+        if self.store is None:
+            return
+        for id, one in news.items():
+            session = one.session
+            if not session.sums["turns"] or not session.tenant:
+                if activity.sessions.get(id) is session:
+                    activity.news.setdefault(id, one)  # its first accepted request may come
+                    del one.turns[:-SESSIONS], one.refusals[:-SESSIONS]
+                continue
+            edits = [session.edits[name] for name in one.edits if name in session.edits]
+            rows = {
+                "turns": [as_row(turn) for turn in one.turns[-SESSIONS:]],
+                "edits": [as_row(edit) for edit in edits],
+                "refusals": [as_row(refusal) for refusal in one.refusals],
+            }
+            self._waiting.append((id, _head(session), rows))
+        del self._waiting[:-_MOST_WAITING]
+
+    def write(self) -> None:
+        """Write what was taken; what the store does not take now is tried again.  In a worker
+        thread."""
+        if self.store is None:
+            return
+        while self._waiting:
+            id, head, rows = self._waiting[0]
+            self._count += 1
+            entry = (f"{self._process}-{self._count}", json.dumps(rows).encode())
+            facts = {stats_of(id) + _HEAD: head}
+            try:
+                self.store.write(self.store.batch(id, [entry], updated_facts=facts))
+            except StoreError:
+                return
+            del self._waiting[:1]
+
+    def read(self) -> list[SessionRecord]:
+        """The sessions that were used last, oldest first, without turns and edits.  Raises
+        StoreError."""
+        if self.store is None:
+            return []
+        found = list(_read(SessionRecord, self.store.facts(_PREFIX).values()))
+        found.sort(key=lambda one: one.last)
+        for one in found:
+            one.loaded = False
+        return found[-SESSIONS:]
+
+    def parts(self, id: str) -> list[dict[str, Any]] | None:
+        """What is kept of a session's turns, edits and refusals; None where the store does not
+        answer.  In a worker thread."""
+        try:
+            rows = [] if self.store is None else self.store.read(id)[0]
+            return [json.loads(row) for row in rows]
+        except (StoreError, ValueError):
+            return None
+
+    def fill(self, session: SessionRecord, parts: list[dict[str, Any]] | None) -> None:
+        """Give a session what was kept of it; what this run knows stays behind it."""
+        if session.loaded or parts is None:
+            return
+        turns, edits, refusals = (
+            {one.number: one for part in parts for one in _read(TurnRecord, part.get("turns", ()))},
+            {one.handle: one for part in parts for one in _read(EditRecord, part.get("edits", ()))},
+            [one for part in parts for one in _read(RefusalRecord, part.get("refusals", ()))],
+        )
+        for turn in turns.values():
+            turn.request = 0  # a number of another run
+        own = {turn.number: turn for turn in session.turns}
+        session.turns.extendleft(
+            turns[number] for number in sorted(turns, reverse=True) if number not in own
+        )
+        for handle, edit in reversed(list(edits.items())):
+            session.edits[handle] = session.edits.get(handle, edit)
+            session.edits.move_to_end(handle, last=False)
+        known = {(one.when, one.turn) for one in session.refusals}
+        older = [one for one in refusals if (one.when, one.turn) not in known]
+        session.refusals.extendleft(reversed(older))
+        session.loaded = True
+
+
+def _head(session: SessionRecord) -> dict[str, Any]:
+    row = as_row(session) | {"sums": dict(session.sums)}
+    for name in ("beginning", "loaded"):
+        row.pop(name, None)
+    return row
+
+
+def _read(kind: type[Any], rows: Any) -> Iterator[Any]:
+    """Records of these rows; what another release wrote otherwise is passed over."""
+    for row in rows:
+        try:
+            one = from_row(kind, row)
+        except (TypeError, AttributeError):
+            continue
+        if isinstance(one, SessionRecord):
+            one.sums = Counter(one.sums)
+        yield one
+
+
+__all__ = ["TENANT", "SessionHistory"]

@@ -1,0 +1,220 @@
+"""What the dashboard knows of one session: its turns, edits, refusals and sums.
+
+Counts, sizes and handles; of the text of a request only the beginning of its first prompt, where
+the settings allow it.  Bounded: the oldest is forgotten first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar
+
+from trimtab.fitted import Fitted
+from trimtab.proxy.savings import RequestSizes
+
+TURNS = 1_000
+EDITS = 2_000
+Row = TypeVar("Row")
+
+
+def as_row(one: Any) -> dict[str, Any]:
+    """A record as JSON-able data; what has its default is left out."""
+    found = {}
+    for each in fields(one):
+        value = getattr(one, each.name)
+        if isinstance(value, (str, int, float, tuple)) and (
+            each.default is MISSING or value != each.default
+        ):
+            found[each.name] = value
+    return found
+
+
+def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:
+    """The record that ``as_row`` wrote.  Raises TypeError where something is missing."""
+    known = {each.name for each in fields(kind) if each.init}  # type: ignore[arg-type]
+    read = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
+    return kind(**{name: value for name, value in read.items() if name in known})
+
+
+@dataclass(slots=True)
+class EditRecord:
+    """One edit of a session: what it is, when it was made, what it saves on each turn."""
+
+    handle: str
+    kind: str
+    op: str
+    why: str
+    tool: str
+    turn: int
+    tokens_before: int
+    tokens_after: int
+    loss: float
+    refs: tuple[str, ...] = ()
+    undone: int = 0
+    """The turn from which on the original is asked for; 0: never."""
+    pinned: bool = False
+
+    @property
+    def saved(self) -> int:
+        """Tokens on each turn."""
+        return self.tokens_before - self.tokens_after
+
+
+@dataclass(slots=True)
+class RefusalRecord:
+    """One refusal by the provider, and what was done about it."""
+
+    when: float
+    turn: int
+    status: int
+    kind: str
+    action: str
+
+
+@dataclass(slots=True)
+class TurnRecord:
+    """One request of a session and what became of it; all sizes in tokens."""
+
+    number: int
+    when: float
+    arrived: int = 0
+    sent: int = 0
+    window: int = 0
+    """Tokens that a prompt may have; 0 where nobody knows."""
+    trigger: int = 0
+    kept: int = 0
+    """Of what is sent: what stands as it came."""
+    edits: int = 0
+    new: int = 0
+    rewritten: int = 0
+    """Of what is sent: what stands behind the first new edit; 0 without a price table."""
+    repairs: int = 0
+    status: int = 0
+    sends: int = 1
+    prompt: int = 0
+    """As the provider counted it; 0 where it has not said."""
+    cached: int = 0
+    written: int = 0
+    output: int = 0
+    fit_ms: float = 0.0
+    seconds: float = 0.0
+    note: str = ""
+    lost: int = 0
+    """Tokens that stood in the provider's cache before and were not read from it."""
+    cause: str = ""
+    """Why they were not (``prefix_breaks``)."""
+    request: int = 0
+    """Its number among the recent requests, while one of this run."""
+
+    @property
+    def answered(self) -> bool:
+        """Whether the provider gave an answer."""
+        return 0 < self.status < 400
+
+    def in_their_tokens(self) -> float:
+        """Sizes as the provider counts, once it has said what it counted of what was sent; how
+        many of its tokens one of ours is, 0 where it did not say."""
+        if not (self.prompt and self.sent) or self.status >= 400:
+            return 0.0
+        ratio = self.prompt / self.sent
+        for name in ("arrived", "sent", "window", "trigger", "kept", "rewritten"):
+            setattr(self, name, round(getattr(self, name) * ratio))
+        return ratio
+
+
+@dataclass(slots=True)
+class SessionRecord:
+    """One conversation."""
+
+    id: str
+    tenant: str
+    upstream: str
+    format: str
+    client: str
+    hint: str
+    began: float
+    last: float
+    model: str = ""
+    arm: str = ""
+    """Of an experiment (the setting ``control``); "" without one."""
+    prompt: str = ""
+    """The first line of its first prompt, where the settings allow it."""
+    project: str = ""
+    """The folder that its agent works in, where its first request says so."""
+    problem: str = ""
+    """Why its last request failed; "" where it was answered."""
+    turns: deque[TurnRecord] = field(default_factory=lambda: deque(maxlen=TURNS))
+    edits: OrderedDict[str, EditRecord] = field(default_factory=OrderedDict)
+    refusals: deque[RefusalRecord] = field(default_factory=lambda: deque(maxlen=200))
+    count: int = 0
+    now: int = 0
+    """Tokens of its last request that was answered."""
+    ratio: float = 1.0
+    """The provider's tokens per one of ours, as its last answer had it."""
+    paid: RequestSizes | None = None
+    """Its last request that was answered."""
+    sums: Counter[str] = field(default_factory=Counter)
+    """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
+    ``edits``, ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
+    in_force: tuple[str, ...] = ()
+    """Handles of the edits that the last request had."""
+    beginning: tuple[tuple[str, int], ...] = ()
+    """What its last request began with (``prefix_breaks.beginning``)."""
+    loaded: bool = True
+    """Whether its turns and edits are here; else they are in the store only."""
+
+    @property
+    def title(self) -> str:
+        """What it is called in lists."""
+        return self.prompt or self.hint or self.id
+
+    @property
+    def saved(self) -> int:
+        """Tokens that were not sent, over all turns: what stays cut is not sent again each turn."""
+        return self.sums["saved"]
+
+    def turn(self, fitted: Fitted, now: float, room: int | None = None) -> TurnRecord:
+        """A new turn with this result.  ``room``: tokens that a refusal taught are the most."""
+        self.count += 1
+        self.last = now
+        turn = TurnRecord(self.count, now)
+        self.turns.append(turn)
+        self.sent(turn, fitted, room)
+        return turn
+
+    def sent(self, turn: TurnRecord, fitted: Fitted, room: int | None = None) -> None:
+        """What is sent on this turn; edits that are not known yet are kept."""
+        turn.sent = turn.kept = fitted.tokens_after
+        turn.window, turn.trigger = fitted.capacity, fitted.trigger
+        if room and (not turn.window or room < turn.window):
+            share = turn.trigger / turn.window if turn.window else 1.0
+            turn.window, turn.trigger = room, int(room * share)
+        turn.arrived = fitted.tokens_before
+        if not fitted.changed:
+            self.in_force = ()
+            return
+        report = fitted.report
+        self.in_force = tuple(edit.handle for edit in report.edits if edit.handle)
+        turn.kept = max(turn.sent - sum(edit.tokens_after for edit in report.edits), 0)
+        turn.edits, turn.repairs = len(report.edits), len(report.repairs)
+        turn.new += sum(edit.new for edit in report.edits)
+        turn.rewritten = report.money.get("rewritten", 0)
+        number = turn.number
+        for edit in report.edits:
+            if edit.handle and edit.handle not in self.edits:
+                self.edits[edit.handle] = EditRecord(
+                    edit.handle, edit.kind, edit.op, edit.why, edit.tool or edit.role, number,
+                    edit.tokens_before, edit.tokens_after, edit.loss, edit.refs,
+                )  # fmt: skip
+                while len(self.edits) > EDITS:
+                    self.edits.popitem(last=False)
+
+    def state(self, edit: EditRecord) -> str:
+        """ "in force", "replaced" by another edit, "to be undone" on the next turn, or "undone"."""
+        if edit.undone > self.count:
+            return "to be undone"
+        if edit.handle in self.in_force:
+            return "in force"
+        return "undone" if edit.undone else "replaced"

@@ -1,0 +1,75 @@
+"""What a session is about, for a list of sessions: its first prompt, and its agent's folder.
+
+Coding agents put their own texts before the first prompt: reminders and facts about the machine,
+each in tags or with a beginning that is always the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+CHARS = 120
+_LISTS = ("messages", "input", "contents")
+_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_LOOKED_AT = 6
+"""Messages, from the first."""
+_TEXT_CHARS = 40_000
+_TAGGED = re.compile(r"\s*<([A-Za-z_][\w-]*)[^>]{0,200}>.*?</\1>\s*", re.DOTALL)
+_NOT_THE_USER = (
+    "# AGENTS.md", "This is the Gemini CLI", "This is the Qwen Code", "Here is some useful inform",
+    "I am working on the following", "Caveat: ",
+)  # fmt: skip
+_FOLDER = re.compile(
+    r"(?:[Ww]orking directory(?: is)?|[Ww]orking in the directory|<cwd>|"
+    r"[Ww]orkspace [Dd]irector(?:y|ies))[:*\s`-]{0,20}((?:/|~/|[A-Za-z]:[\\/])[^\s<>`\"']{1,300})"
+)
+
+
+def first_prompt(tree: Any) -> str:
+    """The first line that the user wrote; "" where there is none."""
+    for role, text in _texts(tree):
+        if role not in ("user", ""):
+            continue
+        rest = text[:_TEXT_CHARS]
+        while tagged := _TAGGED.match(rest):
+            rest = rest[tagged.end() :]
+        if rest.strip() and not rest.strip().startswith(_NOT_THE_USER):
+            line = " ".join(next(row for row in rest.splitlines() if row.strip()).split())
+            return line if len(line) <= CHARS else line[: CHARS - 1] + "…"
+    return ""
+
+
+def folder(tree: Any) -> str:
+    """The name of the folder that the agent says it works in; ""."""
+    system = [tree.get(key) for key in _SYSTEM] if isinstance(tree, Mapping) else []
+    for text in [*_strings(system), *(text for _, text in _texts(tree))]:
+        if found := _FOLDER.search(text[:_TEXT_CHARS]):
+            return re.split(r"[\\/]", found[1].rstrip("\\/.,;"))[-1][:80]
+    return ""
+
+
+def _texts(tree: Any) -> Iterator[tuple[str, str]]:
+    """Role and text of the first messages, a part at a time."""
+    given: Any = [tree.get(key) for key in _LISTS] if isinstance(tree, Mapping) else [tree]
+    messages: Any = next((one for one in given if one), [])
+    if isinstance(messages, str):
+        messages = [{"content": messages}]
+    for message in messages[:_LOOKED_AT] if isinstance(messages, list) else ():
+        if isinstance(message, Mapping):
+            content = message.get("content") or message.get("parts")
+            for text in _strings(content):
+                yield str(message.get("role") or ""), text
+
+
+def _strings(content: Any) -> Iterator[str]:
+    """Texts of a content: itself, or those of its parts; never results or calls."""
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list):
+        for part in content:
+            yield from _strings(part)
+    elif isinstance(content, Mapping):
+        for key in ("text", "parts"):
+            yield from _strings(content.get(key))

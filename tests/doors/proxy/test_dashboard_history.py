@@ -1,0 +1,208 @@
+"""What the dashboard knows of sessions: names, history in the store, failures, cache breaks, spend.
+
+Knows the proxy from outside, and its JSON.  How pages look is for world/test_dashboard.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from proxies import ask, proxied, settled
+from proxy_story import WINDOW, answers, turn_by_turn
+
+from trimtab import stores
+from trimtab.proxy.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER, beginning, note_break
+from trimtab.proxy.session_record import SessionRecord, TurnRecord
+from trimtab.proxy.session_title import first_prompt, folder
+from trimtab.testing import StrictProvider
+
+
+def read(server, path):
+    status, _, body = ask(server.url, "GET", f"/_trimtab/{path}")
+    assert status == 200, body
+    return json.loads(body)
+
+
+def page(server, path=""):
+    return ask(server.url, "GET", f"/_trimtab/{path}")[2].decode()
+
+
+def test_sessions_with_turns_and_edits_are_there_after_a_restart_and_can_be_undone(tmp_path):
+    store = f"sqlite:///{tmp_path}/s.db"
+    with StrictProvider(answers, window=WINDOW) as provider:
+        with proxied(provider.url, window=WINDOW, store=store) as server:
+            turn_by_turn(server.url, 24)
+            (before,) = read(settled(server), "sessions.json")["sessions"]
+            whole = read(server, f"s/{before['id']}.json")
+            server.__exit__()
+        with proxied(provider.url, window=WINDOW, store=store) as server:
+            (after,) = read(server, "sessions.json")["sessions"]
+            assert after == before
+            again = read(server, f"s/{before['id']}.json")
+            for turn in whole["turns"]:
+                turn.pop("request")  # requests are of one run
+            assert again["turns"] == whole["turns"]
+            assert again["edits"] == whole["edits"]
+            edit = next(one for one in again["edits"] if one["state"] == "in force")
+            path = f"s/{before['id']}/e/{edit['handle']}"
+            token = re.search(r'name="token" value="(\w+)"', page(server, path))[1]
+            form = f"token={token}&session={before['id']}&handle={edit['handle']}"
+            assert ask(server.url, "POST", "/_trimtab/undo", form)[0] == 303
+            assert "to be undone" in page(server, path)
+            turn_by_turn(server.url, 2)
+            (again,) = read(settled(server), "sessions.json")["sessions"]
+            assert again["sums"]["turns"] == before["sums"]["turns"] + 2
+            numbers = [t["number"] for t in read(server, f"s/{before['id']}.json")["turns"]]
+            assert numbers == list(range(1, 27))
+
+
+def test_nothing_is_kept_of_a_session_that_no_provider_has_accepted(tmp_path):
+    store = f"sqlite:///{tmp_path}/s.db"
+    with proxied("http://127.0.0.1:9", store=store) as server:
+        with pytest.raises(RuntimeError):
+            turn_by_turn(server.url, 1)
+        assert "Failed requests" in page(settled(server))
+        assert read(server, "sessions.json")["sessions"]
+        server.__exit__()
+    assert not stores.open_store(store).conversations()
+
+
+def test_texts_are_not_kept_and_name_nothing_where_they_are_switched_off(tmp_path):
+    for wanted, seen in ((False, False), (None, True)):
+        store = f"sqlite:///{tmp_path}/{wanted}.db"
+        with (
+            StrictProvider(answers, window=WINDOW) as provider,
+            proxied(provider.url, window=WINDOW, store=store, dashboard_texts=wanted) as server,
+        ):
+            turn_by_turn(server.url, 1, name="secret")
+            (one,) = read(settled(server), "sessions.json")["sessions"]
+            assert one["title"] == ("Go through the parts of secret." if seen else "secret")
+            assert (ask(server.url, "GET", "/_trimtab/r/1/came")[0] == 200) == seen
+            assert ("Go through" in page(server, "r/1")) == seen
+            server.__exit__()
+        kept = stores.open(store, "trimtab sessions").facts("stats/")
+        assert ("Go through" in json.dumps(kept)) == seen
+
+
+def test_a_request_is_listed_with_its_status_and_shown_with_both_texts():
+    with (
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW) as server,
+    ):
+        turn_by_turn(server.url, 24)
+        rows = read(settled(server), "requests.json")["requests"]
+        assert [row["number"] for row in rows] == list(range(24, 0, -1))
+        last = rows[0]
+        assert (last["status"], last["output"] > 0, last["cached"] >= 0) == (200, True, True)
+        assert last["sent"] < last["arrived"]
+        kept = {name: ask(server.url, "GET", f"/_trimtab/r/24/{name}") for name in
+                ("came", "sent", "answer")}  # fmt: skip
+        assert {found[0] for found in kept.values()} == {200}
+        assert {found[1]["content-type"] for found in kept.values()} == {
+            "text/plain; charset=utf-8"
+        }
+        assert len(kept["sent"][2]) < len(kept["came"][2])
+        assert json.loads(kept["answer"][2])["content"][0]["text"].startswith("Step ")
+        assert ask(server.url, "GET", "/_trimtab/r/24/other")[0] == 404
+        assert ask(server.url, "GET", "/_trimtab/r/99")[0] == 404
+
+
+def test_a_browser_is_led_from_the_root_to_the_dashboard_and_a_client_is_not():
+    with proxied("http://127.0.0.1:9") as server:
+        browser = {"accept": "text/html,application/xhtml+xml"}
+        status, headers, _ = ask(server.url, "GET", "/", headers=browser)
+        assert (status, headers["location"]) == (303, "/_trimtab/")
+        assert ask(server.url, "GET", "/")[0] == 502
+
+
+def test_spend_is_told_by_day_agent_model_key_and_session():
+    with (
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW) as server,
+    ):
+        turn_by_turn(server.url, 3)
+        settled(server)
+        names = {}
+        for by in ("day", "agent", "model", "tenant", "session"):
+            found = read(server, f"spend.json?by={by}")
+            assert found["paid"]["calls"] == 3
+            assert found["savings"] is None
+            names[by] = [group["name"] for group in found["groups"]]
+        assert names["agent"] == ["claude-cli"]
+        assert names["model"] == ["claude-opus-5-5"]
+        assert names["tenant"] == ["local"]
+        text = page(server, "spend")
+        assert "not measured" in text  # no control arm, no figure
+        assert "it called no model of its own" in text
+
+
+@pytest.mark.parametrize("by", ["", "nobody", "__class__"])
+def test_an_unknown_grouping_of_spend_is_by_day(by):
+    with proxied("http://127.0.0.1:9") as server:
+        assert "Nothing yet" in page(server, f"spend?by={by}")
+
+
+SYSTEM = {"role": "system", "content": "You are.\nWorking directory: /home/me/tally\nPlatform: x"}
+TITLES = [
+    ({"messages": [{"role": "user", "content": "  Fix it.\nNow."}]}, "Fix it.", ""),
+    ({"messages": [SYSTEM, {"role": "user", "content": "Go"}]}, "Go", "tally"),
+    ({"system": [{"type": "text", "text": " - Primary working directory: /srv/app\n"}],
+      "messages": [{"role": "user", "content": [
+          {"type": "text", "text": "<system-reminder>\nAs you <b>answer\n</system-reminder>"},
+          {"type": "text", "text": "<command-name>x</command-name>Do this"}]}]}, "Do this", "app"),
+    ({"input": [{"role": "user", "content": [{"type": "input_text", "text":
+        "<environment_context>\n  <cwd>/w/agentv</cwd>\n</environment_context>"}]},
+        {"role": "user", "content": [{"type": "input_text", "text": "Run tests"}]}]},
+     "Run tests", "agentv"),
+    ({"input": "Hello"}, "Hello", ""),
+    ({"contents": [
+        {"role": "user", "parts": [{"text": "This is the Gemini CLI. We are setting up the context "
+         "for our chat.\nI'm currently working in the directory: /home/me/x y"}]},
+        {"role": "model", "parts": [{"text": "Got it."}]},
+        {"role": "user", "parts": [{"text": "Read a file"}]}]}, "Read a file", "x"),
+    ({"messages": [{"role": "user", "content": [{"type": "tool_result", "content": "no"}]}]},
+     "", ""),
+    ({"messages": "x" * 500}, "x" * 119 + "…", ""),
+    ({}, "", ""), ([], "", ""), (None, "", ""), ({"messages": [None, 3]}, "", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tree", "title", "project"), TITLES)
+def test_a_session_is_named_by_what_its_user_wrote_first_and_its_agent_s_folder(
+    tree, title, project
+):
+    assert (first_prompt(tree), folder(tree)) == (title, project)
+
+
+def chat(*texts, model="m", tools=1):
+    messages = [{"role": "user", "content": text, "cache_control": {}} for text in texts]
+    return {"model": model, "messages": messages, "tools": [{}] * tools}
+
+
+BREAKS = [
+    ({}, chat("a", "b", "c", "d", "e"), ""),
+    ({"cached": 9_500}, chat("a", "b", "c", "d", "e"), ""),
+    ({"cached": 0}, chat("a", "b", "c", "d", "e"), PROVIDER),
+    ({"cached": 0, "when": 400.0}, chat("a", "b", "c", "d", "e"), EXPIRED),
+    ({"cached": 0}, chat("a", "x", "c", "d", "e"), CLIENT),
+    ({"cached": 0}, chat("a", "b", "c", "d", "e", model="n"), CLIENT),
+    ({"cached": 0, "when": 400.0}, chat("a", "b", "c", "d", "e", tools=2), CLIENT),
+    ({"cached": 0, "arrived": 5_000}, chat("a", "b", "c"), CLIENT),
+    ({"cached": 0, "new": 2}, chat("a", "x", "c", "d", "e"), OURS),
+]
+
+
+@pytest.mark.parametrize(("change", "tree", "cause"), BREAKS)
+def test_a_break_of_the_prompt_cache_has_a_cause(change, tree, cause):
+    one = SessionRecord("1", "local", "u", "openai-chat", "", "", 0.0, 0.0)
+    first = TurnRecord(1, 0.0, 10_000, 10_000, prompt=10_000, written=10_000, status=200)
+    one.turns.append(first)
+    note_break(one, first, beginning(chat("a", "b", "c", "d")))
+    given = {"when": 10.0, "arrived": 11_000, "prompt": 11_000, "cached": 10_000, **change}
+    turn = TurnRecord(2, status=200, **given)
+    one.turns.append(turn)
+    note_break(one, turn, beginning(tree))
+    assert turn.cause == cause
+    assert turn.lost == (10_000 - turn.cached if cause else 0)
