@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
-import world_needs
+from own_servers import own_redis
 from proxies import ask, proxied, settled
 from proxy_story import answers, listing, turn_by_turn
 from store_urls import store_url
@@ -105,44 +102,6 @@ def test_requests_at_the_same_time_are_all_legal_and_cost_one_cache_break_at_mos
         assert apart <= max(1, batches // 2)
 
 
-class OwnRedis:
-    """A server of the test's own, which it may kill; ``folder``: where it keeps each write."""
-
-    def __init__(self, program, port, folder):
-        self.command = [program, "--port", str(port), "--save", "", "--bind", "127.0.0.1"]
-        if folder:
-            self.command += ["--dir", str(folder), "--appendonly", "yes", "--appendfsync", "always"]
-        self.url = f"redis://127.0.0.1:{port}/0"
-        self.process = None
-
-    def start(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
-        for _ in range(500):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", int(self.command[2]))) == 0:
-                    return
-            time.sleep(0.01)
-        raise RuntimeError("redis-server did not start")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-
-@contextmanager
-def own_redis(folder=None):
-    world_needs.module("redis", "redis")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = OwnRedis(world_needs.program("redis-server"), port, folder)
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
-
-
 def recalled(server, named=""):
     """How many of the edits known to the proxy can be brought back, and how many there are."""
     records, tenants = settled(server).proxy.records, server.proxy.tenants
@@ -172,7 +131,7 @@ def test_a_store_that_hangs_holds_up_only_who_waits_for_it(recall):
         ThreadPoolExecutor(1) as pool,
     ):
         assert ask(server.url, "POST", "/v1/chat/completions", body, JSON)[0] == 200
-        redis.process.send_signal(signal.SIGSTOP)
+        redis.send(signal.SIGSTOP)
         try:
             other = body.replace("Hi.", "Another conversation.")
             waiting = pool.submit(ask, server.url, "POST", "/v1/chat/completions", other, JSON)
@@ -182,7 +141,7 @@ def test_a_store_that_hangs_holds_up_only_who_waits_for_it(recall):
             assert not waiting.done()
             assert waiting.result(timeout=60)[0] == 200
         finally:
-            redis.process.send_signal(signal.SIGCONT)
+            redis.send(signal.SIGCONT)
 
 
 def test_a_store_that_hangs_costs_few_requests_its_timeout():
@@ -201,13 +160,13 @@ def test_a_store_that_hangs_costs_few_requests_its_timeout():
             return time.monotonic() - began
 
         timed(0)
-        redis.process.send_signal(signal.SIGSTOP)
+        redis.send(signal.SIGSTOP)
         try:
             began = time.monotonic()
             slow = sum(timed(number) > 1.5 for number in range(1, 40))
             rounds = (time.monotonic() - began) / 5 + 1
         finally:
-            redis.process.send_signal(signal.SIGCONT)
+            redis.send(signal.SIGCONT)
         assert slow <= 2 * rounds  # one that reads and one that writes, every five seconds
 
 

@@ -236,7 +236,8 @@ class PostgresqlStore:
             tcp_user_timeout=1000 * SECONDS,
         )  # fmt: skip
         try:
-            db.execute(f"SET statement_timeout = {2000 * SECONDS}")
+            # Compiling a query of many partitions takes seconds, running it milliseconds.
+            db.execute(f"SET statement_timeout = {2000 * SECONDS}; SET jit = off")
             _prepare(db)
         except BaseException:
             db.close()

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
@@ -90,7 +91,8 @@ return 1
 
 
 class RedisStore:
-    """Keys under one prefix (``?prefix=``, else ``trimtab``), all in one slot of a cluster."""
+    """Keys under one prefix (``?prefix=``, else ``trimtab``), all in one slot of a cluster; with
+    ``?cluster=yes`` each tenant has a slot of its own."""
 
     is_local = False
 
@@ -98,9 +100,11 @@ class RedisStore:
         parts = urlsplit(url)
         query = parse_qs(parts.query)
         prefix = query.pop("prefix", ["trimtab"])[0]
+        self._prefix, self._cluster = prefix, query.pop("cluster", ["no"])[0] == "yes"
         bare = urlunsplit(parts._replace(query=urlencode(query, doseq=True)))
         self.url = without_password(url)
-        self._prefix = "{" + prefix + "}"
+        self._listed = set[str]()
+        """Tenants of a cluster that are known to stand in the list of all."""
         try:
             import redis
             from redis.backoff import NoBackoff
@@ -110,23 +114,37 @@ class RedisStore:
                 "a store in Redis needs its client: pip install 'trimtab[redis]'"
             ) from None
         self._errors: tuple[type[Exception], ...] = (redis.RedisError, OSError)
+        read: Any = redis.connection.parse_url
         try:
-            self._redis: Any = redis.Redis.from_url(
-                bare, socket_timeout=SECONDS, socket_connect_timeout=SECONDS,
-                retry=Retry(NoBackoff(), 1), decode_responses=False,
-            )  # fmt: skip
+            read(bare)
         except ValueError as error:
             raise self._error(error) from error
+        self._bare, self._retry = bare, Retry(NoBackoff(), 1)
+        self._module, self._scripts = redis, dict[str, Any]()
         self._version_read = False
-        self._write = self._redis.register_script(_WRITE)
-        self._facts = self._redis.register_script(_FACTS)
-        self._forget = self._redis.register_script(_FORGET)
+
+    @cached_property
+    def _redis(self) -> Any:
+        """The client; that of a cluster connects as soon as it is made."""
+        kind = self._module.RedisCluster if self._cluster else self._module.Redis
+        return kind.from_url(
+            self._bare, socket_timeout=SECONDS, socket_connect_timeout=SECONDS, retry=self._retry,
+            decode_responses=False,
+        )  # fmt: skip
+
+    def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
+        """A script, sent as a whole only where the server does not have it yet."""
+        found = self._scripts.get(script)
+        if found is None:
+            found = self._scripts.setdefault(script, self._redis.register_script(script))
+        return found(keys=keys, args=values)
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
         name = batch.conversation
         keys = [self._key(tenant, kind, name) for kind in "eih"]
-        keys += [self._key(tenant, "f"), self._used, self._key(tenant, "n"), self._version]
+        base = self._base(tenant)
+        keys += [self._key(tenant, "f"), f"{base}:used", self._key(tenant, "n"), f"{base}:version"]
         values: list[Any] = [_member(tenant, name) if name else "", time.time(), VERSION]
         originals = [(self._key(tenant, "o", handle), data) for handle, data in batch.originals]
         for rows in (batch.entries, originals, batch.facts, batch.updated_facts):
@@ -134,7 +152,11 @@ class RedisStore:
             for row in rows:
                 values += row
         with self._said():
-            self._write(keys=keys, args=values)
+            if self._cluster and tenant not in self._listed:
+                self._redis.setnx(self._version, VERSION)
+                self._redis.sadd(self._tenants, tenant)
+                self._listed.add(tenant)
+            self._run(_WRITE, keys, values)
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
         """See ``Store``."""
@@ -165,7 +187,7 @@ class RedisStore:
         """See ``Store``."""
         with self._said():
             keys = [self._key(tenant, kind) for kind in "fn"]
-            rows: list[bytes] = self._facts(keys=keys, args=[prefix])
+            rows: list[bytes] = self._run(_FACTS, keys, [prefix])
         named = sorted(
             (name.decode(), data) for name, data in zip(rows[::2], rows[1::2], strict=True)
         )
@@ -174,7 +196,11 @@ class RedisStore:
     def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         with self._said():
-            rows = self._redis.zrange(self._used, 0, -1, withscores=True)
+            names = self._redis.smembers(self._tenants) if self._cluster else [b""]
+            bases = [self._base(name.decode()) for name in names]
+            rows = [row for base in bases for row in
+                    self._redis.zrange(f"{base}:used", 0, -1, withscores=True)]  # fmt: skip
+            rows.sort(key=lambda row: float(row[1]))
             return [self._kept_one(member, used_at) for member, used_at in rows]
 
     def _kept_one(self, member: bytes, used_at: float) -> ConversationInfo:
@@ -186,11 +212,12 @@ class RedisStore:
 
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
-        keys = [self._key(tenant, kind, conversation) for kind in "eih"] + [self._used]
+        keys = [self._key(tenant, kind, conversation) for kind in "eih"]
+        keys.append(f"{self._base(tenant)}:used")
         keys += [self._key(tenant, kind) for kind in "fn"]
         values: list[Any] = [_member(tenant, conversation), before, stats_of(conversation)]
         with self._said():
-            return bool(self._forget(keys=keys, args=values))
+            return bool(self._run(_FORGET, keys, values))
 
     def faults(self) -> Sequence[str]:
         """See ``Store``: whether the server answers; it keeps no sums of its own."""
@@ -200,18 +227,25 @@ class RedisStore:
 
     def close(self) -> None:
         """See ``Store``."""
-        self._redis.close()
-
-    @property
-    def _used(self) -> str:
-        return f"{self._prefix}:used"
+        if client := self.__dict__.pop("_redis", None):
+            self._scripts.clear()
+            client.close()
 
     @property
     def _version(self) -> str:
-        return f"{self._prefix}:version"
+        return f"{{{self._prefix}}}:version"
+
+    @property
+    def _tenants(self) -> str:
+        return f"{{{self._prefix}}}:tenants"
+
+    def _base(self, tenant: str) -> str:
+        """How keys begin; what stands in braces says in which slot of a cluster they are."""
+        own = f":{quote(tenant, safe='')}" if self._cluster else ""
+        return f"{{{self._prefix}{own}}}"
 
     def _key(self, tenant: str, kind: str, name: str = "") -> str:
-        return f"{self._prefix}:{quote(tenant, safe='')}:{kind}:{name}"
+        return f"{self._base(tenant)}:{quote(tenant, safe='')}:{kind}:{name}"
 
     @contextmanager
     def _said(self) -> Iterator[None]:

@@ -13,7 +13,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
+import own_servers
 import pytest
 import store_urls
 
@@ -24,6 +27,9 @@ from trimtab.stores.codec import StorageCodec
 from trimtab.stores.sqlite import SqliteStore
 from trimtab.stores.tenant import TenantStore
 from trimtab.testing import StoreLaws
+
+ROOT = Path(__file__).resolve().parents[3]
+PARTITIONED = ROOT / "examples" / "postgresql" / "partitioned.sql"
 
 
 class _Laws(StoreLaws):
@@ -58,6 +64,67 @@ class TestRedis(_Laws):
 @pytest.mark.world
 class TestPostgresql(_Laws):
     kind = "postgresql"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with own_servers.own_cluster(tmp_path_factory.mktemp("cluster")) as node:
+        yield node.url
+
+
+@pytest.mark.world
+class TestRedisCluster(_Laws):
+    """Three nodes: the keys of each tenant are in a slot of its own."""
+
+    @pytest.fixture(autouse=True)
+    def _url(self, cluster: str) -> Iterator[None]:
+        self.url, self.opened = f"{cluster}?prefix=p{uuid4().hex}&cluster=yes", []
+        yield
+        for store in self.opened:
+            store.close()
+
+    def test_tenants_are_spread_over_the_nodes_and_read_together(self) -> None:
+        store: Any = self.open()
+        tenants = [f"team-{number}" for number in range(12)]
+        for tenant in tenants:
+            store.write(tenant, WriteBatch("c", (("e", b"1"),), (("h", b"original"),)))
+        assert sorted(row.tenant for row in self.open().conversations()) == sorted(tenants)
+        nodes = {store._redis.get_node_from_key(store._base(tenant)).port for tenant in tenants}
+        assert len(nodes) == 3
+
+
+@pytest.mark.world
+class TestPartitionedPostgresql(_Laws):
+    """Tables that ``examples/postgresql/partitioned.sql`` has made."""
+
+    kind = "postgresql"
+
+    @pytest.fixture(autouse=True)
+    def _partitioned(self, _url: None) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url) as db:
+            db.execute(PARTITIONED.read_bytes().replace(b"BEGIN;\n", b"").replace(b"COMMIT;", b""))
+            db.execute("SELECT 1")
+
+    def test_a_month_that_is_dropped_is_gone_and_the_rest_stays(self) -> None:
+        import psycopg
+
+        store = self.open()
+        store.write("t", WriteBatch("c", (("old", b"1"),), (("h-old", b"1"),)))
+        with psycopg.connect(self.url) as db:
+            month = db.execute("SELECT to_char(now(), 'YYYY_MM')").fetchone()
+            assert month is not None
+            for base in ("entries", "originals"):
+                name = f"trimtab_{base}_{month[0]}"
+                assert db.execute(f"SELECT COUNT(*) FROM {name}").fetchone() == (1,)
+                db.execute(f"DELETE FROM {name} WHERE FALSE")
+                db.execute(f"DROP TABLE {name}")
+            db.execute(PARTITIONED.read_bytes().rpartition(b"-- The partitions")[2]
+                       .partition(b"\n")[2].replace(b"COMMIT;", b""))  # fmt: skip
+        store.write("t", WriteBatch("c", (("new", b"2"),), (("h-new", b"2"),)))
+        assert store.read("t", "c")[0] == [b"2"]
+        assert (store.original("t", "h-old"), store.original("t", "h-new")) == (None, b"2")
 
 
 # --- URLs -----------------------------------------------------------------------------------------

@@ -1,0 +1,273 @@
+"""Everything at once, for as long as you like, and one verdict.
+
+    python tests/soak/together.py --seconds 1200 --seed 1
+
+Two replicas of the proxy share a Redis, two more a PostgreSQL, all of them processes of their own;
+clients drive conversations through them, library sessions share a SQLite file and the same
+servers.  Meanwhile replicas and servers are killed, stopped and started again, the replicas' clock
+and the sessions' clocks jump, calls to stores fail, the provider refuses and cuts its answers, and
+writers are killed.  At the end every handle that a provider was shown is recalled and every store
+is read through.  Ends with 1 on any fault.  Needs redis-server and postgres; starts its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents[1] / "src")]
+
+from own_servers import OwnServer, free_port, own_postgresql, own_redis  # noqa: E402
+
+from soak.clients import WINDOW, Client, Findings, Upstream  # noqa: E402
+from soak.killed import killed  # noqa: E402
+from soak.lasting import Lasting  # noqa: E402
+from soak.stored import JUMPS, Stored  # noqa: E402
+from soak.story import FORMATS  # noqa: E402
+from trimtab import stores  # noqa: E402
+
+SHORT_SECONDS = 60.0
+"""Below, what is dear is done once or not at all."""
+DOWN_SECONDS = (0.0, 3.0)
+MOST_MEGABYTES = 500
+"""A replica may take."""
+CLIENTS = 2
+"""Of each pair of replicas."""
+
+
+class Replica(OwnServer):
+    """One process of the proxy; what it says goes into a file."""
+
+    def __init__(self, store: str, upstream: str, folder: Path, number: int) -> None:
+        port = free_port()
+        command = [
+            sys.executable, str(HERE / "replica.py"), "--listen", f"127.0.0.1:{port}",
+            "--upstream", upstream, "--store", store, "--window", str(WINDOW), "--recall",
+        ]  # fmt: skip
+        super().__init__(command, port, f"http://127.0.0.1:{port}")
+        self.log = folder / f"replica-{number}.log"
+        path = os.pathsep.join(str(HERE.parents[1] / name) for name in ("src",))
+        self.env = {
+            **os.environ, "PYTHONPATH": path, "SOAK_CLOCK": str(folder / "clock"),
+            "XDG_STATE_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "HOME": str(folder),
+        }  # fmt: skip
+        self.highest_megabytes = 0.0
+
+    def launched(self) -> subprocess.Popen[bytes]:
+        """Its process."""
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                self.command, stdout=log, stderr=log, env=self.env, start_new_session=True
+            )
+
+    def watched(self) -> tuple[float, int]:
+        """Megabytes it takes now, and files it has open."""
+        assert self.process is not None
+        try:
+            place = Path(f"/proc/{self.process.pid}")
+            pages = int((place / "statm").read_text("utf-8").split()[1])
+            size = pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+            self.highest_megabytes = max(self.highest_megabytes, size)
+            return size, len(list((place / "fd").iterdir()))
+        except (OSError, IndexError):
+            return 0.0, 0
+
+
+@contextmanager
+def replicas(store: str, upstream: str, folder: Path, first: int) -> Iterator[list[Replica]]:
+    """Two of them."""
+    both = [Replica(store, upstream, folder, first + number) for number in range(2)]
+    for one in both:
+        one.begin()
+    try:
+        yield both
+    finally:
+        for one in both:
+            one.kill()
+
+
+class Weather:
+    """What goes wrong, one thing at a time: each in turn, in an order drawn anew each round."""
+
+    def __init__(
+        self, rng: random.Random, fleets: list[tuple[OwnServer, list[Replica]]],
+        upstream: Upstream, clock: Path, found: Findings, brief: bool,
+    ) -> None:  # fmt: skip
+        self.rng, self.upstream, self.clock, self.found = rng, upstream, clock, found
+        self.events: list[tuple[str, Callable[[], None]]] = []
+        self.down = (0.0, 0.3) if brief else DOWN_SECONDS
+        for server, pair in fleets:
+            name = server.url.partition(":")[0]
+            self.events += [
+                (f"{name} killed", lambda server=server: self.killed(server)),
+                (f"{name} stopped", lambda server=server: self.stopped(server)),
+                ("replica killed", lambda pair=pair: self.killed(pair[0])),
+                ("replica stopped", lambda pair=pair: self.stopped(rng.choice(pair))),
+            ]
+        self.events += [("clock of replicas set", self.jump), ("provider ill", self.ill)]
+        self.left: list[int] = []
+
+    def next(self) -> None:
+        """One event, from its beginning to its end."""
+        if not self.left:
+            self.left = list(range(len(self.events)))
+            self.rng.shuffle(self.left)
+        name, act = self.events[self.left.pop()]
+        act()
+        self.found.count(name)
+
+    def killed(self, server: OwnServer) -> None:
+        server.kill()
+        time.sleep(self.rng.uniform(*self.down))
+        server.start()
+
+    def stopped(self, server: OwnServer) -> None:
+        server.send(signal.SIGSTOP)
+        time.sleep(self.rng.uniform(*self.down))
+        server.send(signal.SIGCONT)
+
+    def jump(self) -> None:
+        self.clock.write_text(str(self.rng.choice(JUMPS)), "utf-8")
+
+    def ill(self) -> None:
+        self.upstream.bad_until = time.monotonic() + self.rng.uniform(*self.down)
+
+
+def lasting(seed: int, found: Findings, stop: threading.Event) -> None:
+    """Sessions of many windows in memory, one after the other."""
+    while not stop.is_set():
+        seed += 1
+        play = Lasting(seed, FORMATS[seed % len(FORMATS)])
+        for _ in range(60):
+            if stop.is_set():
+                break
+            play.turn()
+            found.count("lasting turns")
+            time.sleep(0.02)
+        for fault in play.faults:
+            found.fault(f"lasting {seed}: {fault}")
+
+
+def soak(seconds: float, seed: int, folder: Path, say: Callable[[str], None]) -> Findings:
+    """Run it all for so long, then look at what is left."""
+    found, stop, rng = Findings(), threading.Event(), random.Random(seed)
+    brief = seconds < SHORT_SECONDS
+    upstream, clock = Upstream(seed), folder / "clock"
+    clock.write_text("0", "utf-8")
+    with ExitStack() as stack:
+        redis = stack.enter_context(own_redis(folder / "redis"))
+        postgresql = stack.enter_context(own_postgresql())
+        provider = stack.enter_context(upstream.provider)
+        fleets = []
+        for number, server in enumerate((redis, postgresql)):
+            pair = stack.enter_context(replicas(server.url, provider.url, folder, 2 * number))
+            fleets.append((server, pair))
+        for one in (one for _, pair in fleets for one in pair):
+            one.start()
+        threads: list[threading.Thread] = [
+            Client(f"{server.url.partition(':')[0]}-{n}", [one.url for one in pair], server.url,
+                   upstream, found, stop)
+            for server, pair in fleets for n in range(CLIENTS)
+        ]  # fmt: skip
+        sqlite = f"sqlite:///{folder / 'sessions.db'}"
+        threads += [Stored(seed + n, sqlite, found, stop) for n in range(1 if brief else 2)]
+        threads += [Stored(seed + 9, redis.url, found, stop)]
+        threads += [Stored(seed + 19, postgresql.url, found, stop)]
+        threads += [threading.Thread(target=lasting, args=(seed, found, stop), daemon=True)]
+        weather = Weather(rng, fleets, upstream, clock, found, brief)
+        for thread in threads:
+            thread.start()
+        began, said = time.monotonic(), 0.0
+        all_replicas = [one for _, pair in fleets for one in pair]
+        while (now := time.monotonic() - began) < seconds:
+            time.sleep(rng.uniform(0.0, 0.2 if brief else 5.0))
+            weather.next()
+            if not brief and rng.random() < 0.1:
+                outcome = killed(f"sqlite:///{folder / 'killed.db'}", 1, 2, rng.randrange(10**6))
+                found.count(writers_killed=outcome.kills, handles_of_killed=outcome.handles)
+                for text in (*outcome.lost, *outcome.faults):
+                    found.fault(f"killed writers: {text}")
+            watched = [one.watched() for one in all_replicas]
+            if now - said > 60 or not said:
+                said = now or 0.001
+                sizes = ", ".join(f"{size:.0f} MB {files} files" for size, files in watched)
+                say(f"{now:6.0f} s  {len(found.faults)} faults  {found.counts['turns']} turns  "
+                    f"replicas: {sizes}")  # fmt: skip
+        stop.set()
+        for thread in threads:
+            thread.join(timeout=90)
+            if thread.is_alive():
+                found.fault(f"{thread.name} does not come to an end")
+        for one in all_replicas:
+            one.send(signal.SIGTERM)
+            judge_replica(one, found)
+        for text in provider.crashes:
+            found.fault(f"the provider: {text}")
+        for url in (sqlite, redis.url, postgresql.url):
+            read_through(url, found)
+    return found
+
+
+def judge_replica(one: Replica, found: Findings) -> None:
+    """It ends when it is asked to, says nothing of errors of ours, and does not grow."""
+    assert one.process is not None
+    try:
+        one.process.wait(timeout=20)
+    except subprocess.TimeoutExpired:
+        found.fault(f"{one.log.name} does not end on SIGTERM")
+    text = one.log.read_text("utf-8", "replace")
+    for number, line in enumerate(text.splitlines()):
+        if "Traceback" in line or "fell back" in line or "internal error" in line:
+            found.fault(f"{one.log.name}:{number + 1}: {line[:200]}")
+    if one.highest_megabytes > MOST_MEGABYTES:
+        found.fault(f"{one.log.name}: {one.highest_megabytes:.0f} MB > {MOST_MEGABYTES}")
+    found.counts["most megabytes of a replica"] = max(
+        found.counts["most megabytes of a replica"], round(one.highest_megabytes)
+    )
+
+
+def read_through(url: str, found: Findings) -> None:
+    """What a store kept is whole, and has every handle that left."""
+    store = stores.open_store(url)
+    rows = store.conversations()
+    for text in stores.faults(store, lambda tenant: stores.open(store, tenant)):
+        found.fault(f"{url}: {text}")
+    tenants = sorted({row.tenant for row in rows})
+    wanted = found.handles.get(url, set())
+    for handle in sorted(wanted):
+        if not any(stores.open(store, tenant).original(handle) for tenant in tenants):
+            found.fault(f"{url}: {handle} had left and is gone")
+    found.count(handles_recalled=len(wanted), conversations_kept=len(rows))
+    store.close()
+
+
+def main() -> int:
+    """The command line."""
+    options = argparse.ArgumentParser(description="everything at once, and one verdict")
+    options.add_argument("--seconds", type=float, default=1_200)
+    options.add_argument("--seed", type=int, default=1)
+    asked = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="trimtab-soak-") as folder:
+        found = soak(asked.seconds, asked.seed, Path(folder), lambda line: print(line, flush=True))
+    for name, number in sorted(found.counts.items()):
+        print(f"  {number:>9,}  {name.replace('_', ' ')}")
+    print(f"  {found.slowest_seconds:>9.1f}  seconds, the slowest turn with its retries")
+    for text in found.faults[:40]:
+        print(f"  FAULT {text}")
+    print(f"{asked.seconds:.0f} s, seed {asked.seed}: {len(found.faults)} faults")
+    return int(bool(found.faults))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
