@@ -45,11 +45,15 @@ class OwnServer:
         while time.monotonic() < until:
             if self.process is None or self.process.poll() is not None:
                 self.process = self.launched()
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
+            if self.answers():
+                return
             time.sleep(0.02)
         raise RuntimeError(f"{self.command[0]} did not start")
+
+    def answers(self) -> bool:
+        """Whether it listens."""
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def launched(self) -> subprocess.Popen[bytes]:
         """Its process, which may end by itself as long as the port is taken."""
@@ -69,6 +73,20 @@ class OwnServer:
         if self.process is not None:
             self.send(signal.SIGKILL)
             self.process.wait()
+
+
+class OwnPostgresql(OwnServer):
+    """It listens some time before it has recovered and takes connections."""
+
+    def answers(self) -> bool:
+        """Whether it takes a connection."""
+        import psycopg
+
+        if super().answers():
+            with suppress(psycopg.OperationalError):
+                psycopg.connect(self.url, connect_timeout=2).close()
+                return True
+        return False
 
 
 @contextmanager
@@ -122,9 +140,8 @@ def own_postgresql() -> Iterator[OwnServer]:
     )  # fmt: skip
     command = [postgres, "-D", str(data), "-p", str(port), "-h", "127.0.0.1", "-k", ""]
     url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
-    server = OwnServer(command, port, url, user)
+    server = OwnPostgresql(command, port, url, user)
     server.start()
-    _await_recovery(url)
     try:
         yield server
     finally:
@@ -142,18 +159,6 @@ def _await_cluster(servers: list[OwnServer]) -> None:
             if time.monotonic() > until:
                 raise RuntimeError("the cluster does not come up")
             time.sleep(0.05)
-
-
-def _await_recovery(url: str) -> None:
-    import psycopg
-
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until:
-        with suppress(psycopg.OperationalError):
-            psycopg.connect(url, connect_timeout=2).close()
-            return
-        time.sleep(0.05)
-    raise RuntimeError("postgres takes no connection")
 
 
 def _program(name: str) -> str:

@@ -72,6 +72,8 @@ def faults(store: Store, of: Of) -> Iterator[str]:
 
 def _of_conversation(store: Store, row: ConversationInfo, of: Of) -> Iterator[str]:
     mine = of(row.tenant)
+    # Entries first: what is written meanwhile brings its originals along.
+    entries = mine.read(row.conversation)[0]
     handles = set(store.handles(row.tenant, row.conversation))
     for handle in sorted(handles):
         try:
@@ -79,7 +81,7 @@ def _of_conversation(store: Store, row: ConversationInfo, of: Of) -> Iterator[st
                 yield f"the original {handle} is missing"
         except StoreError as error:
             yield str(error)
-    for data in mine.read(row.conversation)[0]:
+    for data in entries:
         handle = json.loads(data).get("edit", {}).get("handle")
         if handle and handle not in handles:
             yield f"an edit names {handle}, of which there is no original"

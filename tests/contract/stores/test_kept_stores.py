@@ -146,3 +146,25 @@ def test_an_entry_with_a_field_more_is_a_new_version_of_rows() -> None:
     rows = (FOLDER.parent / "journals" / "rows-3.jsonl").read_bytes().splitlines()
     edits = [row["edit"] for row in map(json.loads, rows) if "edit" in row]
     assert {frozenset(edit) for edit in edits} == {frozenset(Edit.__dataclass_fields__)}
+
+
+def test_doctor_finds_nothing_wrong_with_what_is_written_while_it_reads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = stores.open_store("memory:")
+    mine = stores.open(store, "t")
+    mine.write(mine.batch("c", [("first", b"{}")]))
+    edit = json.dumps({"edit": {"handle": "r1"}}).encode()
+    later = mine.batch("c", [("second", edit)], {"r1": "original"})
+
+    def then_written(ask: Any) -> Any:
+        def asked(*args: Any) -> Any:
+            answer = ask(*args)
+            mine.write(later)
+            return answer
+
+        return asked
+
+    for name in ("handles", "read"):
+        monkeypatch.setattr(store, name, then_written(getattr(store, name)))
+    assert list(stores.faults(store, lambda tenant: mine)) == []
