@@ -1,12 +1,14 @@
-"""The dashboard in a real browser: what it shows, that nothing hostile runs, pictures for docs.
+"""The dashboard in a real browser: each state at each width, and nothing hostile runs.
 
-Knows the pages as a person sees them.  TRIMTAB_PICTURES=docs/pictures writes them there.
+Knows the pages as a person sees them.  TRIMTAB_PICTURES=FOLDER keeps a picture of each.  Those of
+the docs are made by scripts/pictures.py.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -18,16 +20,47 @@ import trimtab
 from trimtab.testing import Refuse, StrictProvider
 
 pytestmark = pytest.mark.world
-LINK = "[...document.querySelectorAll('td a')].find(a => a.textContent == {})"
+LINK = "[...document.querySelectorAll('td a')].find(a => a.textContent.includes({}))"
+WIDTHS = (390, 900, 1600)
+TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CUT_OFF = """[...document.querySelectorAll('main *')]
+    .filter(one => !one.closest('svg, .scroll, pre') && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
 
 
 def link(text: str) -> str:
     return LINK.format(json.dumps(text))
 
 
+def button(text: str) -> str:
+    return (
+        f"[...document.querySelectorAll('button')].find(b => b.textContent == {json.dumps(text)})"
+    )
+
+
+def text_of(page) -> str:
+    return page.eval("document.body.innerText")
+
+
 @pytest.fixture(scope="module")
 def pictures(tmp_path_factory):
     return Path(os.environ.get("TRIMTAB_PICTURES") or tmp_path_factory.mktemp("pictures"))
+
+
+@pytest.fixture(scope="module")
+def looked_at(pictures):
+    """Takes pictures of a page at each width, light and dark; nothing is cut off or refused."""
+
+    def look(page, name: str) -> None:
+        for width in WIDTHS:
+            for dark in (False, True):
+                kind = "dark" if dark else "light"
+                page.picture(pictures / f"{name}-{width}-{kind}.png", width=width, dark=dark)
+            assert page.eval(TOO_WIDE) <= 0, (name, width)
+            assert page.eval(CUT_OFF) == [], (name, width)
+        # The policy of the page lets all of it through, and nothing else was tried.
+        assert [e for e in page.events if e.get("method") == "Log.entryAdded"] == []
+
+    return look
 
 
 @pytest.fixture(scope="module")
@@ -51,27 +84,49 @@ def busy():
         yield settled(server)
 
 
-def test_an_empty_dashboard_says_how_to_begin(pictures):
+def test_an_empty_dashboard_says_how_to_begin(looked_at):
     with proxied("http://127.0.0.1:9") as server, tab() as page:
         page.open(server.dashboard)
-        assert "ANTHROPIC_BASE_URL=http://127.0.0.1" in page.eval("document.body.innerText")
-        page.picture(pictures / "empty.png")
-        page.picture(pictures / "empty-dark.png", dark=True)
+        assert "ANTHROPIC_BASE_URL=http://127.0.0.1" in text_of(page)
+        looked_at(page, "empty")
+        for name, said in (("requests", "None yet"), ("spend", "Nothing yet")):
+            page.open(f"{server.url}/_trimtab/{name}")
+            assert said in text_of(page)
+            looked_at(page, f"empty-{name}")
 
 
-def test_sessions_are_listed_searched_and_opened(busy, pictures):
+def test_a_dead_provider_is_the_first_thing_one_sees(looked_at):
+    with proxied("http://127.0.0.1:9") as server, tab() as page:
+        for _ in range(7):
+            with pytest.raises(RuntimeError):
+                turn_by_turn(server.url, 1)
+        page.open(settled(server).dashboard)
+        text = text_of(page)
+        assert text.index("Failed requests") < text.index("Tokens saved")
+        assert "502 from provider, 7 requests: " in text
+        assert "last request failed: " in text
+        looked_at(page, "failing")
+        page.click(link("Go through the parts"))
+        assert page.eval("document.querySelectorAll('svg.wide g .failed').length") == 7
+        assert "Nothing has been cut" in text_of(page)
+        looked_at(page, "failing-session")
+        page.click("document.querySelector('[data-part=turns] td a')")
+        assert "Request as it came" in text_of(page)
+        looked_at(page, "failing-request")
+
+
+def test_sessions_are_listed_searched_and_opened(busy, looked_at):
     with tab() as page:
         page.open(busy.dashboard)
-        text = page.eval("document.body.innerText")
-        for shown in ("review", "job-5", "Tokens saved", "Refusals survived", "claude-cli"):
+        text = text_of(page)
+        for shown in ("parts of review", "parts of job-5", "Tokens saved", "claude-cli"):
             assert shown in text
-        page.picture(pictures / "sessions.png")
-        page.picture(pictures / "sessions-dark.png", dark=True)
+        looked_at(page, "sessions")
         page.eval("document.querySelector('input[name=q]').value = 'job-3'")
         page.click("document.querySelector('form button')")
         assert page.eval("document.querySelectorAll('tbody tr').length") == 1
         page.click(link("job-3"))
-        assert page.eval("document.querySelector('h1').textContent") == "job-3"
+        assert page.eval("document.querySelector('h1').textContent").endswith("job-3.")
 
 
 def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
@@ -91,46 +146,134 @@ def test_money_is_one_line_of_a_tile_as_the_other_figures_are():
         assert len(set(page.eval(tall))) == 1
 
 
-def test_a_session_shows_its_context_over_the_turns_its_edits_and_refusals(busy, pictures):
+def test_a_session_shows_its_context_over_the_turns_its_edits_and_refusals(busy, looked_at):
     with tab() as page:
         page.open(busy.dashboard)
         page.click(link("review"))
-        assert page.eval("document.querySelectorAll('svg g').length") == 40
-        for part in ("kept", "cached", "reduced", "gone"):
-            assert page.eval(f"document.querySelectorAll('g rect.{part}').length") > 0, part
-        assert page.eval("document.querySelectorAll('polyline.window').length") == 1
-        assert "recovered" in page.eval("document.body.innerText")
-        page.picture(pictures / "session.png")
-        page.picture(pictures / "session-dark.png", dark=True)
+        for form in ("wide", "narrow"):
+            assert page.eval(f"document.querySelectorAll('svg.{form} g').length") == 40
+            for part in ("kept", "cached", "reduced", "gone"):
+                bars = f"document.querySelectorAll('svg.{form} g rect.{part}').length"
+                assert page.eval(bars) > 0, part
+            assert page.eval(f"document.querySelectorAll('svg.{form} polyline.window').length") == 1
+            assert page.eval(f"document.querySelectorAll('svg.{form} path.break').length") > 0
+        text = text_of(page)
+        assert "recovered" in text
+        assert "our edits" in text
+        looked_at(page, "session")
+        shown = "[...document.querySelectorAll('svg.chart')].filter(s => s.clientWidth).length"
+        assert page.eval(shown) == 1
 
 
-def test_the_original_is_one_click_away_and_hostile_output_stays_text(busy, pictures):
+def test_the_original_is_one_click_away_and_hostile_output_stays_text(busy, looked_at):
     with tab() as page:
         page.open(busy.dashboard)
         page.click(link("review"))
-        handle = page.eval("document.querySelector('td a').textContent")
-        page.click("document.querySelector('td a')")
+        edits = "document.querySelector('[data-part=edits] td a')"
+        handle = page.eval(f"{edits}.textContent")
+        page.click(edits)
         assert page.eval("document.title") == f"{handle} · trimtab"
-        before = page.eval("document.querySelector('.before pre').textContent")
+        looked_at(page, "edit")
+        page.click("document.querySelector('.steps a')")
+        before = page.eval("document.querySelector('.before').textContent")
+        assert "model calls bash" in before  # readable, not the JSON of the format
         assert "<script>document.title='owned'</script>" in before
         assert "\u202e" not in before
+        assert page.eval("document.title") == f"{handle} · trimtab"
         assert page.eval("document.querySelectorAll('main script, main img, main svg').length") == 0
         assert page.eval("document.querySelectorAll('.before, .after').length") == 2
-        page.picture(pictures / "edit.png")
-        page.picture(pictures / "edit-dark.png", dark=True)
-        logged = [e for e in page.events if e.get("method") == "Log.entryAdded"]
-        assert logged == []  # nor was anything blocked: nothing was tried
+        looked_at(page, "step")
 
 
-def test_undo_and_pin_are_one_click_each(busy):
+def test_a_request_is_read_with_one_click_and_hostile_output_stays_text(busy, looked_at):
+    with tab() as page:
+        page.open(busy.dashboard)
+        page.click("[...document.querySelectorAll('nav a')].find(a => a.textContent == 'Requests')")
+        assert page.eval("document.querySelectorAll('tbody tr').length") == 88
+        looked_at(page, "requests")
+        page.open(f"{busy.url}/_trimtab/r/40")
+        for part in ("Request as it came", "Request as it was sent", "Answer"):
+            assert part in text_of(page)
+        shown = page.eval("document.querySelector('#came').textContent")
+        assert "<script>document.title='owned'</script>" in shown
+        assert page.eval("document.title") == "Request 40 · trimtab"
+        assert page.eval("document.querySelectorAll('main script, main img').length") == 0
+        looked_at(page, "request")
+        page.open(f"{busy.url}/_trimtab/r/40/came")  # as text: nothing in it runs either
+        assert page.eval("document.title") != "owned"
+        assert page.eval("document.contentType") == "text/plain"
+
+
+def test_spend_says_what_was_paid_saved_how_sure_and_what_trimtab_cost(busy, looked_at):
+    with tab() as page:
+        page.open(busy.dashboard)
+        for by in ("day", "agent", "model", "tenant", "session"):
+            page.open(f"{busy.url}/_trimtab/spend?by={by}")
+            text = text_of(page)
+            for question in ("Paid", "Saved", "How sure", "trimtab itself"):
+                assert question in text
+            assert "not measured" in text
+            looked_at(page, f"spend-{by}")
+
+
+def test_undo_and_pin_are_one_click_each_and_are_off_where_they_would_do_nothing(busy):
     with tab() as page:
         page.open(busy.dashboard)
         page.click(link("job-5"))
-        page.click("document.querySelector('td a')")
-        for label, said in (("Pin", "Pinned"), ("Let go", "Let go"), ("Undo", "Undone")):
-            buttons = "[...document.querySelectorAll('form button')]"
-            page.click(f"{buttons}.find(b => b.textContent == {json.dumps(label)})")
-            assert said in page.eval("document.body.innerText")
+        page.click("document.querySelector('[data-part=edits] td a')")
+        for label, said in (("Pin", "Pinned"), ("Unpin", "Unpinned"), ("Undo", "Undone")):
+            assert not page.eval(f"{button(label)}.disabled")
+            page.click(button(label))
+            assert said in text_of(page)
+        assert page.eval(f"{button('Undo')}.disabled")
+        assert "undone already: the next turn sends the original" in text_of(page)
+
+
+def test_new_sessions_appear_and_what_is_being_typed_stays():
+    with (
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW) as server,
+        tab() as page,
+    ):
+        turn_by_turn(server.url, 1, name="first")
+        page.open(settled(server).dashboard)
+        page.eval("document.querySelector('input').focus()")
+        page.call("Input.insertText", text="half a wor")
+        turn_by_turn(server.url, 1, name="second")
+        until = time.monotonic() + 20
+        while "parts of second" not in text_of(page) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert "parts of second" in text_of(page)
+        assert page.eval("document.activeElement.value") == "half a wor"
+        server.stop()
+        until = time.monotonic() + 20
+        while "does not answer" not in text_of(page) and time.monotonic() < until:
+            time.sleep(0.2)
+        assert "The proxy does not answer" in text_of(page)
+        assert page.eval("document.activeElement.value") == "half a wor"
+
+
+def test_two_hundred_sessions_and_one_of_400_turns_are_there_after_a_restart(tmp_path, looked_at):
+    store = f"sqlite:///{tmp_path}/s.db"
+    with StrictProvider(answers, window=WINDOW) as provider:
+        with proxied(provider.url, window=WINDOW, store=store) as server:
+            for number in range(200):
+                turn_by_turn(server.url, 1, name=f"job-{number}")
+            turn_by_turn(server.url, 400, lines=8)
+            settled(server)
+            server.__exit__()
+        with proxied(provider.url, window=WINDOW, store=store) as server, tab() as page:
+            began = time.monotonic()
+            page.open(server.dashboard)
+            assert time.monotonic() - began < 5
+            assert page.eval("document.querySelectorAll('tbody tr').length") == 100
+            assert "101 more" in text_of(page)
+            looked_at(page, "restart")
+            page.click(link("review"))
+            assert page.eval("document.querySelectorAll('svg.wide g').length") == 134
+            assert page.eval("document.querySelectorAll('svg.narrow g').length") == 58
+            assert "350 more" in text_of(page)
+            looked_at(page, "restart-session")
 
 
 def test_a_page_of_another_site_cannot_post_to_the_dashboard(busy):
@@ -174,4 +317,4 @@ def test_a_name_that_is_made_to_point_here_reaches_nothing(busy):
         page.open("http://evil.example/_trimtab/")
         text = page.eval("document.body.innerText")
         assert "not one of the proxy's" in text
-        assert "review" not in text
+        assert "parts of review" not in text

@@ -47,8 +47,8 @@ def _row(row: RequestRecord, sessions: Mapping[str, SessionRecord], now: float) 
         "session": row.session if session else "", "title": session.title if session else "",
         "problem": row.problem,
         "numbers": (
-            duration(row.seconds), f"{row.sent:,}" if row.sent else "–",
-            f"{row.prompt:,}" if counted else "–", f"{row.cached:,}" if counted else "–",
+            duration(row.seconds), f"{row.arrived:,}" if row.arrived else "–",
+            f"{row.sent:,}" if row.sent else "–", f"{row.cached:,}" if counted else "–",
             f"{row.output:,}" if counted else "–",
         ),
     }  # fmt: skip
