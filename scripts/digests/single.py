@@ -48,7 +48,7 @@ def _rules(found: Any) -> str:
 
 
 def _conversions(kind: str, talk: Talk, name: str) -> Found:
-    """To each format, back again, and mended."""
+    """To each format, back again, and repaired."""
     import trimtab
 
     for to in FORMATS:

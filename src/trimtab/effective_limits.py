@@ -16,7 +16,7 @@ from trimtab.planning.presets import PRESETS
 from trimtab.pricing import models
 from trimtab.pricing.calibration import Calibration, Factors
 from trimtab.settings import NO_WINDOW, Settings
-from trimtab.transcript.client_requests import is_internal
+from trimtab.transcript.client_requests import is_client_request
 from trimtab.transcript.model import SURE_TRIGGER, TRIGGER
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter
@@ -33,7 +33,7 @@ class EffectiveLimits:
     window: int
     reserve: int
     bounds: Bounds
-    internal: bool = False
+    is_client_request: bool = False
     """Whether this is a request of the client's own, which is no part of the conversation."""
     window_of: str = ""
     """The model whose window it is by our table; "" where the caller gave one."""
@@ -82,19 +82,19 @@ def effective_limits(
     window, reserve, window_of = _window(settings, transcript)
     hard = rules.hard_limits(transcript)
     capacity = window - reserve
-    internal = is_internal(transcript, settings.client_requests)
+    own = is_client_request(transcript, settings.client_requests)
     target = PRESETS[settings.preset].target if settings.target is None else settings.target
     begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
     trigger = settings.trigger or PRESETS[settings.preset].trigger or begins
     bounds = Bounds(
         capacity=capacity,
-        trigger=capacity if internal else int(capacity * trigger),
-        target=1.0 if internal else target,
+        trigger=capacity if own else int(capacity * trigger),
+        target=1.0 if own else target,
         body_bytes=settings.request_bytes or hard.get("request_bytes"),
         result_chars=settings.result_chars,
         images=hard.get("images") if settings.images is None else settings.images,
     )
-    return EffectiveLimits(window, reserve, bounds, internal, window_of, trigger=trigger)
+    return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
 
 
 def trigger_for(counter: Counter) -> float:
@@ -160,7 +160,7 @@ def calibrated(
         return force
     capacity = max(1, int(bounds.capacity / factors.worst))
     share = settings.trigger or PRESETS[settings.preset].trigger or SURE_TRIGGER
-    begins = bounds.capacity if force.internal else bounds.capacity * share
+    begins = bounds.capacity if force.is_client_request else bounds.capacity * share
     trigger = min(capacity, max(1, int(begins / factors.mean)))
     bounds = replace(bounds, capacity=capacity, trigger=trigger)
     return replace(

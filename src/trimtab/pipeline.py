@@ -149,7 +149,7 @@ def _limits(
     if facts.calibrations:
         limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
     idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
-    if idle is not None and not limits.internal:
+    if idle is not None and not limits.is_client_request:
         table = None if settings.prices is None else prices.named(settings.prices)
         waits = PRESETS[settings.preset].trigger is not None
         if not waits and economics.is_cache_cold(idle, table):
@@ -373,7 +373,7 @@ def taken_handle(value: Any, key: bytes) -> str:
 def journal_after(result: FitResult) -> Journal:
     """The journal with what this turn added; the same one where that is nothing."""
     prepared, journal = result.prepared, result.prepared.journal
-    if prepared.limits.internal or (not result.new and prepared.repairs is None):
+    if prepared.limits.is_client_request or (not result.new and prepared.repairs is None):
         return journal
     repairs = prepared.repairs.repairs if prepared.repairs else []
     keys = [repair_key(rule, repair.path) for rule, repair in repairs]

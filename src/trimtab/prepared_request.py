@@ -89,7 +89,7 @@ class PreparedRequest:
         """The repairs that no earlier request of this journal had."""
         if self.repairs is None:
             return []
-        seen = self.journal.mended
+        seen = self.journal.repaired
         return [r for rule, r in self.repairs.repairs if repair_key(rule, r.path) not in seen]
 
     # --- paths before repair ---
@@ -199,7 +199,7 @@ class PreparedRequest:
     def arriving(self) -> bool:
         """Whether new results can be shown smaller from the start."""
         settings = self.settings
-        if settings.on_arrival == "none" or self.limits.internal:
+        if settings.on_arrival == "none" or self.limits.is_client_request:
             return False
         config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
         light = tuple(one for one in self.reducers if one not in DEEP)
@@ -228,7 +228,7 @@ class PreparedRequest:
     def _early(self) -> int | None:
         """From how many tokens on; None where dead weight waits for the trigger."""
         early = self.settings.early
-        if self.limits.internal:
+        if self.limits.is_client_request:
             return None
         return PRESETS[self.settings.preset].early if early is None else max(1, early)
 

@@ -204,12 +204,12 @@ class Session:
                 turn, done, one.journal = take_turn(request, wanted, one.cache, one.journal, facts)
             else:
                 turn, done = conversations.turn(one, request, wanted, facts)
-            if not turn.internal:
+            if not turn.is_client_request:
                 one.sent_at = now
-                one.totals.add(turn.result, done)
+                one.stats.add(turn.result, done)
                 if conversations is not None:
                     conversations.write_fact_later(
-                        f"{STATS}{one.id}/{self._name}", one.totals.as_dict()
+                        f"{STATS}{one.id}/{self._name}", one.stats.as_dict()
                     )
             if wanted.control:
                 outgrown = ", outgrown" if one.journal.entries else ""
@@ -476,7 +476,7 @@ class Session:
         """Totals over all turns; with a store, over the turns of every process."""
         total = ConversationStats()
         if self._conversations is None:
-            return self._last.totals.as_dict()
+            return self._last.stats.as_dict()
         self._conversations.writer.flush()
         facts = self._conversations.facts(STATS)
         for row in facts.values():

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.data
 WINDOWS = (4_000, 16_000, 64_000, 200_000)
 PROCESSES = 2
 SAMPLE = 20
-"""Every 20th conversation is also taken to its floor, and to each other limit alone."""
+"""Every 20th conversation is also taken to its minimum, and to each other limit alone."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ def examine(task: tuple[int, str, Record]) -> list[Row]:
             rows.append(guarded(row, fitted_at, request, record["format"], window))
         checks = [("no edits", nothing_to_do)]
         if number % SAMPLE == 0:
-            checks += [("floor", floor_reached), ("request_bytes", bytes_alone)]
+            checks += [("minimum", minimum_reached), ("request_bytes", bytes_alone)]
             checks += [("result_chars", chars_alone)]
         if judge.images(request, record["format"]):
             checks.append(("images", images_alone))
@@ -171,29 +171,29 @@ def accepted(row: Row, request: dict[str, Any], record: Record) -> None:
     expect(row, [str(one) for one in trimtab.check(whole, format=record["format"])])
 
 
-def floor_reached(row: Row, request: dict[str, Any], record: Record) -> None:
-    """Fitting to exactly the floor succeeds, to one token less raises."""
+def minimum_reached(row: Row, request: dict[str, Any], record: Record) -> None:
+    """Fitting to exactly the minimum succeeds, to one token less raises."""
     format, found = record["format"], []
     try:
         fit(request, format, 20)
         return
     except CannotFit as error:
-        floor = error.minimum
-    sent = fit(request, format, floor).request
+        minimum = error.minimum
+    sent = fit(request, format, minimum).request
     found += legal(request, sent, format)
     row.tokens_after = judge.tokens(sent, format)
-    if row.tokens_after != floor:
-        found.append(f"{row.tokens_after} tokens at a floor of {floor}")
+    if row.tokens_after != minimum:
+        found.append(f"{row.tokens_after} tokens at a minimum of {minimum}")
     try:
-        fit(request, format, floor - 1)
-        found.append(f"fits below its floor of {floor}")
+        fit(request, format, minimum - 1)
+        found.append(f"fits below its minimum of {minimum}")
     except CannotFit:
         row.outcome = "fitted"
     expect(row, found)
 
 
 def bytes_alone(row: Row, request: dict[str, Any], record: Record) -> None:
-    """A quarter of the bytes, or the floor where that is more; the floor is then used up."""
+    """A quarter of the bytes, or the minimum where that is more; the minimum is then used up."""
     format, found = record["format"], []
     allowed = max(8_000, judge.request_bytes(request) // 4)
     try:
@@ -202,7 +202,7 @@ def bytes_alone(row: Row, request: dict[str, Any], record: Record) -> None:
         allowed = error.minimum
         sent = fit(request, format, 10**9, settings=trimtab.Settings(request_bytes=allowed)).request
         if judge.request_bytes(sent) < 0.9 * allowed:
-            found.append(f"{judge.request_bytes(sent)} bytes at a floor of {allowed}")
+            found.append(f"{judge.request_bytes(sent)} bytes at a minimum of {allowed}")
     found += legal(request, sent, format)
     if judge.request_bytes(sent) > allowed:
         found.append(f"{judge.request_bytes(sent)} bytes, {allowed} allowed")
@@ -301,8 +301,8 @@ def test_nothing_is_too_big_at_16k_and_above_and_at_most_2_percent_at_4k(sweep: 
         assert len(cannot) <= (0.02 * len(rows) if window == 4_000 else 0), cannot
 
 
-def test_each_other_limit_is_met_alone_and_the_floor_is_reached(sweep: Sweep) -> None:
-    limits = ("floor", "request_bytes", "result_chars", "images", "accepted with 200")
+def test_each_other_limit_is_met_alone_and_the_minimum_is_reached(sweep: Sweep) -> None:
+    limits = ("minimum", "request_bytes", "result_chars", "images", "accepted with 200")
     assert [row for limit in limits for row in sweep.at(limit) if row.outcome == "cannot"] == []
     assert all(sweep.at(limit) for limit in limits)
 

@@ -50,15 +50,15 @@ def test_an_accepted_request_has_no_violation_and_stays_as_it_is(accepted: list[
         assert fitted.report.tokens_before == judge.tokens(request), name
 
 
-def test_an_accepted_request_is_still_acceptable_at_its_floor(accepted: list[Record]) -> None:
+def test_an_accepted_request_is_still_acceptable_at_its_minimum(accepted: list[Record]) -> None:
     for record in accepted:
         request, name = body(record), record["id"]
-        floor = trimtab.fit(
+        minimum = trimtab.fit(
             request, window=10**6, reserve=0, settings=trimtab.Settings(counter="o200k")
         ).report.minimum
         fitted = trimtab.fit(
-            request, window=floor, reserve=0, settings=trimtab.Settings(counter="o200k")
+            request, window=minimum, reserve=0, settings=trimtab.Settings(counter="o200k")
         )
         assert judge.problems(fitted.request) == [], name
         assert judge.parameter_problems(fitted.request) == [], name
-        assert judge.tokens(fitted.request) <= floor, name
+        assert judge.tokens(fitted.request) <= minimum, name

@@ -48,18 +48,18 @@ def test_a_request_the_provider_accepted_has_no_violation(recorded: list[Record]
         assert fitted.report.tokens_before == judge_gemini.tokens(request), record["id"]
 
 
-def test_a_recorded_request_is_cut_to_its_floor_and_stays_valid(recorded: list[Record]) -> None:
+def test_a_recorded_request_is_cut_to_its_minimum_and_stays_valid(recorded: list[Record]) -> None:
     for record in recorded:
         request, model = body(record), record["model"]
         before = copy.deepcopy(request)
-        floor = trimtab.fit(
+        minimum = trimtab.fit(
             request, window=10**6, model=model, settings=trimtab.Settings(counter="o200k")
         ).report.minimum
         fitted = trimtab.fit(
-            request, window=floor, model=model, settings=trimtab.Settings(counter="o200k")
+            request, window=minimum, model=model, settings=trimtab.Settings(counter="o200k")
         )
         assert judge_gemini.problems(fitted.request, model) == [], record["id"]
         assert trimtab.check(fitted.request, model=model) == ()
         reserve = fitted.report.limits["reserve"] or 0
-        assert judge_gemini.tokens(fitted.request) + reserve <= floor
+        assert judge_gemini.tokens(fitted.request) + reserve <= minimum
         assert request == before

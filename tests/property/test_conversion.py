@@ -55,7 +55,7 @@ def test_an_id_is_always_respelled_in_the_same_way(call_id, to):
     assume(call_id)
     request = chat(USER, called((call_id, "f", "{}")), answer(call_id, "x"))
     first = convert(request, to, format="openai-chat") if to != "openai-chat" else None
-    assume(first and call_id in first.ids)  # one that the source refuses is mended before
+    assume(first and call_id in first.ids)  # one that the source refuses is repaired before
     more = chat(USER, called(("zz", "f", "{}")), answer("zz", "x"), *request["messages"])
     assert convert(more, to, format="openai-chat").ids[call_id] == first.ids[call_id]
 

@@ -60,7 +60,7 @@ PATHS = {
     "deep": {"share": 0.15},
     "bytes": {"request_bytes": 20_000},
     "chars": {"result_chars": 300},
-    "only mended": {"share": 3.0},
+    "only repaired": {"share": 3.0},
 }
 
 

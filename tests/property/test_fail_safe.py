@@ -119,7 +119,7 @@ def test_law_10_a_counter_that_returns_nonsense_breaks_nothing(nonsense: Any, fo
 def rule_parts(format: str) -> list[str]:
     """Names of everything in a format's table that is called."""
     table = trimtab.rules.TABLES[format]
-    rows = [f"mend {row.name}" for row in table.rows]
+    rows = [f"repair {row.name}" for row in table.rows]
     return [*rows, *(f"scan {number}" for number in range(len(table.scans)))]
 
 
@@ -132,7 +132,7 @@ def test_law_10_a_rule_that_raises_never_breaks_a_request(
 ) -> None:
     table = trimtab.rules.TABLES[format]
     kind, name = part.split(" ")
-    if kind == "mend":
+    if kind == "repair":
         rows = tuple(
             replace(row, make_repairs=fails) if row.name == name else row for row in table.rows
         )

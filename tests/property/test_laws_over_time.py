@@ -322,7 +322,7 @@ def test_law_9_a_session_with_edits_counts_each_text_a_bounded_number_of_times(
         turns += 1
         batches += session.journal["edits"] != before
     whole = len(json.dumps(request, ensure_ascii=False))
-    # A window just above the floor asks for a batch on every turn; a batch looks at everything.
+    # A window just above the minimum asks for a batch on every turn; a batch looks at everything.
     assert tally.chars <= max(8, 3 * batches) * whole + 2_000 * turns
 
 

@@ -49,8 +49,8 @@ def test_law_10_everything_above_the_minimum_fits(
 ) -> None:
     request = spoken.written(format, script)
     total = trimtab.measure(request, format=format, counter="o200k").total
-    floor = minimum(format, script)
-    window = int(floor + share * max(0, total - floor))
+    least = minimum(format, script)
+    window = int(least + share * max(0, total - least))
     fitted = trimtab.fit(request, window=window, reserve=0, format=format, settings=EXACT)
     assert fitted.report.tokens_after <= window
     assert trimtab.check(fitted.request, format=format) == ()

@@ -57,20 +57,20 @@ def sound(fitted: Any) -> bool:
 @pytest.mark.row("D1")
 def test_the_six_messages_of_the_issue_never_lose_half_a_pair_at_any_window() -> None:
     before = copy.deepcopy(WEATHER)
-    floor = smallest(WEATHER).report.tokens_after
-    assert floor <= size([*WEATHER[:2], *WEATHER[4:]]) + 16, "a line can stand for the call"
-    for window in range(floor, size(WEATHER) + 2):
+    minimum = smallest(WEATHER).report.tokens_after
+    assert minimum <= size([*WEATHER[:2], *WEATHER[4:]]) + 16, "a line can stand for the call"
+    for window in range(minimum, size(WEATHER) + 2):
         fitted = fit(WEATHER, window)
         assert sound(fitted)
         told = list(texts(fitted.request))
         assert any(t.startswith("Thanks!") for t in told), "the newest words stay in any case"
-        if window > floor + 40:
+        if window > minimum + 40:
             assert any("What's the weather?" in t for t in told)
     assert before == WEATHER
 
 
 @pytest.mark.row("D1")
-def test_what_the_issue_was_left_with_after_its_cut_is_mended() -> None:
+def test_what_the_issue_was_left_with_after_its_cut_is_repaired() -> None:
     cut = [WEATHER[0], *WEATHER[3:]]
     assert [v.rule for v in trimtab.check(cut)] == ["orphan_result"]
     assert sound(fit(cut, 10_000))
@@ -393,9 +393,9 @@ def test_calls_that_are_being_run_now_are_left_alone_only_if_said_so() -> None:
     assert fit(request, 10_000, settings=trimtab.Settings(open_tail=True)).request is request
     assert sound(fit(request, 10_000))
     one = body(user("Go."), calls(call("c1"), call("c2")), result("c1", "ran"))
-    mended = fit(one, 10_000).request["messages"]
-    assert mended[2] == result("c1", "ran")
-    assert len(mended) == 4
+    repaired = fit(one, 10_000).request["messages"]
+    assert repaired[2] == result("c1", "ran")
+    assert len(repaired) == 4
 
 
 # --- D10 ------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_no_history_comes_out_invalid_too_large_or_not_at_all(tally: Tally, form
     )
 
 
-def test_no_window_at_or_above_the_declared_floor_is_refused(tally: Tally) -> None:
+def test_no_window_at_or_above_the_declared_minimum_is_refused(tally: Tally) -> None:
     assert tally.facts["asked"] > 0.3 * COUNT
     assert [kind for kind in tally.kinds if "refused above" in kind] == []
 
@@ -73,7 +73,7 @@ def test_a_written_case_is_tried_again_and_a_fault_is_told(
     file = tmp_path / "case.json"
     file.write_text(json.dumps(case), encoding="utf-8")
     assert replay(file) == 0
-    broken = {**case, "draw": ["floor", 1.0], "format": "semaphore"}
+    broken = {**case, "draw": ["minimum", 1.0], "format": "semaphore"}
     file.write_text(json.dumps(broken), encoding="utf-8")
     assert replay(file) == 1
     assert "crash" in capsys.readouterr().out

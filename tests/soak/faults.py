@@ -58,7 +58,7 @@ def silent(*names: str) -> Plant:
 Change = Callable[[Transcript, list[Repair]], list[Repair]]
 
 
-def mending(names: tuple[str, ...], change: Change) -> Plant:
+def repairing(names: tuple[str, ...], change: Change) -> Plant:
     """The repairs of these rules come out changed."""
 
     def plant(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -77,21 +77,21 @@ def mending(names: tuple[str, ...], change: Change) -> Plant:
     return plant
 
 
-def _without_last(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
-    return mends[:-1]
+def _without_last(transcript: Transcript, repairs: list[Repair]) -> list[Repair]:
+    return repairs[:-1]
 
 
-def _without_inserts(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
+def _without_inserts(transcript: Transcript, repairs: list[Repair]) -> list[Repair]:
     return [
-        mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Insert)))
-        for mend in mends
+        repair._replace(ops=tuple(op for op in repair.ops if not isinstance(op, Insert)))
+        for repair in repairs
     ]
 
 
-def _without_deletes(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
+def _without_deletes(transcript: Transcript, repairs: list[Repair]) -> list[Repair]:
     return [
-        mend._replace(ops=tuple(op for op in mend.ops if not isinstance(op, Delete)))
-        for mend in mends
+        repair._replace(ops=tuple(op for op in repair.ops if not isinstance(op, Delete)))
+        for repair in repairs
     ]
 
 
@@ -157,21 +157,21 @@ def _calls_dropped_unchecked(patch: pytest.MonkeyPatch, format: str) -> None:
 def _results_to_the_end(patch: pytest.MonkeyPatch, format: str) -> None:
     """A made-up result is put behind the last message."""
 
-    def change(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
+    def change(transcript: Transcript, repairs: list[Repair]) -> list[Repair]:
         end: Path = (*transcript.base, len(transcript.messages))
         return [
-            mend._replace(
+            repair._replace(
                 ops=tuple(
                     replace(op, path=end)
                     if isinstance(op, Insert) and len(op.path) == len(end)
                     else op
-                    for op in mend.ops
+                    for op in repair.ops
                 )
             )
-            for mend in mends
+            for repair in repairs
         ]
 
-    mending(("call_unanswered", "result_late"), change)(patch, format)
+    repairing(("call_unanswered", "result_late"), change)(patch, format)
 
 
 def _one_mark_more(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -221,13 +221,16 @@ def _valid_results_are_orphans(patch: pytest.MonkeyPatch, format: str) -> None:
 def _fresh_ids(patch: pytest.MonkeyPatch, format: str) -> None:
     """Equal call ids are told apart in calls alone, their results left as they were."""
 
-    def change(transcript: Transcript, mends: list[Repair]) -> list[Repair]:
-        return [mend._replace(ops=mend.ops[::2] if _pairs(mend) else mend.ops) for mend in mends]
+    def change(transcript: Transcript, repairs: list[Repair]) -> list[Repair]:
+        return [
+            repair._replace(ops=repair.ops[::2] if _pairs(repair) else repair.ops)
+            for repair in repairs
+        ]
 
     def _pairs(repair: Repair) -> bool:
         return len(repair.ops) > 1 and all(isinstance(op, Set) for op in repair.ops)
 
-    mending(("duplicate_call",), change)(patch, format)
+    repairing(("duplicate_call",), change)(patch, format)
 
 
 def _strays_stay(patch: pytest.MonkeyPatch, format: str) -> None:
@@ -239,8 +242,8 @@ def _strays_stay(patch: pytest.MonkeyPatch, format: str) -> None:
 # --- the list -------------------------------------------------------------------------------------
 
 _PAIRED = ("openai-chat", "anthropic", "bedrock")
-_FLOOR = ("floor", 1.0)
-_NEAR = ("floor", 1.5)
+_FLOOR = ("minimum", 1.0)
+_NEAR = ("minimum", 1.5)
 _ROOMY = ("roomy", 1.0)
 
 FAULTS = (
@@ -254,12 +257,12 @@ FAULTS = (
           (*_PAIRED, "openai-responses"), (("re-id'd",), ("duplicated",))),
     Fault("late results are never reported", silent("result_late"), ("anthropic", "gemini"),
           (("split",), ("swapped",), ("reordered",))),
-    Fault("the last unanswered call is forgotten", mending(("call_unanswered",), _without_last),
+    Fault("the last unanswered call is forgotten", repairing(("call_unanswered",), _without_last),
           FORMATS, (("interrupted",),)),
-    Fault("calls are answered with nothing", mending(("call_unanswered",), _without_inserts),
+    Fault("calls are answered with nothing", repairing(("call_unanswered",), _without_inserts),
           FORMATS, (("interrupted",),)),
     Fault("what is taken out stays",
-          mending(("orphan_result", "duplicate_result", "extra_result"), _without_deletes),
+          repairing(("orphan_result", "duplicate_result", "extra_result"), _without_deletes),
           ("openai-chat", "openai-responses", "anthropic", "bedrock"),
           (("orphaned",), ("duplicated",))),
     # Responses takes an output anywhere behind its call: no fault there.

@@ -63,8 +63,8 @@ class Tally:
             self.faults[f"{case['format']}/{verdict.sort}"] += 1
         self.mutations.update(set(case["mutations"]))
         self.lengths[str(verdict.messages)] += 1
-        at_floor = case["draw"][0] == "floor"
-        self.facts.update(count=1, above=verdict.above, asked=at_floor, thorough=thorough)
+        at_minimum = case["draw"][0] == "minimum"
+        self.facts.update(count=1, above=verdict.above, asked=at_minimum, thorough=thorough)
         self.slowest = max(self.slowest, (round(seconds, 3), case["seed"]))
 
     def join(self, other: dict[str, Any]) -> None:
@@ -109,7 +109,7 @@ class Tally:
             cells = [f"{kind} {self.kinds[f'{format}/{kind}']:,}" for kind in kinds]
             yield f"  {format:<18}" + "  ".join(cells)
         refused = sum(n for key, n in self.kinds.items() if "refused above" in key)
-        yield f"  windows drawn at or above the declared floor: {asked:,}, refused: {refused:,}"
+        yield f"  windows drawn at or above the declared minimum: {asked:,}, refused: {refused:,}"
         yield "  " + "  ".join(f"{name} {self.share(name):.1%}" for name in NAMES)
         for sort, many in self.faults.most_common():
             yield f"  FAULT {many:>6} {sort}"

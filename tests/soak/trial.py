@@ -1,8 +1,8 @@
 """One history on trial: drawn, fitted, and judged by those who do not know the library's rules.
 
 ``case_of(seed)`` draws a case, a JSON-able value; ``verdict_of(case)`` fits it and tells what came
-out.  Windows are drawn around the declared floor, as shares of the size, or far above: a window
-below the floor must be refused, one at or above it never.  Knows the public API and the judges.
+out.  Windows are drawn around the declared minimum, as shares of the size, or far above: a window
+below the minimum must be refused, one at or above it never.  Knows the public API and the judges.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from trimtab import CannotFit, Fitted
 
 Case = dict[str, Any]
 KINDS = ("ok", "refused")
-"""What a trial may end with; everything else is a fault: invalid | over | refused above the floor |
-crash | fallback | lost | not idempotent | miscounted | changed | floor too high."""
+"""What a trial may end with; everything else is a fault: invalid | over |
+refused above the minimum | crash | fallback | lost | not idempotent | miscounted | changed | minimum too high."""
 MANY = (0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5)
 """How many mutations a history comes to."""
 DRAWS: tuple[tuple[str, tuple[float, ...]], ...] = (
-    ("floor", (1.0, 1.0, 1.02, 1.1, 1.3, 1.7, 2.5)),
-    ("floor", (1.0, 1.01, 1.05, 1.2, 1.5, 2.0, 4.0)),
+    ("minimum", (1.0, 1.0, 1.02, 1.1, 1.3, 1.7, 2.5)),
+    ("minimum", (1.0, 1.01, 1.05, 1.2, 1.5, 2.0, 4.0)),
     ("share", (0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 1.0, 1.2)),
     ("share", (0.3, 0.6, 0.8, 0.9, 0.99, 1.5)),
     ("below", (0.3, 0.6, 0.9, 0.99)),
@@ -200,18 +200,19 @@ def verdict_of(case: Case, thorough: bool = False) -> Verdict:
     before = json.dumps(request) if thorough else ""
     messages = len(messages_of(request))
     try:
-        window, floor = _window(case)
+        window, minimum = _window(case)
         try:
             fitted = fit(case, request, window)
         except CannotFit as refusal:
             above = refusal.projected > window
-            if floor is not None and window >= floor:
-                return Verdict("refused above the floor", f"{window} >= {floor}", messages, above)
+            if minimum is not None and window >= minimum:
+                detail = f"{window} >= {minimum}"
+                return Verdict("refused above the minimum", detail, messages, above)
             if refusal.minimum > (most := enough_tokens(request, case["format"])):
-                return Verdict("floor too high", f"{refusal.minimum} > {most}", messages, above)
+                return Verdict("minimum too high", f"{refusal.minimum} > {most}", messages, above)
             if window >= refusal.minimum:
-                detail = f"{window} >= its own floor {refusal.minimum}"
-                return Verdict("refused above the floor", detail, messages, above)
+                detail = f"{window} >= its own minimum {refusal.minimum}"
+                return Verdict("refused above the minimum", detail, messages, above)
             return Verdict("refused", "", messages, above)
         above = fitted.report.tokens_before > window
         kind, detail = _judged(case, fitted, window, thorough, before)
@@ -228,7 +229,7 @@ def messages_of(request: Any) -> list[Any]:
 
 
 def _window(case: Case) -> tuple[int, int | None]:
-    """The window of a case and, where it was asked for, the declared floor."""
+    """The window of a case and, where it was asked for, the declared minimum."""
     kind, factor = case["draw"]
     request = case["request"]
     if kind == "roomy":
@@ -238,10 +239,10 @@ def _window(case: Case) -> tuple[int, int | None]:
     try:
         fit(case, request, 1)
     except CannotFit as refusal:
-        floor = refusal.minimum
+        minimum = refusal.minimum
     else:
-        floor = 1
-    return max(1, int(floor * factor)), floor
+        minimum = 1
+    return max(1, int(minimum * factor)), minimum
 
 
 def _told(error: Exception) -> str:
@@ -267,7 +268,7 @@ def _judged(
     if size != report.tokens_after:
         return "miscounted", f"{report.tokens_after} reported, {size} counted"
     if case["draw"][0] == "below" and window > 1:
-        return "floor too high", f"fitted into {window}"
+        return "minimum too high", f"fitted into {window}"
     if case["draw"][0] == "roomy" and (gone := _lost(case, sent)):
         return "lost", gone[0][:80]
     return _twice(case, fitted, window, before) if thorough else ("ok", "")

@@ -1,6 +1,6 @@
 """A story written down as the body of a request, in OpenAI Chat, Anthropic and Bedrock.
 
-Whatever harm the story came to is written as it is.  Knows the wire formats; draws nothing, mends
+Whatever harm the story came to is written as it is.  Knows the wire formats; draws nothing, repairs
 nothing and does not know the library under test.  Responses and Gemini: writers_more.py.
 """
 

@@ -35,5 +35,5 @@ def test_a_peer_runs_through_the_suite(peer: run.Peer) -> None:
 
 
 def test_each_reproduction_prints_what_the_page_says() -> None:
-    """Where this fails a library was mended: the page has to say so."""
+    """Where this fails a library was repaired: the page has to say so."""
     assert reproduce.main() == 0

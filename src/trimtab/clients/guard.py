@@ -37,7 +37,7 @@ class Guard:
     Takes the keywords of ``Session``, or ``session=`` itself.  ``learned``: what refusals taught,
     to be shared or kept (``LearnedLimits``); ``retry_result_chars``: to what a refusal that names
     nothing (a bare "ERROR") cuts each tool result, 0: such a refusal stands; ``strict``: raise our
-    errors instead of sending what came.  ``totals`` counts what became of all requests.
+    errors instead of sending what came.  ``stats`` counts what became of all requests.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Guard:
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
         self.learned = LearnedLimits(StoredLimits(self.session)) if learned is None else learned
-        self.totals = SendStats()
+        self.stats = SendStats()
         self._chars, self._strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
 
@@ -100,7 +100,7 @@ class Guard:
             strict=self._strict,
             on_event=self._on_event,
             undo=partial(undo_new_edits, self.session),
-            totals=self.totals,
+            stats=self.stats,
         )
 
     def observe(self, answer: Any, done: Done) -> None:

@@ -42,7 +42,7 @@ def to_dict(journal: Journal) -> Tree:
     return {
         "version": VERSION,
         "edits": [_written(edit) for edit in journal.entries],
-        "mended": sorted(journal.mended),
+        "mended": sorted(journal.repaired),
         "pins": sorted(journal.pins),
         "originals": dict(journal.originals),
     }
@@ -63,8 +63,8 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
             data = CONVERTERS[version](data)
         _check(version)
         edits = tuple(map(_read, data["edits"]))
-        pins, mended = frozenset(data["pins"]), frozenset(data["mended"])
-        return Journal(edits, mended, dict(data["originals"]), pins)
+        pins, repaired = frozenset(data["pins"]), frozenset(data["mended"])
+        return Journal(edits, repaired, dict(data["originals"]), pins)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidSetting(
             f"this journal is damaged ({error!r}): give what session.journal returned"
@@ -86,7 +86,7 @@ def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
     for edit in after.entries[len(before.entries) :]:
         found.append(({"edit": _written(edit)}, times[edit]))
         times[edit] += 1
-    found += [({"mended": key}, 0) for key in sorted(after.mended - before.mended)]
+    found += [({"mended": key}, 0) for key in sorted(after.repaired - before.repaired)]
     found += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
     found += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
     return [_row(said, age, at) for said, age in found]
@@ -100,7 +100,7 @@ def _row(said: Tree, age: int, at: int) -> JournalRow:
 
 def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
     """A journal with rows of a stream behind it; those of a newer release are passed over."""
-    edits, mended = list[Edit](), list[str]()
+    edits, repaired = list[Edit](), list[str]()
     for one in data:
         row = json.loads(one)
         if row["v"] > VERSION:
@@ -108,10 +108,10 @@ def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
         if "edit" in row:
             edits.append(_read(row["edit"]))
         elif "mended" in row:
-            mended.append(row["mended"])
+            repaired.append(row["mended"])
         else:
             journal = journal.pinned([row.get("pin") or row["unpin"]], pin="pin" in row)
-    return journal.add(edits, {}, mended)
+    return journal.add(edits, {}, repaired)
 
 
 def _check(version: Any) -> None:

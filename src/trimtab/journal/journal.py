@@ -19,11 +19,11 @@ from trimtab.transcript.transcript import Transcript
 
 @dataclass(frozen=True)
 class Journal:
-    """Entries oldest first; ``mended`` names repairs seen before; ``pins`` are refs that stay
+    """Entries oldest first; ``repaired`` names repairs seen before; ``pins`` are refs that stay
     whole; ``originals`` by handle."""
 
     entries: tuple[Edit, ...] = ()
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
     originals: Mapping[str, str] = field(default_factory=dict)
     pins: frozenset[str] = frozenset()
 
@@ -50,7 +50,7 @@ class Journal:
         return tuple(reversed(found))
 
     def add(
-        self, edits: Iterable[Edit], originals: Mapping[str, str], mended: Iterable[str] = ()
+        self, edits: Iterable[Edit], originals: Mapping[str, str], repaired: Iterable[str] = ()
     ) -> Journal:
         """A journal with these entries behind the others.
 
@@ -65,12 +65,12 @@ class Journal:
             if any(last.get((insert, ref)) != edit for ref in edit.targets):
                 last.update(((insert, ref), edit) for ref in edit.targets)
                 new.append(edit)
-        seen = self.mended.union(mended)
+        seen = self.repaired.union(repaired)
         kept = {key: text for key, text in originals.items() if key not in self.originals}
-        if not new and not kept and len(seen) == len(self.mended):
+        if not new and not kept and len(seen) == len(self.repaired):
             return self
         entries = (*self.entries, *new) if new else self.entries
-        return replace(self, entries=entries, mended=seen, originals={**self.originals, **kept})
+        return replace(self, entries=entries, repaired=seen, originals={**self.originals, **kept})
 
     def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
         """A journal in which these refs are pinned, or no longer are."""

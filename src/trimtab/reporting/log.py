@@ -91,7 +91,7 @@ def _filtered(result: FitResult, report: Report) -> None:
 
     Names place, rule, tool or call id, size and handle, never what the result said.
     """
-    repairs, seen = result.prepared.repairs, result.prepared.journal.mended
+    repairs, seen = result.prepared.repairs, result.prepared.journal.repaired
     assert repairs is not None
     for (rule, repair), row in zip(repairs.repairs, report.repairs, strict=True):
         if rule in _FILTERED and repair_key(rule, repair.path) not in seen:

@@ -70,7 +70,7 @@ def flow(
     strict: bool = False,
     on_event: OnEvent | None = None,
     undo: Callable[[Fitted], object] | None = None,
-    totals: SendStats | None = None,
+    stats: SendStats | None = None,
 ) -> Flow:
     """Drive one request from ``fit`` to its answer; see the head of this file.
 
@@ -84,7 +84,7 @@ def flow(
     run = _RequestFlow(
         request, fit, key, learned, retry_result_chars, streaming, strict, on_event, undo
     )
-    totals = SendStats() if totals is None else totals
+    stats = SendStats() if stats is None else stats
     try:
         done = yield from run.steps()
     except Exception as error:
@@ -92,14 +92,14 @@ def flow(
             raise
         logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
         done = Done(run.accepted, run.attempt, None)
-    totals.requests += 1
-    totals.refusals += len(done.refusals)
-    totals.retries += done.attempts - 1
-    totals.recovered += done.accepted and done.attempts > 1
-    totals.seconds += run.seconds
+    stats.requests += 1
+    stats.refusals += len(done.refusals)
+    stats.retries += done.attempts - 1
+    stats.recovered += done.accepted and done.attempts > 1
+    stats.seconds += run.seconds
     if done.fitted is not None and done.fitted.changed:
-        totals.changed += 1
-        totals.tokens_saved += done.fitted.report.tokens_before - done.fitted.tokens_after
+        stats.changed += 1
+        stats.tokens_saved += done.fitted.report.tokens_before - done.fitted.tokens_after
     return done
 
 

@@ -50,7 +50,7 @@ class Conversation:
     """What decides whether it is in the control arm; "" until that was asked."""
     sent_at: float | None = None
     """When this process fitted its last request, by the session's clock."""
-    totals: ConversationStats = field(default_factory=ConversationStats)
+    stats: ConversationStats = field(default_factory=ConversationStats)
     """What was counted over its turns, in this process."""
     _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _handed_over_lock: Lock = field(default_factory=Lock)

@@ -105,7 +105,7 @@ class ConversationStore:
         """A turn whose new edits are kept before it is returned."""
         facts = replace(facts, handle_key=self.refresh(one))
         turn = self._decided(one, request, wanted, facts)
-        if turn.internal:
+        if turn.is_client_request:
             return turn, reported(turn, turn.result.originals)
         new = {h: text for h, text in turn.result.originals.items() if h not in one.handles}
         if turn.journal is not one.journal or new:

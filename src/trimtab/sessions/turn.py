@@ -35,9 +35,9 @@ class Turn:
     """What ``time.perf_counter`` said before it."""
 
     @property
-    def internal(self) -> bool:
+    def is_client_request(self) -> bool:
         """Whether it was a request of the client's own, no part of the conversation."""
-        return self.result.prepared.limits.internal
+        return self.result.prepared.limits.is_client_request
 
 
 def decide(
@@ -81,7 +81,7 @@ def take_turn(
     """The turn, its ``Fitted``, and the journal after it, originals included."""
     turn = decide(request, settings, cache, journal, facts)
     taken = turn.result.originals
-    if turn.internal:  # no part of the conversation: for this result alone
+    if turn.is_client_request:  # no part of the conversation: for this result alone
         return turn, reported(turn, {**journal.originals, **taken}), journal
     after = turn.journal
     if after is not journal or taken.keys() - journal.originals.keys():

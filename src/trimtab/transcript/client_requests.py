@@ -26,7 +26,7 @@ SIGNATURES = (
 """How the system text, or the user's last words, of such requests begin."""
 
 
-def is_internal(transcript: Transcript, signatures: Sequence[str]) -> bool:
+def is_client_request(transcript: Transcript, signatures: Sequence[str]) -> bool:
     """Whether a system text or a text of the user's last message begins with one of these."""
     return bool(signatures) and begins_with_any(_instructions(transcript), signatures)
 

@@ -1,4 +1,4 @@
-"""Bedrock Converse: read, checked, mended and fitted; judged by judge_bedrock and by botocore.
+"""Bedrock Converse: read, checked, repaired and fitted; judged by judge_bedrock and by botocore.
 
 Every row of the rule table is provoked once by a minimal request.
 """
@@ -105,7 +105,7 @@ UNQUOTED = {"empty_result"}
 
 
 @pytest.mark.parametrize(("rule", "request_"), PROVOKING, ids=NAMES)
-def test_a_minimal_request_breaks_exactly_its_rule_and_repair_mends_it(
+def test_a_minimal_request_breaks_exactly_its_rule_and_repair_repairs_it(
     rule: str, request_: Any
 ) -> None:
     untouched = copy.deepcopy(request_)
@@ -114,10 +114,10 @@ def test_a_minimal_request_breaks_exactly_its_rule_and_repair_mends_it(
     says = next(row.error_text for row in TABLES["bedrock"].rows if row.name == rule)
     assert all(says in violation.message for violation in found)
     assert refused(request_) or rule in UNQUOTED
-    mended = trimtab.repair(request_)
-    assert refused(mended.request) == []
-    assert trimtab.check(mended.request) == ()
-    assert [repair.rule for repair in mended.report.repairs]
+    repaired = trimtab.repair(request_)
+    assert refused(repaired.request) == []
+    assert trimtab.check(repaired.request) == ()
+    assert [repair.rule for repair in repaired.report.repairs]
     assert request_ == untouched
 
 
@@ -173,11 +173,11 @@ def test_check_agrees_with_the_judges_and_repair_is_clean_and_idempotent(
 ) -> None:
     untouched = copy.deepcopy(request_)
     assert bool(trimtab.check(request_)) == bool(_beside_media(refused(request_)))
-    mended = trimtab.repair(request_)
+    repaired = trimtab.repair(request_)
     assert request_ == untouched
-    assert _beside_media(refused(mended.request)) == []
-    assert trimtab.check(mended.request) == ()
-    assert trimtab.repair(mended.request).request is mended.request
+    assert _beside_media(refused(repaired.request)) == []
+    assert trimtab.check(repaired.request) == ()
+    assert trimtab.repair(repaired.request).request is repaired.request
 
 
 def _beside_media(found: list[str]) -> list[str]:
@@ -186,12 +186,12 @@ def _beside_media(found: list[str]) -> list[str]:
 
 
 @given(histories(), st.floats(0, 1))
-def test_whatever_fits_is_valid_and_within_any_window_above_the_floor(
+def test_whatever_fits_is_valid_and_within_any_window_above_the_minimum(
     request_: dict[str, Any], share: float
 ) -> None:
     whole = fit(request_, 10**9)
-    floor = whole.report.minimum
-    window = int(floor + share * (judge.tokens(whole.request) - floor))
+    minimum = whole.report.minimum
+    window = int(minimum + share * (judge.tokens(whole.request) - minimum))
     fitted = fit(request_, max(window, 1))
     assert refused(fitted.request) == []
     assert judge.tokens(fitted.request) == fitted.report.tokens_after <= window
@@ -232,29 +232,31 @@ def test_a_hard_case_as_json_text_keeps_what_it_does_not_name(name: str) -> None
 
 
 def test_a_synthetic_result_and_the_words_of_the_user_are_one_message() -> None:
-    mended = trimtab.repair(body(ASK, CALLED, user(text("and?"))))
-    last = mended.request["messages"][-1]["content"]
+    repaired = trimtab.repair(body(ASK, CALLED, user(text("and?"))))
+    last = repaired.request["messages"][-1]["content"]
     assert [next(iter(block)) for block in last] == ["toolResult", "text"]
 
 
 def test_where_words_and_results_may_not_mix_a_filler_keeps_them_apart() -> None:
-    mended = trimtab.repair(body(ASK, CALLED, ANSWERED, user(text("and?")), modelId=LLAMA))
-    roles = [message["role"] for message in mended.request["messages"]]
+    repaired = trimtab.repair(body(ASK, CALLED, ANSWERED, user(text("and?")), modelId=LLAMA))
+    roles = [message["role"] for message in repaired.request["messages"]]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
-    assert mended.request["messages"][2] == ANSWERED
+    assert repaired.request["messages"][2] == ANSWERED
 
 
 def test_words_before_a_call_become_a_turn_of_their_own_where_they_may_not_mix() -> None:
-    mended = trimtab.repair(body(ASK, model(text("I look."), use("t1")), ANSWERED, modelId=MISTRAL))
-    said = [m["content"] for m in mended.request["messages"] if m["role"] == "assistant"]
+    repaired = trimtab.repair(
+        body(ASK, model(text("I look."), use("t1")), ANSWERED, modelId=MISTRAL)
+    )
+    said = [m["content"] for m in repaired.request["messages"] if m["role"] == "assistant"]
     assert said == [[text("I look.")], [use("t1")]]
 
 
 def test_tools_the_history_calls_are_declared_and_named() -> None:
-    mended = trimtab.repair(body(ASK, model(use("t1", tool="Grep")), ANSWERED, toolConfig=None))
-    (tool,) = mended.request["toolConfig"]["tools"]
+    repaired = trimtab.repair(body(ASK, model(use("t1", tool="Grep")), ANSWERED, toolConfig=None))
+    (tool,) = repaired.request["toolConfig"]["tools"]
     assert tool["toolSpec"]["name"] == "Grep"
-    assert any("Grep" in repair.message for repair in mended.report.repairs)
+    assert any("Grep" in repair.message for repair in repaired.report.repairs)
 
 
 def test_a_tool_name_is_respelled_in_calls_declarations_and_choice_alike() -> None:
@@ -269,9 +271,9 @@ def test_a_tool_name_is_respelled_in_calls_declarations_and_choice_alike() -> No
 
 
 def test_an_orphan_taken_out_is_recallable() -> None:
-    mended = trimtab.repair(body(ASK, ANSWER, user(result("t1", text("gone")), text("go on"))))
-    (repair,) = mended.report.repairs
-    assert json.loads(mended.recall(repair.handle)) == result("t1", text("gone"))
+    repaired = trimtab.repair(body(ASK, ANSWER, user(result("t1", text("gone")), text("go on"))))
+    (repair,) = repaired.report.repairs
+    assert json.loads(repaired.recall(repair.handle)) == result("t1", text("gone"))
 
 
 def test_a_cache_point_of_a_dropped_step_goes_on_behind_the_note() -> None:
@@ -381,7 +383,7 @@ def test_sizes_count_the_strings_the_model_reads() -> None:
     assert trimtab.measure(request, counter="o200k").total == judge.tokens(request)
 
 
-def test_a_window_below_the_floor_is_said_so() -> None:
+def test_a_window_below_the_minimum_is_said_so() -> None:
     request = body(user(text("word " * 40)))
     with pytest.raises(CannotFit):
         fit(request, 20)

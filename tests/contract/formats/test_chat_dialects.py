@@ -1,4 +1,4 @@
-"""The chat format as its many servers speak it: read, refused in their words, mended, fitted.
+"""The chat format as its many servers speak it: read, refused in their words, repaired, fitted.
 
 Every row of the rule table is provoked once by a minimal request; mistral-common judges what goes
 to Mistral, judge.py the rest.
@@ -96,16 +96,16 @@ def ids(cases: list[Any]) -> list[str]:
 def test_each_row_is_provoked_and_its_repair_makes_it_pass(rule: str, request_: Any) -> None:
     format, before = spoken(rule), copy.deepcopy(request_)
     assert {found.rule for found in trimtab.check(request_, format=format)} == {rule}
-    mended = trimtab.repair(request_, format=format).request
+    repaired = trimtab.repair(request_, format=format).request
     assert request_ == before
-    assert trimtab.check(mended, format=format) == ()
-    assert trimtab.repair(mended, format=format).request is mended
+    assert trimtab.check(repaired, format=format) == ()
+    assert trimtab.repair(repaired, format=format).request is repaired
     if not any(isinstance(part, dict) and part.get("type") in ("tool_use", "tool_result")
-               for m in mended["messages"] for part in m.get("content") or ()):  # fmt: skip
-        assert judge.problems(mended, "openai-chat") == []
-    if "stral" in mended["model"]:
-        versions = (3,) if mended["model"] == OLD_MISTRAL else (5, 11, 13, 15)
-        assert [mistral_says(mended, version) for version in versions] == [""] * len(versions)
+               for m in repaired["messages"] for part in m.get("content") or ()):  # fmt: skip
+        assert judge.problems(repaired, "openai-chat") == []
+    if "stral" in repaired["model"]:
+        versions = (3,) if repaired["model"] == OLD_MISTRAL else (5, 11, 13, 15)
+        assert [mistral_says(repaired, version) for version in versions] == [""] * len(versions)
 
 
 def test_every_row_is_provoked() -> None:

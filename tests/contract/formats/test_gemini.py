@@ -454,11 +454,11 @@ def test_calls_and_responses_pair_by_id_then_by_name_and_by_order_only_among_equ
 ) -> None:
     request = {"contents": [user("go"), model(*calls), user(*responses), user("on")]}
     assert rules_of(request) == broken
-    mended = trimtab.repair(request)
-    assert trimtab.check(mended.request) == ()
-    assert len(mended.report.repairs) >= bool(broken)
+    repaired = trimtab.repair(request)
+    assert trimtab.check(repaired.request) == ()
+    assert len(repaired.report.repairs) >= bool(broken)
     for to in ("openai-chat", "anthropic", "bedrock", "openai-responses"):
-        converted = trimtab.convert(mended.request, to=to).request
+        converted = trimtab.convert(repaired.request, to=to).request
         assert trimtab.check(converted, format=to) == ()
 
 
@@ -468,16 +468,16 @@ def test_a_response_of_another_tool_is_taken_out_and_told_and_never_put_under_a_
         user("go"), model(read, bash), user(response("bash", "B")),
         user("go on"), user(response("write_file", "W")),
     ]}  # fmt: skip
-    mended = trimtab.repair(request)
+    repaired = trimtab.repair(request)
     names = [
         part["functionResponse"]["name"]
-        for content in mended.request["contents"]
+        for content in repaired.request["contents"]
         for part in content["parts"]
         if "functionResponse" in part
     ]
     assert sorted(names) == ["bash", "read_file"]
-    handle = next(row.handle for row in mended.report.repairs if row.handle)
-    assert "W" in mended.recall(handle)
+    handle = next(row.handle for row in repaired.report.repairs if row.handle)
+    assert "W" in repaired.recall(handle)
 
 
 def test_converted_results_stand_under_the_call_they_were_given_for() -> None:

@@ -69,12 +69,12 @@ def test_a_path_names_the_format():
         ([], "no_input"),
     ],
 )
-def test_what_would_be_refused_is_told_and_mended(steps, rule):
+def test_what_would_be_refused_is_told_and_repaired(steps, rule):
     request = {"model": MODEL, "input": steps, "system_instruction": "brief"}
     assert rule in {violation.rule for violation in trimtab.check(request)}
-    mended = trimtab.repair(request)
-    assert trimtab.check(mended.request) == ()
-    assert trimtab.repair(mended.request).request == mended.request
+    repaired = trimtab.repair(request)
+    assert trimtab.check(repaired.request) == ()
+    assert trimtab.repair(repaired.request).request == repaired.request
 
 
 def long_request(steps: int = 30) -> dict[str, Any]:

@@ -260,11 +260,11 @@ def test_a_text_as_input_is_cut_as_the_last_rung_and_its_ends_stay() -> None:
     (edit,) = fitted.report.edits
     assert edit.kind == "user-text"
     assert fitted.recall(edit.handle) == body["input"]
-    floor = fitted.report.minimum
-    sent = trimtab.fit(body, window=floor, settings=trimtab.Settings(counter="o200k")).request
-    assert judge.tokens(sent) == floor
+    minimum = fitted.report.minimum
+    sent = trimtab.fit(body, window=minimum, settings=trimtab.Settings(counter="o200k")).request
+    assert judge.tokens(sent) == minimum
     with pytest.raises(CannotFit):
-        trimtab.fit(body, window=floor - 1, settings=trimtab.Settings(counter="o200k"))
+        trimtab.fit(body, window=minimum - 1, settings=trimtab.Settings(counter="o200k"))
 
 
 def test_unknown_and_server_made_items_are_never_touched() -> None:
@@ -383,10 +383,10 @@ def test_another_item_under_a_taken_id_leaves_the_reasoning_of_the_first_as_it_w
         "model": "gpt-5.1",
         "input": [asked, thought, first, output("a"), second, other, output("b")],
     }
-    mended = trimtab.repair(apart)
-    assert mended.request["input"] == [asked, thought, first, output("a"), bare, output("b")]
-    (repair,) = mended.report.repairs
-    assert json.loads(mended.recall(repair.handle)) == second
+    repaired = trimtab.repair(apart)
+    assert repaired.request["input"] == [asked, thought, first, output("a"), bare, output("b")]
+    (repair,) = repaired.report.repairs
+    assert json.loads(repaired.recall(repair.handle)) == second
 
 
 def test_an_item_that_has_no_id_loses_none_when_another_under_its_reasoning_does() -> None:

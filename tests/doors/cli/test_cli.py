@@ -291,7 +291,7 @@ def test_shares_are_read_as_fraction_or_percent():
 
 # --- bad input -----------------------------------------------------------------------------------
 
-BELOW_FLOOR = [ANTHROPIC, "--window", "600", "--reserve", "0"]
+BELOW_MINIMUM = [ANTHROPIC, "--window", "600", "--reserve", "0"]
 BAD = [  # (what, arguments, standard input, exit code, words of the line)
     ("no command", [], b"", 2, "COMMAND"),
     ("unknown command", ["fold"], b"", 2, "invalid choice"),
@@ -318,7 +318,7 @@ BAD = [  # (what, arguments, standard input, exit code, words of the line)
     ("a number", ["check"], b"7", 4, "format"),
     ("a list of numbers", ["explain"], b"[1, 2]", 4, "format"),
     ("below what it asks for", ["fit", ANTHROPIC, "--window", "600"], b"", 2, "4,096 output"),
-    ("below the floor", ["fit", *BELOW_FLOOR], b"", 5, "cannot fit"),
+    ("below the minimum", ["fit", *BELOW_MINIMUM], b"", 5, "cannot fit"),
     ("missing file", ["fit", "nowhere.json", "--window", "9k"], b"", 6, "no such file"),
     ("below a file", ["check", ANTHROPIC + "/x"], b"", 6, "no such file"),
     ("missing journal", ["recall", "x", "--journal", "nowhere.json"], b"", 6, "no such file"),
@@ -346,7 +346,7 @@ def test_every_exit_code_is_in_the_help(run):
 def test_what_cannot_fit_leaves_files_as_they_were(run, tmp_path):
     target, journal = tmp_path / "out.json", tmp_path / "j.json"
     target.write_text("old")
-    argv = ["fit", *BELOW_FLOOR, "-o", target, "--journal", journal]
+    argv = ["fit", *BELOW_MINIMUM, "-o", target, "--journal", journal]
     assert run(*argv).code == 5
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("out.json", "old")]
 

@@ -392,8 +392,8 @@ def test_a_refusal_for_size_is_answered_by_something_smaller(name: str, how: str
             assert len(rest) <= 2
         else:
             assert [record.status for record in rest] == [200]
-    assert ours.totals.requests == 2
-    assert ours.totals.recovered == ours.totals.retries == len(provider.requests) - 2
+    assert ours.stats.requests == 2
+    assert ours.stats.recovered == ours.stats.retries == len(provider.requests) - 2
     refusals = [event for event in told if isinstance(event, trimtab.events.RefusalEvent)]
     retries = [event for event in told if isinstance(event, trimtab.events.RetryEvent)]
     assert refusals[0].kind == "too_long"

@@ -124,7 +124,7 @@ def test_one_guard_serves_several_sdks_and_what_it_learned_goes_along():
             ask(chat(provider, http_client=http))
         statuses = [record.status for record in provider.requests]
         assert statuses == [400, 200, 200]
-        assert (guard.totals.requests, guard.totals.recovered) == (2, 1)
+        assert (guard.stats.requests, guard.stats.recovered) == (2, 1)
 
 
 class Stop(Exception):

@@ -81,7 +81,7 @@ def test_a_malformed_body_gets_the_provider_s_own_answer(body):
         through = ask(server.url, "POST", "/v1/chat/completions", body, JSON)
         assert through[0] == straight[0]
         assert through[0] != 500 or provider.crashes
-        if body[:1] != b"[":  # a list is read as messages, and mended
+        if body[:1] != b"[":  # a list is read as messages, and repaired
             assert through[2] == straight[2]
 
 

@@ -1,4 +1,4 @@
-"""What ``convert`` returns is acceptable, whatever came in: mended and told, or an error.
+"""What ``convert`` returns is acceptable, whatever came in: repaired and told, or an error.
 
 Knows the public API and the wire formats.
 """
@@ -44,7 +44,7 @@ def broken(format: str, how: str) -> dict[str, Any]:
      "a lone half of a character"],
 )  # fmt: skip
 @pytest.mark.parametrize(("source", "to"), PAIRS)
-def test_what_comes_out_is_acceptable_and_what_was_mended_is_told(
+def test_what_comes_out_is_acceptable_and_what_was_repaired_is_told(
     source: str, to: str, how: str
 ) -> None:
     body = broken(source, how)
@@ -58,7 +58,7 @@ def test_what_comes_out_is_acceptable_and_what_was_mended_is_told(
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_into_the_format_it_is_in_a_broken_request_is_mended_and_a_legal_one_is_the_very_same(
+def test_into_the_format_it_is_in_a_broken_request_is_repaired_and_a_legal_one_is_the_very_same(
     format: str,
 ) -> None:
     body = session(format, steps=3, lines=2)
@@ -77,7 +77,7 @@ def test_calls_that_are_just_being_run_stay_open_where_the_caller_says_so() -> N
     assert "interrupted" in str(trimtab.convert(body, "anthropic").request)
 
 
-def test_what_repair_cannot_mend_is_an_error_never_a_body_that_is_refused(
+def test_what_repair_cannot_repair_is_an_error_never_a_body_that_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from trimtab import rules

@@ -41,7 +41,7 @@ def counting(asked):
     return halves
 
 
-def floor_of(request, **settings):
+def minimum_of(request, **settings):
     with pytest.raises(CannotFit) as refused:
         trimtab.fit(request, **as_keywords(window=1, reserve=0, **settings))
     return refused.value.minimum
@@ -50,10 +50,10 @@ def floor_of(request, **settings):
 def test_one_fit_asks_a_strategy_about_a_block_at_most_twice():
     asked, request = Counter(), history()
     settings = {"extra_reducers": (counting(asked),)}
-    floor = floor_of(request, **settings)
+    minimum = minimum_of(request, **settings)
     assert set(asked.values()) == {1}
     asked.clear()
-    trimtab.fit(request, **as_keywords(window=floor, reserve=0, **settings))
+    trimtab.fit(request, **as_keywords(window=minimum, reserve=0, **settings))
     assert asked
     assert set(asked.values()) <= {1, 2}  # 2: once more without those that always lose something
 
@@ -64,16 +64,16 @@ def test_a_failing_strategy_is_named_in_each_answer():
         yield
 
     request, settings = history(), {"extra_reducers": (broken,)}
-    floor = floor_of(request, **settings)
-    fitted = trimtab.fit(request, **as_keywords(window=floor + 50, reserve=0, **settings))
+    minimum = minimum_of(request, **settings)
+    fitted = trimtab.fit(request, **as_keywords(window=minimum + 50, reserve=0, **settings))
     assert [text for text in fitted.report.warnings if "broken: ValueError: no luck" in text]
 
 
 def test_what_was_read_before_a_refusal_changes_no_byte():
     request = history()
-    floor = floor_of(request)
-    after_refusal = trimtab.fit(request, window=floor + 400, reserve=0)
-    fresh = trimtab.Session(window=floor + 400, reserve=0).fit(history())
+    minimum = minimum_of(request)
+    after_refusal = trimtab.fit(request, window=minimum + 400, reserve=0)
+    fresh = trimtab.Session(window=minimum + 400, reserve=0).fit(history())
     assert after_refusal.request == fresh.request
 
 

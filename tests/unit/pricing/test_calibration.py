@@ -261,13 +261,13 @@ def test_what_cannot_fit_is_told_in_the_tokens_that_the_window_is_given_in(facto
 
 
 @pytest.mark.parametrize("factor", [0.9, 1.0, 1.37, 2.113])
-def test_the_floor_of_a_report_is_a_window_that_works_and_one_less_is_none(factor: float) -> None:
+def test_the_minimum_of_a_report_is_a_window_that_works_and_one_less_is_none(factor: float) -> None:
     session = trimtab.Session(window=30_000, reserve=0)
     session.observe(bill(round(factor * session.fit(request(15)).report.tokens_after)))
-    floor = session.fit(request(15)).report.minimum
-    assert session.fit(request(15), window=floor).report.tokens_after
+    minimum = session.fit(request(15)).report.minimum
+    assert session.fit(request(15), window=minimum).report.tokens_after
     with pytest.raises(trimtab.CannotFit):
-        session.fit(request(15), window=floor - 2)
+        session.fit(request(15), window=minimum - 2)
 
 
 def test_a_report_names_the_window_that_was_given() -> None:

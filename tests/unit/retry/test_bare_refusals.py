@@ -190,7 +190,7 @@ def test_a_bare_error_is_answered_in_langchain_without_any_option(how):
         done = agent.invoke(asked) if how == "sync" else asyncio.run(agent.ainvoke(asked))
         assert done["messages"][-1].text == "It was module_3."
         assert [record.refusal for record in provider.requests] == ["", "opaque", "", ""]
-        assert middleware.totals.recovered == 1
+        assert middleware.stats.recovered == 1
 
 
 @pytest.mark.row("A9")

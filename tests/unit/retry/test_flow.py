@@ -202,20 +202,20 @@ def test_the_retry_is_logged_as_a_warning_and_a_stream_by_its_own_words(caplog, 
 
 @pytest.mark.row("A14")
 def test_totals_events_and_the_summary_say_what_was_done():
-    events, totals = [], SendStats()
+    events, stats = [], SendStats()
     got = drive(
         StrictProvider(window=8_000), "openai-chat", big("openai-chat", 14), reactive().fit,
-        on_event=events.append, totals=totals,
+        on_event=events.append, stats=stats,
     )  # fmt: skip
     names = [event.name for event in events]
     assert (names.count("refusal"), names[-1]) == (1, "retry")
     retry = events[-1]
     assert retry.outcome == "accepted"
     assert retry.tokens_after < 8_000 < retry.tokens_before
-    counted = (totals.requests, totals.changed, totals.refusals, totals.retries, totals.recovered)
+    counted = (stats.requests, stats.changed, stats.refusals, stats.retries, stats.recovered)
     assert counted == (1, 1, 1, 1, 1)
-    assert totals.tokens_saved == retry.tokens_before - retry.tokens_after
-    assert totals.seconds >= 0
+    assert stats.tokens_saved == retry.tokens_before - retry.tokens_after
+    assert stats.seconds >= 0
     assert "attempt 2 after too_long" in got.done.summary
 
 

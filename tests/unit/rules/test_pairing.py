@@ -66,13 +66,13 @@ def test_a_result_stays_iff_its_id_is_pending_and_an_id_is_consumed_once(
     request_: Any, expected: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     given_ = kept(request_)
-    mended = trimtab.repair(request_)
-    assert kept(mended.request) == expected
-    assert trimtab.check(mended.request) == ()
-    gone = [repair for repair in mended.report.repairs if repair.handle]
+    repaired = trimtab.repair(request_)
+    assert kept(repaired.request) == expected
+    assert trimtab.check(repaired.request) == ()
+    gone = [repair for repair in repaired.report.repairs if repair.handle]
     assert len(gone) == len(filtered(caplog)) == len(given_) - len(expected)
     for repair in gone:
-        assert json.loads(mended.recall(repair.handle))["content"] in given_
+        assert json.loads(repaired.recall(repair.handle))["content"] in given_
 
 
 @st.composite
@@ -109,9 +109,9 @@ def pending_first(messages: list[dict[str, Any]]) -> list[str]:
 @pytest.mark.row("E6")
 @given(tool_chats())
 def test_whatever_the_order_the_results_of_pending_calls_stay(messages: list[Any]) -> None:
-    mended = trimtab.repair(body(*messages))
-    assert sorted(kept(mended.request)) == sorted(pending_first(messages))
-    assert trimtab.check(mended.request) == ()
+    repaired = trimtab.repair(body(*messages))
+    assert sorted(kept(repaired.request)) == sorted(pending_first(messages))
+    assert trimtab.check(repaired.request) == ()
 
 
 # --- E6: who is told ------------------------------------------------------------------------------
@@ -183,9 +183,9 @@ def test_every_format_filters_and_tells(format: str, caplog: pytest.LogCaptureFi
             {"role": "user", "parts": [{"functionResponse": {
                 "name": "call_gone", "response": {"output": SECRET}}}]}]},
     }  # fmt: skip
-    mended = trimtab.repair(items[format], format=format)
-    assert SECRET not in json.dumps(mended.request)
-    assert trimtab.check(mended.request, format=format) == ()
+    repaired = trimtab.repair(items[format], format=format)
+    assert SECRET not in json.dumps(repaired.request)
+    assert trimtab.check(repaired.request, format=format) == ()
     (line,) = filtered(caplog)
     assert "FILTERING OUT" in line
     assert "call_gone" in line
@@ -303,9 +303,9 @@ def test_after_repair_each_turn_has_its_results_and_no_other(
     messages: list[Any], expected: list[Any]
 ) -> None:
     request = converse.body(*messages)
-    mended = trimtab.repair(request).request
-    turn_by_turn(mended["messages"])
-    assert (mended is request) == (not expected)
+    repaired = trimtab.repair(request).request
+    turn_by_turn(repaired["messages"])
+    assert (repaired is request) == (not expected)
 
 
 @st.composite
@@ -329,10 +329,10 @@ def test_whatever_came_the_validator_and_the_strict_judge_agree_and_repair_satis
 ) -> None:
     request = converse.body(*messages)
     assert bool(trimtab.check(request)) == bool(judge_bedrock.problems(request))
-    mended = trimtab.repair(request).request
-    assert trimtab.check(mended) == ()
-    assert judge_bedrock.problems(mended) == []
-    turn_by_turn(mended["messages"])
+    repaired = trimtab.repair(request).request
+    assert trimtab.check(repaired) == ()
+    assert judge_bedrock.problems(repaired) == []
+    turn_by_turn(repaired["messages"])
 
 
 @pytest.mark.row("E10")

@@ -75,7 +75,7 @@ WORDS = {
 
 @pytest.mark.row("D5")
 @pytest.mark.parametrize(("words", "request_"), WORDS.items(), ids=WORDS)
-def test_a_violation_carries_the_providers_own_words_and_is_mended(
+def test_a_violation_carries_the_providers_own_words_and_is_repaired(
     words: str, request_: Any
 ) -> None:
     assert any(words in violation.message for violation in trimtab.check(request_))
@@ -191,20 +191,20 @@ def answered(request: Any) -> None:
 def test_what_a_repair_puts_behind_the_last_answer_unbinds_nothing(format: str, tip: Any) -> None:
     request = session(format, model=BOUND[format])
     tip(request)
-    mended = trimtab.repair(request)
-    assert mended.report.repairs != ()
-    assert len(items_of(mended.request)) == len(items_of(request)) + 1
+    repaired = trimtab.repair(request)
+    assert repaired.report.repairs != ()
+    assert len(items_of(repaired.request)) == len(items_of(request)) + 1
     before = list(thoughts(format, request))
-    assert list(thoughts(format, mended.request)) == before != []
+    assert list(thoughts(format, repaired.request)) == before != []
 
 
 @pytest.mark.row("X8")
 def test_a_repair_of_the_head_unbinds_all_thinking() -> None:
     request = session("bedrock", model=BOUND["bedrock"])
     request["system"] = [*({"text": f"Rule {n}."} for n in range(20)), {"text": ""}]
-    mended = trimtab.repair(request)
-    assert [repair.rule for repair in mended.report.repairs] == ["empty_system"]
-    assert list(thoughts("bedrock", mended.request)) == []
+    repaired = trimtab.repair(request)
+    assert [repair.rule for repair in repaired.report.repairs] == ["empty_system"]
+    assert list(thoughts("bedrock", repaired.request)) == []
 
 
 # --- X11: what the server holds -------------------------------------------------------------------
@@ -247,12 +247,12 @@ def test_no_result_is_an_orphan_while_the_repair_of_its_call_waits_for_another()
         said([use("c")]), user([used("b", "second")]), user([text("Wait.")]),
         said([text("Well.")]), user([used("c", "third"), text("Go on.")]),
     ]}  # fmt: skip
-    mended = trimtab.repair(request)
-    assert trimtab.check(mended.request) == ()
-    results = [part for m in mended.request["messages"] for part in m["content"]
+    repaired = trimtab.repair(request)
+    assert trimtab.check(repaired.request) == ()
+    results = [part for m in repaired.request["messages"] for part in m["content"]
                if isinstance(part, dict) and part["type"] == "tool_result"]  # fmt: skip
     assert results == [used("a", "first"), used("b", "second"), used("c", "third")]
-    assert {repair.rule for repair in mended.report.repairs} == {"call_unanswered"}
+    assert {repair.rule for repair in repaired.report.repairs} == {"call_unanswered"}
 
 
 @pytest.mark.row("X1")
@@ -400,10 +400,10 @@ def test_the_nth_response_of_a_name_answers_its_nth_call() -> None:
 def test_a_response_too_many_is_taken_out_and_can_be_recalled() -> None:
     request = {"contents": [G_ASK, made("a"), back(("a", "1"), ("a", "left over"))]}
     assert trimtab.check(request) != ()
-    mended = trimtab.repair(request)
-    assert trimtab.check(mended.request) == ()
-    handles = [repair.handle for repair in mended.report.repairs if repair.handle]
-    assert "left over" in mended.recall(handles[0])
+    repaired = trimtab.repair(request)
+    assert trimtab.check(repaired.request) == ()
+    handles = [repair.handle for repair in repaired.report.repairs if repair.handle]
+    assert "left over" in repaired.recall(handles[0])
 
 
 @pytest.mark.row("B19")

@@ -1,4 +1,4 @@
-"""Lone halves of characters, NUL and bytes that are no UTF-8: told, mended, and recallable.
+"""Lone halves of characters, NUL and bytes that are no UTF-8: told, repaired, and recallable.
 
 Knows the public API and the wire formats.
 """
@@ -50,7 +50,7 @@ def walked(value: Any, old: str, new: str) -> Any:
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_no_provider_reads_is_told_mended_and_recallable(
+def test_what_no_provider_reads_is_told_repaired_and_recallable(
     format: str, place: str, odd: str
 ) -> None:
     body = planted(format, place, odd)
@@ -74,7 +74,7 @@ def test_what_no_provider_reads_is_told_mended_and_recallable(
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("format", FORMATS)
-def test_in_bytes_only_the_text_that_is_mended_changes(format: str, place: str) -> None:
+def test_in_bytes_only_the_text_that_is_repaired_changes(format: str, place: str) -> None:
     body = planted(format, place, "\ud83d")
     written = json.dumps(body, indent=1).encode()
     done = trimtab.repair(written, format=format)
@@ -85,7 +85,7 @@ def test_in_bytes_only_the_text_that_is_mended_changes(format: str, place: str) 
         assert abs(len(done.request) - len(written)) <= 40
 
 
-def test_bytes_that_are_no_utf_8_are_read_told_and_mended() -> None:
+def test_bytes_that_are_no_utf_8_are_read_told_and_repaired() -> None:
     words = b"caf\xe9 \xf0\x9f\x98 \xc3\xa9"
     written = b'{"messages": [{"role": "user", "content": "' + words + b'"}],  "n":1}'
     assert [found.rule for found in trimtab.check(written)] == ["unreadable_text"]
@@ -133,5 +133,5 @@ def test_what_is_parsed_out_of_legal_text_never_breaks_a_note(preset: str) -> No
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_refusal_for_it_is_answered_by_mending_it(format: str) -> None:
     body = planted(format, "a result", "\ud83d")
-    mended = repaired_for(body, "lone_surrogate", format)
-    assert trimtab.check(mended, format=format) == ()
+    repaired = repaired_for(body, "lone_surrogate", format)
+    assert trimtab.check(repaired, format=format) == ()

@@ -132,7 +132,7 @@ def test_a_session_goes_on_over_a_compaction_and_keeps_it():
         assert [part for _, part in block_of(sent)] == [BY_THRESHOLD] * ((n >= 9) + (n >= 17))
 
 
-def test_a_failed_compaction_is_passed_over_and_an_empty_one_is_mended():
+def test_a_failed_compaction_is_passed_over_and_an_empty_one_is_repaired():
     request = by_threshold(before=3)
     failed = copy.deepcopy(request)
     number, part = next(block_of(failed))
@@ -150,10 +150,10 @@ def test_a_signed_block_behind_others_is_put_first_and_what_it_replaced_is_recal
     old = [{"role": "user", "content": "Mend the parser."}, *steps(1, 2)]
     request["messages"] = [*old, *request["messages"]]
     assert [v.rule for v in trimtab.check(request)] == ["compaction_misplaced"]
-    mended = trimtab.repair(request)
-    assert mended.request["messages"] == request["messages"][len(old) :]
-    assert trimtab.check(mended.request) == ()
-    handles = [row.handle for row in mended.report.repairs if row.handle]
+    repaired = trimtab.repair(request)
+    assert repaired.request["messages"] == request["messages"][len(old) :]
+    assert trimtab.check(repaired.request) == ()
+    handles = [row.handle for row in repaired.report.repairs if row.handle]
     assert handles
 
 
@@ -164,18 +164,18 @@ def test_of_several_signed_blocks_the_newest_is_sent():
                             {"role": "user", "content": "And now?"}]  # fmt: skip
     assert [v.rule for v in trimtab.check(request)] == ["compaction_ambiguous",
                                                         "compaction_misplaced"]  # fmt: skip
-    mended = trimtab.repair(request).request
-    assert [part for _, part in block_of(mended)] == [newer]
-    assert trimtab.check(mended) == ()
+    repaired = trimtab.repair(request).request
+    assert [part for _, part in block_of(repaired)] == [newer]
+    assert trimtab.check(repaired) == ()
 
 
 def test_a_signed_block_in_a_system_message_is_put_first():
     request = on_demand()
     request["messages"][0]["role"] = "system"
     assert [v.rule for v in trimtab.check(request)] == ["compaction_misplaced"]
-    mended = trimtab.repair(request).request
-    assert mended["messages"][0] == {"role": "assistant", "content": [SIGNED]}
-    assert trimtab.check(mended) == ()
+    repaired = trimtab.repair(request).request
+    assert repaired["messages"][0] == {"role": "assistant", "content": [SIGNED]}
+    assert trimtab.check(repaired) == ()
 
 
 def test_a_request_to_compact_may_end_with_a_finished_turn():

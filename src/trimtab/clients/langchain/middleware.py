@@ -76,13 +76,13 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         self._sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
         self._own_window = self._sessions.settings.window
         facts = None if self._sessions.shared is None else StoredLimits(self._sessions.shared)
-        self.totals = SendStats()
+        self.stats = SendStats()
         """What became of all model calls so far."""
         self._flow = {
             "learned": LearnedLimits(facts) if learned is None else learned,
             "retry_result_chars": result_chars(retry_result_chars),
             "on_event": self._sessions.settings.on_event,
-            "totals": self.totals,
+            "stats": self.stats,
         }
         self.tools = [recall_tool(self._sessions)] if self._sessions.settings.recall else []
         self._head: RequestHead | None = None
