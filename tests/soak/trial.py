@@ -29,7 +29,8 @@ from trimtab import CannotFit, Fitted
 Case = dict[str, Any]
 KINDS = ("ok", "refused")
 """What a trial may end with; everything else is a fault: invalid | over |
-refused above the minimum | crash | fallback | lost | not idempotent | miscounted | changed | minimum too high."""
+refused above the minimum | crash | fallback | lost | not idempotent | miscounted | changed |
+minimum too high."""
 MANY = (0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5)
 """How many mutations a history comes to."""
 DRAWS: tuple[tuple[str, tuple[float, ...]], ...] = (
