@@ -9,11 +9,8 @@ bytes, or to refuse alike.  Knows the public API alone.
 
 from __future__ import annotations
 
-import argparse
 import json
-import multiprocessing
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ if __name__ == "__main__":
 from smallest import enough_tokens  # noqa: E402
 
 import trimtab  # noqa: E402
-from soak.sessions import FITS, TURNS, Trial, _Play  # noqa: E402
+from soak.sessions import FITS, TURNS, Trial, _Play, main  # noqa: E402
 from soak.writers_more import WRITERS  # noqa: E402
 
 MOVES = ("on",) * 6 + ("rewind", "fork", "fork", "regenerate", "behead", "edit", "edit", "back")
@@ -94,24 +91,5 @@ def restarts(seed: int) -> Trial:
     return Trial(seed, play.format, play.faults, play.counts)
 
 
-def main() -> int:
-    """Try many; each fault is printed with its seed."""
-    options = argparse.ArgumentParser()
-    options.add_argument("--count", type=int, default=1_000)
-    options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--jobs", type=int, default=1)
-    args = options.parse_args()
-    total, bad = Counter[str](), 0
-    with multiprocessing.Pool(args.jobs) as pool:
-        seeds = range(args.seed, args.seed + args.count)
-        for done in pool.imap_unordered(restarts, seeds, chunksize=20):
-            total += done.counts
-            bad += bool(done.faults)
-            for fault in done.faults[:3]:
-                print(f"seed {done.seed} ({done.format}): {fault}", flush=True)
-    print(f"{args.count} sessions, {bad} with faults: {dict(total)}")
-    return 1 if bad else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(restarts))

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import sys
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -285,22 +287,24 @@ def _at(tree: Any, path: Any) -> Any:
     return tree
 
 
-def main() -> int:
-    """Try many; each fault is printed with its seed."""
+def main(act: Callable[[int], Trial]) -> int:
+    """Try many seeds; each fault is printed with its own."""
     options = argparse.ArgumentParser()
     options.add_argument("--count", type=int, default=1_000)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--jobs", type=int, default=1)
     args = options.parse_args()
     total, bad = Counter[str](), 0
-    for seed in range(args.seed, args.seed + args.count):
-        done = trial(seed)
-        total += done.counts
-        bad += bool(done.faults)
-        for fault in done.faults[:3]:
-            print(f"seed {seed} ({done.format}): {fault}", flush=True)
+    with multiprocessing.Pool(args.jobs) as pool:
+        seeds = range(args.seed, args.seed + args.count)
+        for done in pool.imap_unordered(act, seeds, chunksize=20):
+            total += done.counts
+            bad += bool(done.faults)
+            for fault in done.faults[:3]:
+                print(f"seed {done.seed} ({done.format}): {fault}", flush=True)
     print(f"{args.count} sessions, {bad} with faults: {dict(total)}")
     return 1 if bad else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(trial))

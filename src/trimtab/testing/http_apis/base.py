@@ -152,3 +152,26 @@ def inner(value: Any, *keys: str) -> Any:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value
+
+
+# --- what several formats have in common, or do not have ---
+
+
+def request_id(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
+    """The header ``x-request-id``."""
+    return (("x-request-id", f"req_{number:08x}"),)
+
+
+def no_headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
+    """None that clients read."""
+    return ()
+
+
+def unsigned(part: Any) -> tuple[str, str] | None:
+    """No signature is over a text; the rules ask at most that one stands there."""
+    return None
+
+
+def no_such_option(body: Any) -> bool:
+    """No request can ask that thinking which is bound to other text be left out."""
+    return False

@@ -9,7 +9,17 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.testing.http_apis.base import ApiRoute, ModelReply, dump, inner, pieces, sse
+from trimtab.testing.http_apis.base import (
+    ApiRoute,
+    ModelReply,
+    dump,
+    inner,
+    no_headers,
+    no_such_option,
+    pieces,
+    sse,
+    unsigned,
+)
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 format = "gemini"
@@ -121,16 +131,4 @@ def counted(tokens: int) -> Any:
     return {"totalTokens": tokens}
 
 
-def headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """None that clients read."""
-    return ()
-
-
-def signed(part: Any) -> tuple[str, str] | None:
-    """Thought signatures are not bound to a text; the rules ask only that they stand there."""
-    return None
-
-
-def drops_unbound(body: Any) -> bool:
-    """There is no such option."""
-    return False
+headers, signed, drops_unbound = no_headers, unsigned, no_such_option

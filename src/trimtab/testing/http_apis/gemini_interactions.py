@@ -10,7 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.testing.http_apis.answers import Call
-from trimtab.testing.http_apis.base import ApiRoute, ModelReply, arguments, inner, pieces, sse
+from trimtab.testing.http_apis.base import (
+    ApiRoute,
+    ModelReply,
+    arguments,
+    inner,
+    no_headers,
+    no_such_option,
+    pieces,
+    sse,
+    unsigned,
+)
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 format = "gemini-interactions"
@@ -141,21 +151,6 @@ def counted(tokens: int) -> Any:
     return {"totalTokens": tokens}
 
 
-def headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """None that clients read."""
-    return ()
-
-
-def signed(part: Any) -> tuple[str, str] | None:
-    """Thought signatures are not bound to a text."""
-    return None
-
-
-def drops_unbound(body: Any) -> bool:
-    """There is no such option."""
-    return False
-
-
 def history(body: Any) -> list[Any]:
     """The steps of the input; a text or contents are one step of the user."""
     given = inner(body, "input")
@@ -168,3 +163,6 @@ def history(body: Any) -> list[Any]:
     if inner(given[0], "type") in ("text", "image", "audio", "video", "document"):
         return [{"type": "user_input", "content": given}]
     return given
+
+
+headers, signed, drops_unbound = no_headers, unsigned, no_such_option

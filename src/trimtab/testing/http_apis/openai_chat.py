@@ -8,7 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.testing.http_apis.base import ApiRoute, ModelReply, arguments, dump, inner, pieces, sse
+from trimtab.testing.http_apis.base import (
+    ApiRoute,
+    ModelReply,
+    arguments,
+    dump,
+    inner,
+    no_such_option,
+    pieces,
+    request_id,
+    sse,
+    unsigned,
+)
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 format = "openai-chat"
@@ -122,16 +133,4 @@ def counted(tokens: int) -> Any:
     raise LookupError("openai-chat has no endpoint that counts tokens")
 
 
-def headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """``x-request-id``."""
-    return (("x-request-id", f"req_{number:08x}"),)
-
-
-def signed(part: Any) -> tuple[str, str] | None:
-    """Nothing is signed here."""
-    return None
-
-
-def drops_unbound(body: Any) -> bool:
-    """There is no such option."""
-    return False
+headers, signed, drops_unbound = request_id, unsigned, no_such_option

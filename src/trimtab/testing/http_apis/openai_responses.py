@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from trimtab.testing.http_apis.base import ApiRoute, ModelReply, arguments, inner, pieces, sse
+from trimtab.testing.http_apis.base import (
+    ApiRoute,
+    ModelReply,
+    arguments,
+    inner,
+    no_such_option,
+    pieces,
+    request_id,
+    sse,
+)
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 format = "openai-responses"
@@ -206,11 +215,6 @@ def counted(tokens: int) -> Any:
     return {"object": "response.input_tokens", "input_tokens": tokens}
 
 
-def headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """``x-request-id``."""
-    return (("x-request-id", f"req_{number:08x}"),)
-
-
 def signed(part: Any) -> tuple[str, str] | None:
     """A reasoning item with encrypted content."""
     if inner(part, "type") != "reasoning" or not isinstance(part.get("encrypted_content"), str):
@@ -220,14 +224,12 @@ def signed(part: Any) -> tuple[str, str] | None:
     return "".join(text for text in texts if isinstance(text, str)), part["encrypted_content"]
 
 
-def drops_unbound(body: Any) -> bool:
-    """There is no such option."""
-    return False
-
-
 def history(body: Any) -> list[Any]:
     """The input items; a text is one message of the user."""
     items = inner(body, "input")
     if isinstance(items, str):
         return [{"type": "message", "role": "user", "content": items}]
     return items if isinstance(items, list) else []
+
+
+headers, drops_unbound = request_id, no_such_option
