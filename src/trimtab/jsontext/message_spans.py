@@ -14,8 +14,8 @@ from trimtab.jsontext.paths import Path, PathOp
 
 @dataclass(frozen=True, slots=True)
 class MessageSpans:
-    """The items of the list under ``key``: where each begins and ends, in bytes.  There is one at
-    least, and the key stands once at the top of the text."""
+    """The items of the list under ``key``: where each begins and ends, in bytes.  The list
+    has at least one item, and ``key`` occurs once at the top level of the text."""
 
     key: str
     starts: Sequence[int]
@@ -34,7 +34,7 @@ class MessageSpans:
             head, tail = self._beside(bytes(head), bytes(tail), beside)
         pieces: list[bytes | memoryview] = [head]
         done = first
-        here = within if beside else ops  # which may be planned already
+        here = within if beside else ops  # ``Ops`` keeps what it has worked out
         for start, end, new in paths.cuts(self.starts, self.ends, data, here, self.key):
             pieces += (view[done:start], new.encode())
             done = end

@@ -1,4 +1,4 @@
-"""What has just arrived, shown smaller before it was ever cached: that moves no cached prefix.
+"""Shows results that have just arrived smaller, before they are cached: no cached prefix moves.
 
 Knows which results came after the model last spoke, and what may be lost of them.  Does not know
 how a result is shown smaller, nor what a batch does later.
@@ -20,12 +20,12 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 OnArrival = Literal["none", "lossless", "large"]
-"""``lossless``: a new result is re-spelled where that loses nothing, save what was read from a
-file, which an edit may have to quote; ``large``: and one that takes more than a quarter of what may
-be sent is cut to that, by what it says least."""
+"""``lossless``: a new result is re-spelled where that loses nothing.  What was read from a file is
+not: an edit may have to quote it.  ``large``: also, a result that takes more than a quarter of what
+may be sent is cut to a quarter."""
 
 LEAST_TOKENS = 256
-"""Smaller results are left alone, and a re-spelling has to save so much (measured)."""
+"""Smaller results are left alone, and a re-spelling has to save at least this much (measured)."""
 
 
 def new_results(transcript: Transcript) -> Iterator[Place]:
@@ -47,7 +47,7 @@ def due(
     offers: Callable[[Block], Iterable[Offer]],
     quotable: Callable[[Place], bool],
 ) -> bool:
-    """Whether anything that came can be shown smaller: a turn with nothing to do stays one.
+    """Whether any new result can be shown smaller; where none can, nothing has to be planned.
 
     ``offers``: the levels of detail of a block, rising in what they lose; ``quotable``: whether
     it was read from a file.
@@ -71,7 +71,7 @@ def _fits(plan: Planner, place: Place, most: int) -> bool:
 
 
 def arrive(plan: Planner, on_arrival: OnArrival, quotable: Callable[[Place], bool]) -> None:
-    """Show new results smaller, as far as may be lost of them."""
+    """Show new results smaller, as far as ``on_arrival`` allows."""
     new, end = list(new_results(plan.transcript)), len(plan.transcript.messages)
     free = plan.reducible(new[0].message if new else end, end, prose=False, protected=False)
     allowed = {(place.message, place.index): place for place in free}
@@ -87,4 +87,4 @@ def arrive(plan: Planner, on_arrival: OnArrival, quotable: Callable[[Place], boo
         most = int(plan.bounds.capacity * ARRIVAL_SHARE)
         if on_arrival == "large" and plan.state.cost(place) > most:
             plan.reduce([place], partial(_fits, plan, place, most), LEAST_TOKENS)
-    plan.revert(0)  # nothing: what is chosen here is not a batch's to take back
+    plan.revert(0)  # forget these moves: a batch must not take them back

@@ -1,7 +1,6 @@
 """Sends a request once and holds its answer until that has begun to say something.
 
-What is an error inside an answer, and what to do about a refusal, stands elsewhere (``refusals``,
-``flow``).
+``retry.refusals`` says which answers hold an error, ``retry.flow`` what to do about a refusal.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from trimtab.retry.refusals.response_errors import error_in_body
 from trimtab.retry.refusals.stream_start import StreamStart
 
 HOLD_SECONDS = 15.0
-"""The longest that a stream is held which says only that it goes on, by comments say: clients give
-up one that says nothing, the least patient after half a minute."""
+"""The longest that a stream is held back that sends nothing but comments.  Clients give up on a
+silent stream; the least patient does so after half a minute."""
 MOST_ERROR_BYTES = 1_000_000
 MOST_ANSWER_BYTES = 8_000_000
-"""A longer answer is passed on as it comes, unread: parsing it would stop all others."""
+"""A longer answer is passed on as it comes, unread: parsing it would block all other requests."""
 
 
 @dataclass
@@ -96,7 +95,7 @@ class Attempt:
             return await self._whole(answer)
         async with aclosing(answer.parts()) as parts:
             first = await anext(parts, b"")
-        # That a stream is wanted may be a guess: an object that says it is JSON is an answer.
+        # Whether a stream was asked for may be a guess; a body declared as JSON is a whole answer.
         whole = answer.type.startswith("application/json") and first.lstrip()[:1] == b"{"
         return await (self._whole if whole else self._opened)(answer, first)
 
@@ -119,9 +118,9 @@ class Attempt:
         return HeldAnswer(answer.status, answer.headers, [raw], whole=True)
 
     async def _opened(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
-        """Hold a stream until it says something, or is an error, or ends, or has said nothing for
-        too long: who waits with a limit of his own hears that it goes on.  ``first``: what was
-        read of it."""
+        """Hold a stream until it has content, is an error, ends, or ``HOLD_SECONDS`` are over: a
+        client with a time limit of its own then sees that it goes on.  ``first``: what was read
+        of it."""
         sent = HeldAnswer(answer.status, answer.headers, [], streamed=True)
         opening, parts = (
             StreamStart(frames=self._format == "bedrock"),

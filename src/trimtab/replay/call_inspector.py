@@ -90,7 +90,8 @@ def _painted(line: str) -> str:
 
 
 def lost_identifiers(call: InspectedCall) -> str:
-    """What the agent wrote in this turn and the request no longer held, and where it stood."""
+    """Identifiers that the agent wrote in this turn and that the request no longer held, each with
+    where it stood."""
     if not call.losses:
         return "nothing the agent wrote in this turn was missing"
     lines = [f"{len(call.losses)} of {call.row.need} identifiers written in this turn were missing"]

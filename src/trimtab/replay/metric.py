@@ -21,30 +21,33 @@ from trimtab.replay.searched_texts import SearchedTexts, plain_words
 from trimtab.replay.sent_sizes import SentSizes, same, seconds_before
 
 METRIC = 2
-"""Raised whenever rows of an earlier version can no longer stand beside new ones."""
+"""Incremented when rows of an earlier version can no longer be compared with new ones."""
 
 
 SHOWN_CHARS, SHOWN_TURNS = 200, 500
-"""How much is kept of a line that lost something, and for how many turns of a recording."""
+"""Characters kept of the text around a loss; turns of a recording whose losses are shown."""
 
 
 class CallMetrics(NamedTuple):
     """One model call under one policy.  All but ``gap`` are whole numbers.
 
-    Sizes in o200k tokens: ``full`` of the whole request, ``tokens`` of the one sent, ``prefix``
-    of the blocks at its beginning that are those of the request sent before, ``broke`` 0 where
-    the request sent before is wholly among them (no cache break).  ``gap``: seconds since the
+    Sizes in o200k tokens: ``full`` of the whole request, ``tokens`` of the one sent, ``prefix`` of
+    the blocks at its beginning that it shares with the request sent before.  ``broke``: 0 where it
+    begins with all blocks of the request sent before (no cache break).  ``gap``: seconds since the
     last model call, −1 unknown.  ``over``, ``invalid``, ``failed``: 0 or 1; invalid means that a
-    rule is broken more often than in the recorded request.  Then pairs of "asked for" and "still
-    there": identifiers the agent wrote in the turn (``need``), those of them older than the
-    newest window/2 tokens (``old``), old ones by which plain words stood (``ground``, ``wide``
-    with the context of g3), old lines written again (``line``), identifiers that stood only in
-    the results just received (``fresh``), sentences with a demand of the user (``demand``);
-    ``lost`` identifiers and how many of them a handle gives back.  Of the identifiers and old lines
-    that were lost, ``sought`` by the plain words of what the agent wrote next (without the lost
-    one): ``found`` among the first five passages of what the policy took out, ``found_all`` of all
-    originals whole.  ``asked_in``, ``asked_out``:
-    tokens of the policy's own calls to a model.  ``cpu_us``: its time in microseconds.
+    rule is broken more often than in the recorded request.
+
+    Pairs of numbers, asked for and still there: ``need``, identifiers that the agent wrote in this
+    turn; ``old``, those of them older than the newest window/2 tokens; ``ground`` (``wide``: with
+    the context of g3), old ones with plain words beside them; ``line``, old lines written again;
+    ``fresh``, identifiers that stood only in the results just received; ``demand``, sentences in
+    which the user demands something.
+
+    ``lost``: identifiers that are gone, and how many of them a handle gives back.  A search with
+    the plain words of what the agent wrote next looks for the identifiers and old lines that are
+    gone: ``sought`` counts them; ``found``, those in the first five passages of what the policy
+    took out; ``found_all``, of all originals.  ``asked_in``, ``asked_out``: tokens of the policy's
+    own calls to a model.  ``cpu_us``: its time in microseconds.
     """
 
     turn: int
@@ -94,7 +97,7 @@ class LostIdentifier(NamedTuple):
 
 @dataclass
 class JudgedRecording:
-    """Rows of one recording under one policy, and what they don't hold: what was lost where."""
+    """Rows of one recording under one policy, and what was lost where."""
 
     rows: list[CallMetrics] = field(default_factory=list)
     lost_by: Counter[str] = field(default_factory=Counter)
@@ -105,7 +108,7 @@ class JudgedRecording:
 
 
 class PolicyAnswer(NamedTuple):
-    """What a policy gave for one turn: None and an error where it raised."""
+    """What a policy gave for one turn; where it raised, ``sent`` is None and ``error`` says why."""
 
     sent: PolicyOutput | None
     seconds: float
@@ -135,7 +138,7 @@ class Judge:
             try:
                 body = answer.sent.request
                 views = self._sizes.views(body, full)
-            except Exception as problem:  # a body that is none counts like a policy that raised
+            except Exception as problem:  # counts as if the policy had raised
                 error = f"unreadable: {type(problem).__name__}"
                 views, body = full, None
         if error:
@@ -248,7 +251,7 @@ class Judge:
         contexts = {context for _, context in originals}
         own = self.index.full_views
         for view in sent_views.values():
-            # The recording's own messages were asked above: none grounds it.
+            # The recording's own messages were looked at above.
             if id(view) not in own and identifier in view.spans:
                 for now in view.contexts(identifier, wide=wide):
                     if any(match(then, now) for then in contexts):

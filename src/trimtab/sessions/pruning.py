@@ -1,7 +1,7 @@
-"""Results that a model or user may give up, and the edits that take them out or say them shorter
-when asked to.
+"""Results that a model or user may take out on request, and the edits that take them out or put the
+model's own words in their place.
 
-Knows which results can be named, and by what.  Pure: does not know who asks, nor where edits are
+Gives each such result a name.  Pure: does not know who asks, nor where edits are
 kept.
 """
 
@@ -44,7 +44,7 @@ class Prunable:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What came of asking: edits and originals to keep, and per name that was not taken why."""
+    """The outcome: edits and originals to keep; for each name that was refused, the reason."""
 
     edits: tuple[Edit, ...]
     originals: Mapping[str, str]
@@ -113,8 +113,8 @@ def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
 
 
 def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pruned:
-    """Show the model's own words instead of all results from one named to another, and notes for
-    the long inputs of their calls.  Every call stays; so does what is protected."""
+    """Replace all results between two named ones by the model's own words, and the long inputs of
+    their calls by notes.  Every call stays; so does what is protected."""
     for argument, value in (("first", first), ("last", last), ("words", words)):
         expect_text(argument, value)
     choice = _Choice(prepared)
@@ -164,7 +164,7 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
 
 
 class _Choice:
-    """What is shown instead of named results, as it is put together."""
+    """Collects what is shown instead of named results."""
 
     def __init__(self, prepared: PreparedRequest) -> None:
         self._prepared, self._seen = prepared, witness(prepared.transcript)
@@ -233,7 +233,7 @@ def _at(place: Place) -> tuple[int, int]:
 
 
 def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
-    """The calls that these results answer, those alone that may be touched."""
+    """Of the calls that these results answer, those that may be touched."""
     transcript, found = prepared.transcript, list[Place]()
     held = prepared.planner().inputs.protected
     for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):

@@ -96,7 +96,7 @@ def read_head(tree: Any) -> tuple[Block, ...]:
 
 
 def read_facts(tree: Any, model: str | None) -> Facts:
-    """Model and whose dialect it speaks, output limit, thinking mode, the declared tools."""
+    """The model, its provider's dialect, the output limit, thinking mode and declared tools."""
     if not isinstance(tree, dict):
         return dialects.facts_with_dialect(Facts(model=model, bare=True), dialects.of_model(model))
     declared = [tool for key in _HEAD for tool in _items(tree.get(key)) if isinstance(tool, dict)]
@@ -126,7 +126,7 @@ def _thinking(tree: Any) -> str:
 
 
 def read_message(message: Any) -> Message:
-    """One message; a ``tool`` message is one result part.  Whatever it is, a view comes back."""
+    """One message; a ``tool`` message is one result part.  Never raises: anything has a view."""
     if not isinstance(message, dict):
         return Message("other", (other_block(message, ()),), (Part("other", ()),))
     role: Any = _ROLES.get(str(message.get("role")), "other")

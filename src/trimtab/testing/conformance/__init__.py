@@ -1,4 +1,5 @@
-"""The conformance suite: what whoever shortens conversations should keep, judged from outside.
+"""The conformance suite judges from outside whether a tool that shortens conversations keeps what
+it must.
 
 Knows stories, the providers' formats and the rule table; nothing of how trimtab plans.
 """
