@@ -86,13 +86,6 @@ def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = N
     return loaded
 
 
-def from_table(table: Mapping[str, Any], source: str) -> Loaded:
-    """What one table says, as another program's file may hold one.  Raises InvalidSetting."""
-    loaded = Loaded(sources=[source])
-    _take(loaded, table, source)
-    return loaded
-
-
 def load_settings(
     folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None
 ) -> Settings:

@@ -127,12 +127,6 @@ class PreparedRequest:
         path = self.transcript.where(place) if leaf else applied.paths[0]
         return self._given(path, leaf=leaf)
 
-    def original_text(self, place: Place) -> str:
-        """The text of a block as it was given."""
-        if place.block.spelling not in ("string", "json-string"):
-            return place.block.text
-        return self._given(self.transcript.where(place), leaf=True)
-
     def _given(self, path: Path, *, leaf: bool) -> str:
         """What was given at a path of the repaired request."""
         given = self.provenance.given(path) if self.provenance else path

@@ -248,14 +248,6 @@ class PlanState:
         """The dropped runs, oldest first."""
         return [self._first[index] for index in sorted(self._first)]
 
-    def standing_groups(self) -> Iterator[int]:
-        """The numbers of the groups that are not dropped."""
-        number = 0
-        for run in self.runs:
-            yield from range(number, run.first)
-            number = run.last + 1
-        yield from range(number, len(self.transcript.groups))
-
     def messages(self, first: int, end: int) -> Iterator[int]:
         """The numbers of messages[first:end] that are not gone, or not as a whole."""
         groups, partial = self.transcript.groups, self.transcript.table.partial_messages

@@ -62,10 +62,6 @@ class Access:
         origin = headers.get("origin")
         return origin is None or _netloc(origin) == headers.get("host", "")
 
-    def from_elsewhere(self, headers: Mapping[str, str]) -> bool:
-        """Whether a page of another site sends this."""
-        return not self.same_origin(headers)
-
     def authenticated(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries the token, in a header or in our cookie."""
         given = [headers.get(HEADER, ""), *(headers.get(name, "") for name in CREDENTIALS)]

@@ -114,19 +114,14 @@ class WeightedLines(NamedTuple):
     shapes: list[str]
 
 
-def line_weights(text: str, tool: str = "") -> Sequence[float]:
+def weigh_lines(text: str, tool: str = "") -> WeightedLines:
     """One weight for each of ``text.split("\\n")``: 0 says nothing, from 100 on it must stay.
 
     Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
-    ends of an output (100 or more); else a line is worth the names it is the first to hold, and
-    lines that repeat an earlier one but for numbers next to nothing.  ``tool`` names where the
-    text came from, where that is known.  Pure and linear; never raises.
+    ends of an output (100 or more).  Any other line is worth the names that it is the first to
+    hold; one that repeats an earlier line but for numbers is worth next to nothing.  ``tool`` names
+    where the text came from, where that is known.  Pure and linear; never raises.
     """
-    return weigh_lines(text, tool).weights
-
-
-def weigh_lines(text: str, tool: str = "") -> WeightedLines:
-    """The same, with the lines and the kind."""
     lines = text.split("\n")
     plain = strip_escapes(text).split("\n")
     clipped = [line[:CLIP].rstrip() for line in (plain if len(plain) == len(lines) else lines)]

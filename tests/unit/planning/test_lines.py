@@ -11,7 +11,7 @@ from hypothesis import example, given
 from megabytes import GREAT
 
 from trimtab.reducers.content.base import MANDATORY
-from trimtab.reducers.digest import line_weights, weigh_lines
+from trimtab.reducers.digest import weigh_lines
 
 
 @examples(2)
@@ -19,17 +19,17 @@ from trimtab.reducers.digest import line_weights, weigh_lines
 @example("")
 @example("\n")
 def test_each_line_has_one_weight_and_none_is_negative(text: str) -> None:
-    weights = line_weights(text, "Bash")
+    weights = weigh_lines(text, "Bash").weights
     assert len(weights) == text.count("\n") + 1
     assert all(0 <= weight <= 2_000 for weight in weights)
-    assert list(weights) == list(line_weights(text, "Bash"))
+    assert list(weights) == list(weigh_lines(text, "Bash").weights)
 
 
 @pytest.mark.parametrize("name", GREAT)
 def test_a_great_text_of_anything_is_weighed_in_less_than_half_a_second(name: str) -> None:
     text = GREAT[name]
     started = time.process_time()
-    line_weights(text)
+    weigh_lines(text)
     assert time.process_time() - started < max(0.4, 30e-6 * text.count("\n"))
 
 
@@ -62,7 +62,7 @@ def test_outcomes_failures_and_errors_are_mandatory_and_noise_is_not(kind: str, 
 
 
 def test_lines_alike_but_for_numbers_count_once() -> None:
-    weights = line_weights("\n".join(NOISE))
+    weights = weigh_lines("\n".join(NOISE)).weights
     assert sum(weights[5:100]) < 0.2 * 95
 
 
@@ -82,7 +82,7 @@ def test_what_went_well_is_no_error(line: str) -> None:
 
 def test_in_an_envelope_the_output_begins_behind_it() -> None:
     head = ["Chunk ID: 5ca525", "Wall time: 0.3 seconds", "Process exited with code 2", "Output:"]
-    weights = line_weights("\n".join(head + NOISE))
+    weights = weigh_lines("\n".join(head + NOISE)).weights
     assert [weight >= MANDATORY for weight in weights[:6]] == [
         False,
         False,

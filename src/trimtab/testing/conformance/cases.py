@@ -165,7 +165,6 @@ _HARD: dict[str, Callable[[int, str, Teller, int], Case]] = {
     "only words": _only_words,
     "even steps": _even,
 }
-HARD_NAMES = tuple(_HARD)
 
 
 # --- drawn cases -----------------------------------------------------------------------------

@@ -43,6 +43,10 @@ def third(rule: ArticleRule, body: dict[str, Any] | None = None) -> Any:
 
 
 @pytest.mark.row("C3")
+def loaded(table: dict[str, Any], source: str) -> config.Loaded:
+    return config.Loaded(dict(config.read_table(table, config.SETTINGS, source, [])))
+
+
 def test_an_embedding_model_keeps_what_means_the_answer() -> None:
     fitted = third(ArticleRule(ranker=EmbeddingRanker(tiny)))
     kept = shown(fitted)
@@ -149,7 +153,7 @@ def test_without_the_extra_one_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(MissingExtra, match=r"pip install 'trimtab\[embed\]'"):
         EmbeddingRanker()
     with pytest.raises(MissingExtra, match=r"pip install 'trimtab\[embed\]'"):
-        config.from_table({"articles": {"ranker": "embed"}}, "here").settings()
+        loaded({"articles": {"ranker": "embed"}}, "here").settings()
 
 
 def test_nothing_is_imported_or_read_before_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,12 +166,10 @@ def test_nothing_is_imported_or_read_before_the_first_use(monkeypatch: pytest.Mo
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", watched)
-    given = config.from_table(
-        {"articles": {"ranker": "embed", "ranker_share": 0.3}}, "here"
-    ).settings()
+    given = loaded({"articles": {"ranker": "embed", "ranker_share": 0.3}}, "here").settings()
     assert given.articles == ArticleRule(ranker=EmbeddingRanker(), ranker_share=0.3)
 
 
 def test_words_alone_are_what_a_file_gets_by_default() -> None:
-    given = config.from_table({"articles": {"ranker": "words"}}, "here").settings()
+    given = loaded({"articles": {"ranker": "words"}}, "here").settings()
     assert given.articles == ArticleRule()
