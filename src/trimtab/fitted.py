@@ -6,26 +6,19 @@ Says what was done; decides nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
 
-from trimtab import pipeline, wire
+from trimtab import wire
 from trimtab.effective_limits import calibration_key
 from trimtab.errors import UnknownHandle, expect_text
+from trimtab.fit_report import report_of
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
-from trimtab.minimum import minimum
 from trimtab.pipeline import FitResult
 from trimtab.planning.advice import advice, size_in_bytes
-from trimtab.planning.dropped_ranges import IntervalSet, folded_tokens
-from trimtab.planning.edits import dropped_groups, groups_of, note_host
-from trimtab.planning.operations import Applied
-from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing.observed_usage import Counted
-from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
+from trimtab.report import Report
 from trimtab.settings import NO_WINDOW, Settings
-from trimtab.transcript.model import Edit
-from trimtab.transcript.tokens import MESSAGE_TOKENS
 
 
 class Fitted:
@@ -216,201 +209,3 @@ def counted(result: FitResult) -> Counted | None:
         return None
     managed = prepared.transcript.facts.managed
     return Counted(key, result.tokens_after - result.signed, result.signed, managed)
-
-
-EXPECTED = "this request is expected to be refused: no step made it smaller; report the steps above"
-"""Told where the ladder of fallbacks ends above a limit."""
-
-
-def report_of(result: FitResult, failures: int) -> Report:
-    """The report of one result; ``failures``: how often the given counter had failed by then."""
-    prepared = result.prepared
-    counter = prepared.sizes.counter
-    warnings = list(dict.fromkeys(prepared.warnings))
-    if failures:
-        warnings.append(f"the given counter failed {failures} times; the default counted")
-    if result.step not in ("", "planned"):
-        warnings.append(f"fell back to: {result.step}")
-    if result.is_refusal_expected:
-        warnings.append(EXPECTED)
-    if result.asked is not None:
-        warnings += result.asked.warnings()
-    return Report(
-        reason=_reason(result),
-        format=prepared.transcript.format.name,
-        format_reason=prepared.format_reason,
-        counter=counter.name,
-        factor=counter.factor,
-        tokens_before=result.tokens_before,
-        tokens_after=result.tokens_after,
-        limits=prepared.limits.as_dict(result.target),
-        edits=_edits(result),
-        repairs=_repairs(prepared),
-        warnings=tuple(warnings),
-        asked=result.asked.as_dict() if result.asked else {},
-        window_of=prepared.limits.window_of,
-        money={**result.money.as_dict(), "told": str(result.money)} if result.money else {},
-        calibration=asdict(prepared.limits.factors) if prepared.limits.factors else {},
-        _losses=lambda: _losses(result),
-        _floor=lambda: minimum(prepared),
-        _bytes=lambda: (prepared.body.body_bytes, result.sent.body_bytes),
-    )
-
-
-def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
-    """One row an edit."""
-    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
-    dropped = dropped_groups(prepared.transcript, (applied.edit for applied in result.applied))
-    rows = (_edit(prepared, applied, dropped) for applied in result.applied)
-    return tuple(replace(row, new=True) if row.handle in fresh else row for row in rows)
-
-
-def _losses(result: FitResult) -> tuple[EditLoss, ...]:
-    """What each new edit took out that stands nowhere else in what is sent."""
-    prepared, fresh = result.prepared, {edit.handle for edit in result.new}
-    read, transcript = prepared.cache.lines, prepared.transcript
-    sent = prepared.cache.read_changed(result.sent, prepared.repaired, transcript)
-    kept = [read(place.block) for place in sent.places()]
-    names = frozenset[str]().union(*(lines.names for lines in kept))
-    rows = {line.text.strip() for lines in kept for line in lines.lines}
-    found = []
-    for applied in result.applied:
-        edit = applied.edit
-        if edit.handle not in fresh or not edit.targets:
-            continue
-        gone = [read(place.block) for place in prepared.places(edit)]
-        lines = {line.text.strip() for one in gone for line in one.lines} - rows - {""}
-        own = dict.fromkeys(n for one in gone for line in one.lines for n in line.names)
-        found.append(EditLoss(
-            edit.handle, prepared.before_repair(applied.paths[0]), edit.kind, edit.why,
-            len(lines), tuple(name for name in own if name not in names),
-            f'recall("{edit.handle}") has it, Session.undo("{edit.handle}") puts it back',
-        ))  # fmt: skip
-    return tuple(found)
-
-
-def _reason(result: FitResult) -> str:
-    """One line: why something happened at all, or why nothing did."""
-    prepared, limits = result.prepared, result.prepared.limits
-    before, after = result.tokens_before, result.tokens_after
-    share = limits.trigger
-    capacity = f"{limits.bounds.capacity:,}"
-    if limits.reserve:
-        capacity = (
-            f"{limits.bounds.capacity:,} ({limits.window:,} less {limits.reserve:,} for output)"
-        )
-    if limits.given:
-        capacity = (
-            f"{limits.bounds.capacity:,} (as the provider counts {limits.given:,} less "
-            f"{limits.reserve:,} for output)"
-        )
-    if not result.applied:
-        repaired = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
-        if result.step == "original":
-            return f"{before:,} of {capacity} tokens: sent as it came, it could not be reduced"
-        if before > limits.bounds.trigger:
-            return (
-                f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "
-                f"nothing can be reduced at little loss{repaired}"
-            )
-        where = (
-            "no window given" if limits.window >= NO_WINDOW else f"below the trigger {share:.0%}"
-        )
-        of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        return f"{before:,}{of} tokens, {where}: nothing to reduce{repaired}"
-    if not result.new:
-        return (
-            f"{before:,} tokens arrived, {after:,} of {capacity} are sent: "
-            "the edits of earlier turns stand, nothing new"
-        )
-    if limits.cold and before <= prepared.limits.bounds.capacity:
-        idle = prepared.idle_seconds or 0
-        cause = f"{before:,} of {capacity} tokens, and idle for {idle:,.0f} s: the cache is cold"
-    elif before > limits.bounds.capacity:
-        cause = f"{before:,} tokens do not fit into {capacity}"
-    elif before > limits.bounds.trigger:
-        cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
-    else:
-        of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared)}"
-        return f"{cause}: reduced to {after:,}"
-    hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
-    return f"{cause}: reduced to {after:,}{hint}"
-
-
-def _why_below(prepared: PreparedRequest) -> str:
-    """Why anything was done below the trigger."""
-    if prepared.too_many_images or prepared.too_long_result:
-        return "bytes, chars or images do not"
-    if prepared.dead_weight_due:
-        return "dead weight among them pays for the cache it breaks"
-    if prepared.arriving:
-        return "new results are shown smaller from the start"
-    return "bytes, chars or images do not"
-
-
-def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
-    edit, transcript = applied.edit, prepared.transcript
-    found = applied.paths
-    if prepared.repairs is not None:
-        found = tuple(prepared.before_repair(path) for path in found)
-    span = transcript.table.span(edit.targets) if edit.op in ("drop", "fold") else None
-    before, chars, tools = _blocks(prepared, edit) if span is None else _groups(prepared, *span)
-    texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
-    after = prepared.sizes.counter(edit.text) if edit.text else 0
-    first = transcript.refs.get(edit.targets[0]) if edit.targets else None
-    if edit.op == "insert":
-        before = 0
-    elif edit.op == "fold":
-        before, after = folded_tokens(transcript, prepared.sizes, edit)
-    elif edit.op == "drop":
-        whole = note_host(transcript, groups_of(transcript, edit) or (), dropped) is None
-        after += prepared.sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
-    elif edit.op == "replace" and first is not None and first.block.label:
-        after += prepared.sizes.counter(first.block.label)
-    role = ""
-    if first is not None:
-        role = "head" if first.message < 0 else transcript.messages[first.message].role
-    return ReportEdit(
-        kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
-        tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
-        tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=False, chars_before=chars, chars_after=sum(map(len, texts)),
-    )  # fmt: skip
-
-
-def _groups(prepared: PreparedRequest, first: int, last: int) -> tuple[int, int, list[str]]:
-    """Tokens, chars and tools of groups[first:last + 1]."""
-    table, tokens = prepared.transcript.table, prepared.sizes.runs(prepared.transcript).tokens
-    chars = table.chars
-    return (
-        tokens[last + 1] - tokens[first], chars[last + 1] - chars[first], table.tools(first, last)
-    )  # fmt: skip
-
-
-def _blocks(prepared: PreparedRequest, edit: Edit) -> tuple[int, int, list[str]]:
-    """The same of the blocks an edit stands for."""
-    transcript, places = prepared.transcript, prepared.places(edit)
-    tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
-    tokens = sum(prepared.sizes.block(transcript, place) for place in places)
-    for group in (groups_of(transcript, edit) or ()) if edit.op in ("drop", "fold") else ():
-        own = sum(prepared.sizes.block(transcript, place) for place in group.places)
-        tokens += prepared.sizes.group(transcript, group) - own  # their frames
-    return tokens, sum(len(place.block.text) for place in places), list(tools)
-
-
-def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:
-    if prepared.repairs is None:
-        return ()
-    repairs = prepared.repairs
-    key = prepared.facts.handle_key
-    handles = {index: pipeline.taken_handle(value, key) for index, _, value in repairs.taken}
-    rows = []
-    for index, (rule, repair) in enumerate(repairs.repairs):
-        before = repairs.at[index]
-        touched = dict.fromkeys(prepared.before_repair(op.path, before) for op in repair.ops)
-        path = prepared.before_repair(repair.path, before)
-        rows.append(
-            ReportRepair(rule, path, repair.message, handles.get(index, ""), tuple(touched))
-        )
-    return tuple(rows)

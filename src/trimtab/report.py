@@ -124,7 +124,7 @@ class Report:
     _losses: Callable[[], tuple[EditLoss, ...]] = field(
         default=lambda: (), repr=False, compare=False
     )
-    _floor: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
+    _minimum: Callable[[], int] = field(default=lambda: 0, repr=False, compare=False)
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Report:
     def minimum(self) -> int:
         """The smallest window, output reserve included, this request can be made to fit: in tokens
         as the provider counts where answers taught that.  Worked out when first asked for."""
-        return self._floor()
+        return self._minimum()
 
     @cached_property
     def losses(self) -> tuple[EditLoss, ...]:
