@@ -19,6 +19,7 @@ PLACES = {
     "Refused": ("trimtab.retry.effects", "trimtab.retry.sends"),
     "LearnedLimits": ("trimtab.retry.learned_limits", "trimtab.sending.learned"),
     "Duplicates": ("trimtab.settings", "trimtab"),
+    "prunable": ("trimtab.session",),
     "FailedInputs": ("trimtab.settings", "trimtab"),
 }
 """All that is used of the package beside what it exports, and where it may stand: a renamed one
@@ -30,6 +31,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "Refused": ("Refused",),
     "LearnedLimits": ("LearnedLimits",),
     "Duplicates": ("Duplicates",),
+    "prunable": ("prunable",),
     "FailedInputs": ("FailedInputs",),
 }
 

@@ -196,8 +196,9 @@ def _pin_and_undo(session: Any, count: int, request: Any, done: Any) -> None:
 def _prune(session: Any, count: int, request: Any, done: Any) -> None:
     """Now and then the model gives up a result."""
     if count % 4 == 2 and done is not None:
-        prunable = getattr(session, "_prunable", None) or session.prunable
-        names = [one.name for one in prunable(request)]
+        own = getattr(session, "prunable", None)
+        able = own(request) if own else internal("prunable")(session, request)
+        names = [one.name for one in able]
         session.prune(request, names[::3])
 
 

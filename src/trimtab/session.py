@@ -275,34 +275,7 @@ class Session:
         with self._lock:
             self._observed.take(facts.items())
 
-    # --- facts ---
-
-    def _facts(self, prefix: str) -> dict[str, Any]:
-        """Small facts that the store keeps beside conversations, by name; {} without a store."""
-        if self._conversations is None:
-            return {}
-        return {
-            name: json.loads(value) for name, value in self._conversations.facts(prefix).items()
-        }
-
-    def _fact(self, name: str) -> Any:
-        """One of these facts; None where it is missing or no store answers."""
-        return None if self._conversations is None else self._conversations.fact(name)
-
-    def _keep(self, name: str, value: Any) -> None:
-        """Write a JSON-able fact to the store, if there is one.  A store on another machine has it
-        before this returns; a local one soon after."""
-        if self._conversations is not None:
-            self._conversations.write_fact_now(name, value)
-
     # --- results that the model itself takes out ---
-
-    def _prunable(self, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
-        """The results that ``prune`` may take out, oldest first."""
-        from trimtab.sessions.pruning import prunable
-
-        _, prepared = self._prepared(request, keywords)
-        return prunable(prepared)
 
     def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
@@ -525,6 +498,35 @@ class Session:
         """Write what is still unwritten, as long as the store answers, and close the store."""
         if self._conversations is not None:
             self._conversations.close()
+
+
+# --- for the doors: what users do not call ---
+
+
+def prunable(session: Session, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
+    """The results that ``Session.prune`` may take out, oldest first."""
+    from trimtab.sessions import pruning
+
+    return pruning.prunable(session._prepared(request, keywords)[1])
+
+
+def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
+    """Small facts that the store keeps beside conversations, by name; {} without a store."""
+    kept = session._conversations
+    found = {} if kept is None else kept.facts(prefix)
+    return {name: json.loads(value) for name, value in found.items()}
+
+
+def stored_fact(session: Session, name: str) -> Any:
+    """One of these facts; None where it is missing or no store answers."""
+    return None if session._conversations is None else session._conversations.fact(name)
+
+
+def keep_fact(session: Session, name: str, value: Any) -> None:
+    """Write a JSON-able fact to the store, if there is one.  A store on another machine has it
+    before this returns; a local one soon after."""
+    if session._conversations is not None:
+        session._conversations.write_fact_now(name, value)
 
 
 def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from trimtab.session import Session
+from trimtab.session import Session, keep_fact, stored_fact, stored_facts
 
 PREFIX = "limits/"
 """Of the names of learned limits among a store's facts."""
@@ -23,20 +23,20 @@ class StoredLimits(MutableMapping[str, Mapping[str, Any]]):
         self._own: dict[str, Mapping[str, Any]] = {}
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
-        kept, own = self._session._fact(f"{PREFIX}{key}"), self._own.get(key)
+        kept, own = stored_fact(self._session, f"{PREFIX}{key}"), self._own.get(key)
         if not isinstance(kept, dict):
             return self._own[key]
         return own if own is not None and _at(own) > _at(kept) else kept
 
     def __setitem__(self, key: str, value: Mapping[str, Any]) -> None:
         self._own[key] = value
-        self._session._keep(f"{PREFIX}{key}", value)
+        keep_fact(self._session, f"{PREFIX}{key}", value)
 
     def __delitem__(self, key: str) -> None:
         raise TypeError("limits are not taken back: they are forgotten when their time is over")
 
     def __iter__(self) -> Iterator[str]:
-        kept = self._session._facts(PREFIX)
+        kept = stored_facts(self._session, PREFIX)
         return iter({name.removeprefix(PREFIX) for name in kept} | set(self._own))
 
     def __len__(self) -> int:

@@ -22,6 +22,7 @@ from long_sessions import request
 import trimtab
 from trimtab import stores
 from trimtab.errors import StoreError
+from trimtab.session import stored_facts
 from trimtab.stores.base import WriteBatch
 from trimtab.transcript.model import Edit
 
@@ -83,7 +84,9 @@ def test_a_store_of_an_earlier_release_gives_back_every_original_and_goes_on(
                 assert not [edit for edit in done.report.edits if edit.new]
             session.fit(request(kept_stores.TURNS[-1] + 3, seed), window=window)
             assert session.stats()["turns"] > len(kept_stores.TURNS)
-            assert "calibration/anthropic claude-sonnet-4-5 o200k/1×1.0" in session._facts("calib")
+            assert "calibration/anthropic claude-sonnet-4-5 o200k/1×1.0" in stored_facts(
+                session, "calib"
+            )
             session.close()
         store = stores.open_store(url)
         assert list(stores.faults(store, lambda tenant: stores.open(store, tenant))) == []

@@ -17,6 +17,7 @@ import trimtab
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits
 from trimtab.retry.stored_limits import StoredLimits
+from trimtab.session import keep_fact
 from trimtab.testing import StrictProvider
 
 JSON = {"content-type": "application/json", "authorization": "Bearer sk-one"}
@@ -170,7 +171,7 @@ def test_a_row_that_nobody_can_read_is_as_none(store):
     now = [1_000_000.0]
     session, mine = limits(store, now)
     for row in ("a word", 5, {"limit": 3}, {"at": "noon", "mends": 7}, []):
-        session._keep("limits/k", row)
+        keep_fact(session, "limits/k", row)
         session.close()
         assert mine.get("k") == NO_LIMITS
     mine.put("k", ModelLimits(limit=REAL, exactness="exact"))

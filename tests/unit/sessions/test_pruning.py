@@ -12,6 +12,7 @@ from tool_calls import Step, conversation, inputs, results
 
 import trimtab
 from trimtab import Session
+from trimtab.session import prunable
 
 STEPS = [
     Step(
@@ -32,7 +33,7 @@ def session(**options: Any) -> Session:
 
 
 def named(one: Session, body: Any) -> list[str]:
-    return [able.name for able in one._prunable(body)]
+    return [able.name for able in prunable(one, body)]
 
 
 # --- distill ------------------------------------------------------------------------------------

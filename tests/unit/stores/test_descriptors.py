@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from trimtab import Session
+from trimtab.session import keep_fact
 from trimtab.stores import TenantStore, WriteBatch, open_store, writer
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY
@@ -50,7 +51,7 @@ def test_all_tenants_of_a_store_share_one_writer(tmp_path):
     sessions = [Session(store=store, tenant=f"t{n}", window=9_000) for n in range(20)]
     for session in sessions:
         session.fit([{"role": "user", "content": "hello"}])
-        session._keep("fact", 1)
+        keep_fact(session, "fact", 1)
     assert writers() <= before + 1
     for session in sessions:
         session.close()

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trimtab.errors import TrimtabError
 from trimtab.journal.excerpts import Said
-from trimtab.session import Session
+from trimtab.session import Session, prunable
 from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.settings import FitKeywords
 from trimtab.wire.detect import FormatName
@@ -123,7 +123,7 @@ def _given_up(
 
 
 def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
-    found = session._prunable(body, **keywords)
+    found = prunable(session, body, **keywords)
     if not found:
         return "There is nothing that could be taken out."
     rows = [f"{one.name}  {one.tokens:,} tokens  {one.about}" for one in found[:MOST_NAMES]]
