@@ -23,7 +23,7 @@ EXPECTED = "this request is expected to be refused: no step made it smaller; rep
 def report_of(result: FitResult, failures: int) -> Report:
     """The report of one result; ``failures``: how often the given counter had failed by then."""
     prepared = result.prepared
-    counter = prepared.sizes.counter
+    counter, compacted = prepared.sizes.counter, prepared.facts.compacted
     warnings = list(dict.fromkeys(prepared.warnings))
     if failures:
         warnings.append(f"the given counter failed {failures} times; the default counted")
@@ -39,10 +39,10 @@ def report_of(result: FitResult, failures: int) -> Report:
         format_reason=prepared.format_reason,
         counter=counter.name,
         factor=counter.factor,
-        tokens_before=result.tokens_before,
+        tokens_before=result.tokens_before + (compacted.tokens_saved if compacted else 0),
         tokens_after=result.tokens_after,
         limits=prepared.limits.as_dict(result.target),
-        edits=_edits(result),
+        edits=(*((compacted,) if compacted else ()), *_edits(result)),
         repairs=_repairs(prepared),
         warnings=tuple(warnings),
         asked=result.asked.as_dict() if result.asked else {},

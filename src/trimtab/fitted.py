@@ -38,6 +38,8 @@ class Fitted:
         """Tokens that the provider's server holds for it besides, as they were billed."""
         self.chained: Any = None
         """The request as the client made it, where its history was put into it."""
+        self.compaction_offer: Any = None
+        """What the provider can be asked instead of the fold that this is, where that pays."""
         self.streamed: Any = None
         """The steps of the answer so far, where it comes as events that a session observes."""
 
@@ -59,7 +61,8 @@ class Fitted:
     @cached_property
     def tokens_before(self) -> int:
         """Tokens of the request as it came."""
-        return self._result.tokens_before
+        compacted = self._result.prepared.facts.compacted
+        return self._result.tokens_before + (compacted.tokens_saved if compacted else 0)
 
     @cached_property
     def capacity(self) -> int:
@@ -139,7 +142,9 @@ class Fitted:
     @cached_property
     def changed(self) -> bool:
         """Whether what leaves is not what came."""
-        return bool(self._result.applied) or self._result.prepared.repairs is not None
+        result = self._result
+        ours = bool(result.applied) or result.prepared.repairs is not None
+        return ours or result.prepared.facts.compacted is not None
 
     @cached_property
     def managed(self) -> bool:
@@ -181,7 +186,8 @@ class Fitted:
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": dict(self._originals)}
-        return {**own, "held_tokens": self.held_tokens, "chained": None, "streamed": None, **known}
+        passing = dict.fromkeys(("chained", "streamed", "compaction_offer"))
+        return {**own, "held_tokens": self.held_tokens, **passing, **known}
 
     def __repr__(self) -> str:
         return f"<Fitted {self.report.tokens_before:,} → {self.report.tokens_after:,} tokens>"

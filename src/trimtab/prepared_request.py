@@ -29,6 +29,7 @@ from trimtab.planning.redundancy import CallHistory, Redundancy
 from trimtab.pricing import early, prices
 from trimtab.pricing.calibration import Calibration
 from trimtab.reducers import DEEP, Config, Offer, Reducer, levels, with_extra
+from trimtab.report import ReportEdit
 from trimtab.rules import Repair, Repaired, Violation
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
@@ -49,6 +50,8 @@ class SessionFacts:
     """Makes handles that cannot be guessed; a session with a store has one."""
     idle_seconds: float | None = None
     """Since its last request, where the settings do not say."""
+    compacted: ReportEdit | None = None
+    """What the provider summarized when we asked it, and what stands there in its place."""
 
 
 @dataclass(frozen=True)

@@ -48,11 +48,13 @@ from trimtab.settings import (
     with_keywords,
 )
 from trimtab.transcript.model import Edit
+from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
 from trimtab.wire.incremental_json import IncrementalParser
 
 if TYPE_CHECKING:
     from trimtab.prepared_request import PreparedRequest
+    from trimtab.sessions.compactions import Compactions
     from trimtab.sessions.conversation_store import ConversationStore
     from trimtab.sessions.pruning import Prunable, Pruned
     from trimtab.stores.base import Store
@@ -127,6 +129,7 @@ class Session:
         self._conversations: ConversationStore | None = None
         self._last = Conversation("")
         self._hint = conversation
+        self._compactions_made: Compactions | None = None
         self._name = os.urandom(6).hex()
         if store is not None:
             if journal is not None:
@@ -191,6 +194,11 @@ class Session:
             self._learned(conversations)
         else:
             one = self._last
+        asks, compacted, row = wanted.compaction == "provider", None, None
+        if asks:
+            given = RequestBody.of(request)
+            request, compacted, row = self._compactions.applied(one, given)
+            request = request.given if request is given else request
         control = bool(wanted.control) and self._in_control(one, request, wanted)
         with one.lock:
             if control and not one.journal.entries:
@@ -199,6 +207,7 @@ class Session:
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
                 idle_seconds=None if before is None else max(0.0, now - before),
+                compacted=row,
             )
             if conversations is None:
                 turn, done, one.journal = take_turn(request, wanted, one.cache, one.journal, facts)
@@ -214,6 +223,8 @@ class Session:
             if wanted.control:
                 outgrown = ", outgrown" if one.journal.entries else ""
                 done.arm = f"control{outgrown}" if control else "treated"
+            if asks:
+                done.compaction_offer = self._compactions.offer(one, given, compacted, turn.result)
             self._observed.last = done.counted
             self._last, self._last_fitted = one, done
         return done
@@ -225,6 +236,15 @@ class Session:
                 self._parser.parse(request), wanted.format
             )  # fmt: skip
         return is_control(one.control_key, wanted.control)
+
+    @property
+    def _compactions(self) -> Compactions:
+        """Loaded where it is asked for: few sessions have any."""
+        from trimtab.sessions.compactions import Compactions
+
+        if self._compactions_made is None:
+            self._compactions_made = Compactions(self._conversations)
+        return self._compactions_made
 
     async def afit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
@@ -256,6 +276,21 @@ class Session:
             fact = self._observed.answer(answer, fitted.counted if fitted else None)
         if fact is not None and self._conversations is not None:
             self._conversations.write_fact_now(fact[0], json.loads(fact[1]))
+
+    def compacted(self, fitted: Fitted, answer: Any) -> bool:
+        """Use the provider's answer to ``fitted.compaction_offer`` from the next ``fit`` on, in
+        place of the edits that this one made; False where it cannot be used."""
+        expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
+        if fitted.compaction_offer is None:
+            return False
+        one, offer = fitted.compaction_offer
+        if not self._compactions.take(one, offer, as_mapping(answer)):
+            return False
+        for edit in fitted.report.edits:
+            if edit.new and edit.op != "compact":
+                self.undo(edit.handle)
+                self.unpin(edit.handle)
+        return True
 
     def follow(self, answer: Any, fitted: Fitted) -> None:
         """Remember the history behind an answer's id.  A later request that names the id can then
@@ -428,6 +463,8 @@ class Session:
         The prompt cache breaks at that block.  If the original no longer fits, ``fit`` raises
         CannotFit until ``unpin``.  Raises UnknownHandle.
         """
+        if self._last.compactions and self._compactions.undo(self._last, handle):
+            return
         one, _ = self._edit(handle)
         restore = one.journal.undone(handle)
         self._add(one, lambda journal: journal.add([restore], {}).pinned(restore.targets))
@@ -438,12 +475,14 @@ class Session:
         return "" if edit is None else edit.text
 
     def history(self) -> list[dict[str, Any]]:
-        """Every entry of the journal of the conversation fitted last, oldest first."""
+        """Every entry of the journal of the conversation fitted last, oldest first, and behind
+        them what its provider compacted."""
+        asked = self._compactions.history(self._last) if self._last.compactions else []
         return [
             {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
              "handle": edit.handle, "refs": list(edit.targets)}
             for edit in self._last.journal.entries
-        ]  # fmt: skip
+        ] + asked  # fmt: skip
 
     def stats(self) -> dict[str, Any]:
         """Totals over all turns; with a store, over the turns of every process."""

@@ -37,6 +37,7 @@ class Asked:
     live: int = 0
     refusal: str = ""
     blocks: list[Any] = field(default_factory=list)
+    betas: tuple[str, ...] = ()
 
 
 class Compacting(LocalServer):
@@ -46,10 +47,16 @@ class Compacting(LocalServer):
         super().__init__()
         self.window, self.asked = window, list[Asked]()
         self._draw = random.Random(seed)
+        self.refuses_to_compact = False
 
     def respond(self, method: str, path: str, query: str, headers: Any, body: bytes) -> Response:
-        """Anthropic at ``…/messages``, Responses at ``…/responses``."""
-        status, answer = self.answer(json.loads(body), path.endswith("/responses"))
+        """Anthropic at ``…/messages``, Responses at ``…/responses`` and ``…/responses/compact``."""
+        asked = json.loads(body)
+        if path.endswith("/compact"):
+            asked["compact"] = True
+        betas = headers.get("anthropic-beta", "")
+        status, answer = self.answer(asked, "/responses" in path)
+        self.asked[-1].betas = tuple(filter(None, betas.split(",")))
         data = json.dumps(answer).encode()
         return Response(status, (("content-type", "application/json"),), (data,))
 
@@ -57,6 +64,8 @@ class Compacting(LocalServer):
         """Status and body of the answer."""
         asked = Asked(body)
         self.asked.append(asked)
+        if self.refuses_to_compact and (body.get("compaction") or body.get("compact")):
+            return 529, _refusal("overloaded", "Overloaded")
         judged = _openai(body, asked) if responses else _anthropic(body, asked)
         if judged:
             asked.refusal = judged[0]
@@ -101,6 +110,8 @@ class Compacting(LocalServer):
         return _message(content, stop, used)
 
     def _openai(self, body: Any, asked: Asked) -> Any:
+        if body.get("compact"):
+            return self._window(body, asked)
         output: list[Any] = []
         rows = body.get("context_management") or []
         trigger = next((row["compact_threshold"] for row in rows), None)
@@ -119,6 +130,15 @@ class Compacting(LocalServer):
         usage = {"input_tokens": asked.live, "output_tokens": 20, "total_tokens": asked.live + 20}
         return {"id": f"resp_{number}", "object": "response", "status": "completed", "error": None,
                 "model": body.get("model"), "output": output, "usage": usage}  # fmt: skip
+
+    def _window(self, body: Any, asked: Asked) -> Any:
+        """A whole window out of a window: the user's words, and one compaction behind them."""
+        number, said = len(self.asked), [i for i in body["input"] if i.get("role") == "user"]
+        item = {"type": "compaction", "id": f"cmp_{number}",
+                "encrypted_content": seal("cmp", number)}  # fmt: skip
+        return {"id": f"resp_{number}", "object": "response.compaction", "created_at": 1,
+                "output": [*said, item],
+                "usage": {"input_tokens": asked.live, "output_tokens": 20}}  # fmt: skip
 
 
 def _signed(summary: str) -> Any:
@@ -209,8 +229,13 @@ def _openai(body: Any, asked: Asked) -> tuple[str, str] | None:
     for item in asked.blocks:
         if item["encrypted_content"] != seal("cmp", int(item["id"].removeprefix("cmp_"))):
             return "invalid_encrypted_content", "The encrypted content could not be verified"
+    if body.get("compact") and body.keys() - {"compact", "model", "input", "instructions"}:
+        return "unknown_parameter", "Unknown parameter"
     wrong = judge_responses.problems(body)
     if wrong:
         return "rule", wrong[0]
-    asked.live = judge_responses.tokens({**body, "input": items[found[-1] if found else 0 :]})
+    start = found[-1] if found else 0
+    if all(item.get("role") == "user" for item in items[:start]):
+        start = 0  # a window that was made so: the user's words in it are read
+    asked.live = judge_responses.tokens({**body, "input": items[start:]})
     return None

@@ -103,6 +103,29 @@ class Guard:
             stats=self.stats,
         )
 
+    def compaction_offer(self, body: bytes, target: RequestTarget) -> Fitted | None:
+        """A fit whose ``compaction_offer`` says what to ask the provider before this request is
+        sent; None where nothing is asked."""
+        if self.session.settings.compaction != "provider":
+            return None
+        if target.format not in ("anthropic", "openai-responses") or target.model:
+            return None
+        try:
+            fitted = self._fit({"format": target.format}, body)
+        except Exception:  # what is wrong with it shows when it is fitted to be sent
+            return None
+        return fitted if fitted.compaction_offer is not None else None
+
+    def compacted(self, fitted: Fitted, status: int, answer: Any) -> None:
+        """Take what the provider made of ``fitted.compaction_offer``; else our fold stays."""
+        try:
+            used = status < 400 and self.session.compacted(fitted, answer)
+        except Exception as error:
+            used = False
+            logger().warning("the provider's compaction was not read: %s", type(error).__name__)
+        if not used:
+            logger().warning("the provider did not compact (status %s): folded instead", status)
+
     def observe(self, answer: Any, done: Done) -> None:
         """Let the session learn from the usage in an answer, or in an event of a stream."""
         if not done.accepted or done.fitted is None:

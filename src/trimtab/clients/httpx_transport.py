@@ -150,6 +150,11 @@ def _sync(module: Any) -> Any:
             if started is None:
                 return self.inner.handle_request(request)
             flow, target = started
+            if self.guard.session.settings.compaction == "provider":
+                from trimtab.clients.asked_compaction import ask
+
+                send = self.inner.handle_request
+                request = ask(module, self.guard, target, request, send)
 
             def attempt(body: bytes) -> Any:
                 return self._read(
@@ -218,6 +223,11 @@ def _async(module: Any) -> Any:
             if started is None:
                 return await self.inner.handle_async_request(request)
             flow, target = started
+            if self.guard.session.settings.compaction == "provider":
+                from trimtab.clients.asked_compaction import ask_async
+
+                send = self.inner.handle_async_request
+                request = await ask_async(module, self.guard, target, request, send)
 
             async def attempt(body: bytes) -> Any:
                 sent = with_body(module, request, body)

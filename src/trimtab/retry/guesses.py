@@ -22,6 +22,6 @@ def result_chars(value: int) -> int:
 def undo_new_edits(session: Session, fitted: Fitted) -> None:
     """Take back the edits of this fit: they were made on a guess that did not help."""
     for edit in fitted.report.edits:
-        if edit.new:
+        if edit.new and edit.op != "compact":
             session.undo(edit.handle)
             session.unpin(edit.handle)

@@ -52,6 +52,10 @@ class Conversation:
     """When this process fitted its last request, by the session's clock."""
     stats: ConversationStats = field(default_factory=ConversationStats)
     """What was counted over its turns, in this process."""
+    compactions: tuple[Any, ...] | None = None
+    """What the provider compacted when we asked it, oldest first; None: not read yet."""
+    fresh_compaction: str = ""
+    """The handle of one that no request has brought yet."""
     _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _handed_over_lock: Lock = field(default_factory=Lock)
 

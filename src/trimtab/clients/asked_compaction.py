@@ -1,0 +1,84 @@
+"""Asks the provider to compact a conversation, through the transport of the client in use, before
+the request itself is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from trimtab.clients.decoding import decoded
+from trimtab.clients.guard import Guard
+from trimtab.clients.request_target import RequestTarget
+from trimtab.sessions.provider_compactions import HEADERS, CompactionOffer
+from trimtab.telemetry import logger
+
+_DROPPED = ("content-length", "transfer-encoding")
+
+
+def ask(
+    module: Any, guard: Guard, target: RequestTarget, request: Any, send: Callable[[Any], Any]
+) -> Any:
+    """The request as it is to be sent, after the provider was asked where that pays."""
+    fitted = guard.compaction_offer(request.content, target)
+    if fitted is not None:
+        try:
+            answer = send(_asked(module, request, fitted.compaction_offer[1]))
+            chunks = b"".join(answer.stream)
+            answer.close()
+            guard.compacted(fitted, *_read(answer, chunks))
+        except Exception as error:  # our fold stands
+            _log(error)
+    return with_beta(module, guard, target, request)
+
+
+async def ask_async(
+    module: Any,
+    guard: Guard,
+    target: RequestTarget,
+    request: Any,
+    send: Callable[[Any], Awaitable[Any]],
+) -> Any:
+    """The same for async clients."""
+    fitted = guard.compaction_offer(request.content, target)
+    if fitted is not None:
+        try:
+            answer = await send(_asked(module, request, fitted.compaction_offer[1]))
+            chunks = b"".join([chunk async for chunk in answer.stream])
+            await answer.aclose()
+            guard.compacted(fitted, *_read(answer, chunks))
+        except Exception as error:  # our fold stands
+            _log(error)
+    return with_beta(module, guard, target, request)
+
+
+def with_beta(module: Any, guard: Guard, target: RequestTarget, request: Any) -> Any:
+    """The request with the header without which a compaction of the provider's is not read."""
+    asks = guard.session.settings.compaction == "provider"
+    more = HEADERS.get(target.format, {}) if asks else {}
+    return _with(module, request, more, request.url, request.content) if more else request
+
+
+def _asked(module: Any, request: Any, offer: CompactionOffer) -> Any:
+    url = request.url.copy_with(path=request.url.path + offer.path)
+    return _with(module, request, offer.headers, url, json.dumps(offer.body).encode())
+
+
+def _with(module: Any, request: Any, more: Mapping[str, str], url: Any, body: bytes) -> Any:
+    headers = module.Headers(
+        [(k, v) for k, v in request.headers.raw if k.decode("latin-1").lower() not in _DROPPED]
+    )
+    for name, value in more.items():
+        given = headers.get(name, "")
+        headers[name] = given if value in given else ",".join(filter(None, (given, value)))
+    return module.Request(
+        request.method, url, headers=headers, content=body, extensions=request.extensions
+    )
+
+
+def _read(answer: Any, chunks: bytes) -> tuple[int, Any]:
+    return int(answer.status_code), decoded(chunks, answer.headers.get("content-encoding", ""))
+
+
+def _log(error: Exception) -> None:
+    logger().warning("the provider was not asked to compact: %s", type(error).__name__)

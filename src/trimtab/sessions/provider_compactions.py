@@ -1,0 +1,242 @@
+"""Compaction by the provider where the user asked for it: when it is worth it, what the provider is
+asked, and what stands in place of the messages that it compacted.
+
+The client goes on to send its whole history; the messages that were compacted are found again at
+its beginning, by a digest, and the provider's block is put there.  Another model gets the history
+itself, and our fold.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from trimtab.jsontext import paths
+from trimtab.pipeline import FitResult
+from trimtab.planning.edits import handle
+from trimtab.prepared_request import PreparedRequest
+from trimtab.pricing import prices
+from trimtab.pricing.economics import requests_left
+from trimtab.report import ReportEdit
+from trimtab.reporting.measured import measure
+from trimtab.transcript.user_constraints import demands
+from trimtab.wire.body import RequestBody
+
+KIND = "provider-compaction"
+KEPT_SHARE = 0.25
+"""Of the room: the newest messages that are not compacted."""
+SUMMARY_TOKENS, SUMMARY_SHARE = 2_000, 0.1
+"""What a summary is taken to have before it is there, and at most: of the room."""
+KEYS = {"anthropic": "messages", "openai-responses": "input"}
+HEADERS = {"anthropic": {"anthropic-beta": "compact-2026-09-04"}}
+PATHS = {"anthropic": "", "openai-responses": "/compact"}
+_TABLES = {"anthropic": "claude-5m", "openai-responses": "openai"}
+_NOT_ASKED = ("stream", "stream_options", "context_management", "tool_choice", "output_config")
+_ASKED = ("model", "instructions", "prompt_cache_key")
+"""What OpenAI's ``/responses/compact`` takes beside the input."""
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """The first ``count`` messages of a conversation, by their ``digest``, and ``items``, which
+    stand for them where this ``model`` is asked."""
+
+    format: str
+    model: str
+    count: int
+    digest: str
+    items: tuple[Any, ...]
+    tokens_before: int
+    tokens_after: int
+    handle: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able; ``Compacted(**…)`` reads it."""
+        return {**asdict(self), "items": list(self.items)}
+
+    def row(self, new: bool) -> ReportEdit:
+        """It as a row of a report."""
+        path = (KEYS[self.format], 0)
+        return ReportEdit(
+            KIND, "compact", path, (path,), f"the provider summarized {self.count} messages",
+            self.tokens_before, self.tokens_after, 0.0, self.handle, new=new,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CompactionOffer:
+    """What to ask the provider instead of folding: ``body``, at this ``path`` behind the request's
+    own, with these ``headers`` beside; ``before`` says what its answer would stand for, ``kept``
+    are the user's words that stay."""
+
+    body: Any
+    path: str
+    headers: Mapping[str, str]
+    before: Compacted
+    kept: tuple[str, ...]
+    original: str
+    counter: Any = None
+
+
+# --- asking --------------------------------------------------------------------------------------
+
+
+def offer(
+    result: FitResult, given: Any, applied: Compacted | None, key: bytes
+) -> CompactionOffer | None:
+    """What to ask where that is cheaper than this fold; None where there is nothing to ask.
+
+    ``given``: the request as the client made it; ``applied``: what stands in for a part of it.
+    """
+    prepared = result.prepared
+    transcript, tree = prepared.transcript, prepared.body.tree
+    format = transcript.format.name
+    model, facts = tree.get("model") if isinstance(tree, dict) else None, transcript.facts
+    able = format in KEYS and isinstance(model, str) and not facts.server_state
+    if not able or facts.managed or prepared.repairs is not None or result.target is None:
+        return None
+    number = _first_kept(prepared, 0 if applied is None else len(applied.items))
+    if number is None or not _is_cheaper(result, number, _TABLES[format]):
+        return None
+    shift = 0 if applied is None else applied.count - len(applied.items)
+    old = given[KEYS[format]][: number + shift]
+    sizes, messages = prepared.sizes, transcript.messages[:number]
+    tokens = sum(sizes.message(message) for message in messages)
+    if applied is not None:
+        tokens += applied.tokens_before - applied.tokens_after
+    before = Compacted(
+        format, str(model), len(old), digest(old), (), tokens, 0, handle([digest(old)], key)
+    )
+    kept = _kept_words(prepared, number)
+    body = _body(tree, format, number)
+    return CompactionOffer(
+        body,
+        PATHS[format],
+        HEADERS.get(format, {}),
+        before,
+        kept,
+        paths.dump(old),
+        prepared.settings.counter,
+    )
+
+
+def _first_kept(prepared: PreparedRequest, applied: int) -> int | None:
+    """The first message that is not compacted: from there on a share of the room is kept.  What
+    stands before ends with a whole step; ``applied``: messages that stand in for others."""
+    messages, sizes = prepared.transcript.messages, prepared.sizes
+    most = KEPT_SHARE * prepared.limits.bounds.capacity
+    behind = sum(sizes.message(message) for message in messages)
+    waiting: set[str] = set()
+    for number, message in enumerate(messages[:-1], 1):
+        if message.compaction is not None and number > applied:
+            return None  # the client has compacted by itself
+        behind -= sizes.message(message)
+        waiting.update(message.call_ids)
+        waiting.difference_update(message.result_ids)
+        if not waiting and message.role != "assistant" and behind <= most:
+            return number if number > applied + 1 else None
+    return None
+
+
+def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
+    """Whether the provider's summary of the first messages costs less than the fold that was made,
+    over the requests that are expected still to come; in plain input tokens."""
+    prepared = result.prepared
+    transcript, sizes = prepared.transcript, prepared.sizes
+    price = prices.named(prepared.settings.prices or table)
+    each = [sizes.message(message) for message in transcript.messages]
+    head, left = sizes.head(transcript), requests_left(transcript)
+    refs = transcript.refs
+    first = min((refs[ref].message for e in result.new for ref in e.targets if ref in refs),
+                default=0)  # fmt: skip
+    same = head + sum(each[: max(first, 0)])
+    fold = price.prompt(result.tokens_after, same) + left * price.read * result.tokens_after
+    asked, capacity = head + sum(each[:number]), prepared.limits.bounds.capacity
+    if asked > capacity:
+        return False  # it was folded before: the provider cannot read the whole any more
+    summary = min(SUMMARY_TOKENS, int(SUMMARY_SHARE * capacity))
+    small = head + summary + sum(each[number:])
+    cached = 0 if prepared.limits.cold else asked
+    compaction = price.prompt(asked, cached) + summary * price.output
+    compaction += price.prompt(small, head) + left * price.read * small
+    return compaction < fold
+
+
+def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
+    """What of the user's words stays beside a summary: demands of older texts, the newest whole."""
+    said = [
+        block.text
+        for message in prepared.transcript.messages[:number]
+        if message.role == "user" and not message.result_ids
+        for block in message.blocks
+        if block.kind == "text"
+    ]
+    wanted = "\n".join(dict.fromkeys(line for text in said[:-1] for line in demands(text)))
+    return tuple(text for text in (wanted, *said[-1:]) if text)
+
+
+def _body(tree: Any, format: str, number: int) -> dict[str, Any]:
+    if format == "anthropic":
+        rest = {key: value for key, value in tree.items() if key not in _NOT_ASKED}
+        messages = tree["messages"][:number]
+        return {**rest, "messages": messages, "compaction": {"type": "summarize"}}
+    return {**{key: tree[key] for key in _ASKED if key in tree}, "input": tree["input"][:number]}
+
+
+# --- what came back ------------------------------------------------------------------------------
+
+
+def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
+    """What the provider's answer stands for; None where it has no compaction."""
+    format = offer.before.format
+    key = "content" if format == "anthropic" else "output"
+    found = answer.get(key) if isinstance(answer, Mapping) else None
+    parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+    blocks = [part for part in parts if part.get("type") == "compaction"]
+    if len(blocks) != 1:
+        return None
+    items: list[Any] = parts  # OpenAI's window goes on as it is, the user's words in it
+    if format == "anthropic":
+        if not blocks[0].get("content"):
+            return None  # it failed: a block that says nothing
+        items = [{"role": "assistant", "content": blocks}]
+        if offer.kept:
+            said = [{"type": "text", "text": text} for text in offer.kept]
+            items.append({"role": "user", "content": said})
+    request = {"model": offer.before.model, KEYS[format]: items}
+    tokens = measure(request, format=format, counter=offer.counter).total
+    if tokens >= offer.before.tokens_before:
+        return None
+    return replace(offer.before, items=tuple(items), tokens_after=tokens)
+
+
+def applied(known: Sequence[Compacted], body: RequestBody) -> tuple[RequestBody, Compacted] | None:
+    """The request with the newest compaction of its beginning in place; None where none counts."""
+    tree = body.tree
+    for one in reversed(known):
+        messages = tree.get(KEYS[one.format]) if isinstance(tree, dict) else None
+        if not isinstance(messages, list) or tree.get("model") != one.model:
+            continue
+        if len(messages) > one.count and digest(messages[: one.count]) == one.digest:
+            items = [*copy.deepcopy(one.items), *messages[one.count :]]
+            changed: Any = {**tree, KEYS[one.format]: items}
+            if body.written is not None:
+                changed = paths.dump(changed)
+                changed = changed if isinstance(body.written, str) else changed.encode()
+            return RequestBody.of(changed), one
+    return None
+
+
+def digest(messages: Sequence[Any]) -> str:
+    """Of what messages say: clients move ``cache_control`` about."""
+    data = paths.dump(_unmarked(list(messages))).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=12).hexdigest()
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _unmarked(part) for key, part in value.items() if key != "cache_control"}
+    return [_unmarked(part) for part in value] if isinstance(value, list) else value
