@@ -17,7 +17,10 @@ from blocks import lone_surrogates
 from five_formats import FORMATS, MODELS, items_of, request, session, turn, user
 
 import trimtab
-from trimtab import InvalidRequest
+from trimtab import InvalidRequest, pipeline
+from trimtab.journal.journal import Journal
+from trimtab.message_cache import MessageCache
+from trimtab.planning.make_room import make_room
 
 WIDE = 10**9
 LISTS = ("anthropic", "bedrock", "openai-chat", "openai-responses")
@@ -410,3 +413,20 @@ def test_a_call_with_invalid_arguments_is_mended_or_kept_never_deleted(
         assert isinstance(found[key], dict)
         parsed = json.loads(given) if isinstance(given, str) and given[0] == "{" else given
         assert leaves(found[key]) == leaves(parsed)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_plan_never_counts_more_bytes_as_saved_than_a_fold_saves(format: str) -> None:
+    text = "\n".join(f"line {n} of file_{n}.py says {n * 7}" for n in range(60))
+    whole = conversation(format, [f"{n}: {text}" for n in range(30)])
+    most = len(json.dumps(whole).encode())
+    window = trimtab.measure(whole, counter="o200k").total // 3
+    settings = trimtab.Settings(window=window, reserve=0, request_bytes=most, counter="o200k")
+    prepared = pipeline.prepare(whole, settings, MessageCache(), Journal())
+    plan = prepared.planner(prepared.limits.bounds)
+    make_room(plan)
+    assert any(run.fold and run.fold.anchor for run in plan.state.runs)
+    new = plan.edits()
+    sent = pipeline._applied(prepared, (*plan.kept(), *new), new, None, "planned").sent
+    counted = plan.body_bytes - plan.state.bytes_saved
+    assert sent.body_bytes <= counted < most / 2
