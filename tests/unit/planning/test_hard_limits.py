@@ -430,3 +430,17 @@ def test_a_plan_never_counts_more_bytes_as_saved_than_a_fold_saves(format: str) 
     sent = pipeline._applied(prepared, (*plan.kept(), *new), new, None, "planned").sent
     counted = plan.body_bytes - plan.state.bytes_saved
     assert sent.body_bytes <= counted < most / 2
+
+
+def test_the_oldest_image_gives_way_first_also_one_in_the_first_message() -> None:
+    def said(name: str) -> dict[str, Any]:
+        url = {"url": f"data:image/png;base64,{name * 400}"}
+        text = {"type": "text", "text": f"Look at {name}."}
+        return {"role": "user", "content": [{"type": "image_url", "image_url": url}, text]}
+
+    messages = [said("AAAA"), {"role": "assistant", "content": "Yes."}, said("BBBB")]
+    settings = trimtab.Settings(images=1)
+    fitted = trimtab.fit({"model": "gpt-5", "messages": messages}, settings=settings)
+    first, _, last = fitted.request["messages"]
+    assert [part["type"] for part in first["content"]] == ["text", "text"]
+    assert last == messages[2]
