@@ -24,7 +24,9 @@ LINK = "[...document.querySelectorAll('td a')].find(a => a.textContent.includes(
 WIDTHS = (390, 900, 1600)
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 CUT_OFF = """[...document.querySelectorAll('main *')]
-    .filter(one => !one.closest('svg, .scroll, pre') && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML.slice(0, 80))"""
+    .filter(one => !one.closest('svg, .scroll, pre'))
+    .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
+    .map(one => one.outerHTML.slice(0, 80))"""
 
 
 def link(text: str) -> str:

@@ -35,7 +35,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
     """By function: whether it was called in the thread of an event loop."""
     seen: dict[str, set[bool]] = {}
     watched: list[tuple[type, tuple[str, ...]]] = [
-        (Session, ("fit", "observe", "recall", "shown", "undo", "pin", "fact", "keep")),
+        (Session, ("fit", "observe", "recall", "shown", "undo", "pin", "_fact", "_keep")),
         (IncrementalParser, ("parse",)),
         (MemoryStore, tuple(
             name for name, value in vars(MemoryStore).items()

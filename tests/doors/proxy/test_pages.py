@@ -14,9 +14,10 @@ from html.parser import HTMLParser
 import pytest
 
 from trimtab.errors import MissingExtra
-from trimtab.pricing.call_usage import CallUsage
+from trimtab.pricing.call_usage import CallUsage, price_of
 from trimtab.proxy import Proxy, ProxySettings, recent_requests
 from trimtab.proxy.activity_log import ActivityLog
+from trimtab.proxy.cache_warmer import AGENT
 from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
 from trimtab.proxy.dashboard import page as whole_pages
 from trimtab.proxy.prefix_breaks import CLIENT
@@ -202,6 +203,32 @@ def test_failures_come_first_and_count_as_no_work(activity, requests):
     assert one.sums == {"failed": 3}
     log.sent(one, TurnRecord(2, 1.0, arrived=500, sent=100, status=200), [])
     assert log.line().startswith("400 of 500 tokens saved over 1 request,")
+
+
+def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
+    ledger = UsageLedger()
+
+    def add(name, arm, tokens, agent="claude-cli"):
+        usage = CallUsage("claude-opus-4-5", tokens, 0, 0, 0, 10)
+        ledger.add(name, agent=agent, upstream="u", arm=arm, when=1.0, arrived=10_000, usage=usage)
+
+    for number in range(40):
+        add(f"t{number}", "treated", 6_000 + 10 * number)
+        add(f"c{number}", "control", 10_000)
+    add("t1/keep-warm", "", 1_000, agent=AGENT)
+    found = spend_view.spend(ledger, "agent")
+    rows = spend_view._answers(found, activity)
+    answers, how = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
+    treated = sum(6_000 + 10 * number for number in range(40))
+    assert answers["Saved"] == f"{1 - treated / 400_000:.1%}" == "38.0%"
+    low, high = (float(part.rstrip("%")) for part in answers["How sure"].split(" to "))
+    assert 37 < low < 38 < high < 39
+    saved = (400_000 - treated) * price_of(CallUsage("claude-opus-4-5", 1, 0, 0, 0, 0)).prompt
+    assert f"${saved:.4f} in the 40 conversations" in how["Saved"]  # and none in those left alone
+    assert answers["trimtab itself"] == f"${found.pings.cost.total:.4f}"
+    asked = {row[0]: row[1] for row in spend_view._answers(found, activity, summarizes=True)}
+    assert asked["trimtab itself"] == "not measured"
+    assert [group.name for group in found.groups] == ["claude-cli"]  # pings are apart
 
 
 def test_texts_of_requests_are_bounded(monkeypatch):

@@ -139,7 +139,10 @@ async def _get(
             found = await in_worker(lambda: spend_view.spend(records.ledger, by))
             if name == "spend.json":
                 return Shown(200, exports.as_json(found.as_dict()), JSON)
-            return Shown(200, spend_view.spend_page(found, by, activity, activity.sessions))
+            summarizes = data.tenants.settings.fit.summarizer is not None
+            return Shown(200, spend_view.spend_page(
+                found, by, activity, activity.sessions, summarizes=summarizes
+            ))  # fmt: skip
         case ["r", number, *rest] if number.isdecimal() and len(number) < 10 and len(rest) < 2:
             return await _request(data, int(number), rest)
         case ["s", id, *rest]:

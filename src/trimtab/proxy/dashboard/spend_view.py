@@ -32,12 +32,14 @@ _KEYS = {ONE: "one user", HOLDER: "the proxy's token", "unknown": "not recorded"
 
 @dataclass(frozen=True)
 class Spend:
-    """Sums: of the agents' own calls, by group, and of our pings; ``unread`` facts."""
+    """Sums: of the agents' own calls, by group, and of our pings; ``reduced``: dollars of the
+    prompts in the experiment's conversations that were reduced; ``unread`` facts."""
 
     paid: Paid
     groups: list[Paid]
     pings: Paid
     savings: Savings | None
+    reduced: float = 0.0
     unread: int = 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -63,7 +65,8 @@ def spend(ledger: UsageLedger, by: str) -> Spend:
     calls = calls_of(kept)
     own = [call for call in calls if call.agent == WARMER]
     others = [call for call in calls if call.agent != WARMER]
-    return Spend(total(others), grouped(others, by), total(own), arms_of(kept), unread)
+    reduced = total(calls_of(one for one in kept if one.arm == "treated")).cost.prompt
+    return Spend(total(others), grouped(others, by), total(own), arms_of(kept), reduced, unread)
 
 
 def _read(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], int]:
@@ -77,20 +80,24 @@ def _read(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], 
 
 
 def spend_page(
-    found: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord]
-) -> bytes:
-    """The page, grouped by one of ``GROUPS``."""
+    found: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord],
+    *, summarizes: bool = False,
+) -> bytes:  # fmt: skip
+    """The page, grouped by one of ``GROUPS``; ``summarizes``: whether a model of the user's writes
+    summaries, which nobody here is told the price of."""
     rows = found.groups if by != "day" else found.groups[::-1]
     most = max((one.cost.total for one in rows), default=0.0)
     return page(
         "spend.html", "Spend", section=SPEND, live=LIVE_SECONDS, by=by, groups=GROUPS,
-        any=bool(found.paid.calls), answers=_answers(found, activity), address=SPEND,
+        any=bool(found.paid.calls), answers=_answers(found, activity, summarizes), address=SPEND,
         rows=[_row(one, by, sessions, most) for one in rows[:SHOWN]], more=len(rows) - SHOWN,
         notes=_notes(found),
     )  # fmt: skip
 
 
-def _answers(found: Spend, activity: ActivityLog) -> list[tuple[str, str, str]]:
+def _answers(
+    found: Spend, activity: ActivityLog, summarizes: bool = False
+) -> list[tuple[str, str, str]]:
     """The four questions: (question, figure, how it was found)."""
     paid, savings = found.paid, found.savings
     days = paid.first_day
@@ -104,21 +111,28 @@ def _answers(found: Spend, activity: ActivityLog) -> list[tuple[str, str, str]]:
             why = str(savings)
         rows += [("Saved", "not measured", why), ("How sure", "–", "there is no experiment")]
     else:
-        whole = paid.cost.prompt / (1 - savings.saved) if savings.saved < 1 else 0.0
+        low, mid, high = (
+            dollars(found.reduced * share / (1 - share))
+            for share in (savings.low, savings.saved, savings.high)
+        )
         rows += [
-            ("Saved", f"{savings.saved:.0%}", "of what prompts would have cost, about "
-             f"{dollars(whole - paid.cost.prompt)}, against conversations that were left alone"),
-            ("How sure", f"{savings.low:.0%} to {savings.high:.0%}",
-             f"at 95 % confidence: {savings.treated:,} conversations reduced, "
-             f"{savings.control:,} left alone"),
+            ("Saved", f"{savings.saved:.1%}", f"of what prompts would have cost: {mid} in the "
+             f"{many(savings.treated, 'conversation')} that were reduced, against the "
+             f"{savings.control:,} that were left alone"),
+            ("How sure", f"{savings.low:.1%} to {savings.high:.1%}",
+             f"at 95 % confidence: between {low} and {high}"),
         ]  # fmt: skip
     if activity.money and activity.savings is not None:
         rows.append(("Estimated", dollars(activity.dollars),
                      f"saved since the proxy was started, by {activity.savings.prices.name}: an "
                      "estimate, no measurement"))  # fmt: skip
     pings = many(found.pings.calls, "ping") + " that keep caches warm" if found.pings.calls else ""
-    rows.append(("trimtab itself", _money(found.pings) if pings else dollars(0),
-                 pings or "it called no model of its own"))  # fmt: skip
+    if summarizes:
+        about = "what your summarizer cost; beside it " + (pings or "no model was called")
+        rows.append(("trimtab itself", "not measured", about))
+    else:
+        rows.append(("trimtab itself", _money(found.pings) if pings else dollars(0),
+                     pings or "it called no model of its own"))  # fmt: skip
     return rows
 
 
