@@ -14,6 +14,7 @@ from proxy_story import WINDOW, answers, turn_by_turn
 from settings_words import as_keywords
 
 from trimtab.session import Session
+from trimtab.sessions.conversation_store import ConversationStore
 from trimtab.stores.memory import MemoryStore
 from trimtab.testing import StrictProvider
 from trimtab.wire.incremental_json import IncrementalParser
@@ -35,7 +36,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, set[bool]]:
     """By function: whether it was called in the thread of an event loop."""
     seen: dict[str, set[bool]] = {}
     watched: list[tuple[type, tuple[str, ...]]] = [
-        (Session, ("fit", "observe", "recall", "shown", "undo", "pin", "_fact", "_keep")),
+        (Session, ("fit", "observe", "recall", "shown", "undo", "pin")),
+        (ConversationStore, ("fact", "facts", "write_fact_now")),
         (IncrementalParser, ("parse",)),
         (MemoryStore, tuple(
             name for name, value in vars(MemoryStore).items()
