@@ -16,7 +16,7 @@ from trimtab.wire.detect import FormatName
 from trimtab.wire.dialects import of_host
 
 _CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
-_VERTEX = r"/publishers/anthropic/models/(?P<model>[^/:]+)"
+_VERTEX = r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
 _PATHS = tuple(
     (re.compile(pattern + "/?$"), format, streams)
     for pattern, format, streams in (

@@ -7,6 +7,7 @@ from typing import Any
 
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.reported_usage import read_cleared, read_usage
+from trimtab.proxy.routes import Route
 from trimtab.proxy.stream_events import (
     AwsEventReader,
     EventReader,
@@ -81,8 +82,8 @@ class UsageReader:
     """Reads the usage from a stream.  Only events that may hold a usage are parsed, and the steps
     of an interaction, which its last event leaves out."""
 
-    def __init__(self, format: str, usage: TokenUsage) -> None:
-        self._frames, self._usage = frames_for(format), usage
+    def __init__(self, frames: EventReader, usage: TokenUsage) -> None:
+        self._frames, self._usage = frames, usage
         self._steps = StreamedSteps() if format == "gemini-interactions" else None
 
     def feed(self, part: bytes) -> None:
@@ -94,6 +95,6 @@ class UsageReader:
                 self._usage.chained = self._steps.take(found) or self._usage.chained
 
 
-def frames_for(format: str) -> EventReader:
-    """The reader that splits a stream of this format into events."""
-    return AwsEventReader() if format == "bedrock" else ServerSentEventReader()
+def frames_for(route: Route) -> EventReader:
+    """The reader that splits the stream of a route into events."""
+    return AwsEventReader() if route.framed else ServerSentEventReader()

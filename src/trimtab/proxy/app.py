@@ -34,7 +34,7 @@ from trimtab.proxy.flow_driver import FlowDriver
 from trimtab.proxy.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
 from trimtab.proxy.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
 from trimtab.proxy.proxied_request import ClientRequest, ProxiedRequest
-from trimtab.proxy.recall import REWRITERS, ExchangeMemory, RecallRounds
+from trimtab.proxy.recall import ExchangeMemory, RecallRounds, rewritable
 from trimtab.proxy.recent_requests import RequestTexts
 from trimtab.proxy.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
 from trimtab.proxy.routes import climbs, route
@@ -341,7 +341,7 @@ class Proxy:
         )  # fmt: skip
         recall = None
         wanted = self.settings.recall or self.settings.prune
-        if wanted and tenant != NOBODY and not call.route.listed and call.route.format in REWRITERS:
+        if wanted and tenant != NOBODY and rewritable(call.route):
             facts = self.tenants.exchanges(call.upstream, tenant)
             recall = RecallRounds(
                 call.route.format, session, self.hidden.of(call.upstream.name, tenant), facts,

@@ -77,8 +77,8 @@ class HeldAnswer:
 class Attempt:
     """Sends once; ``close`` gives the connection back, or breaks it off."""
 
-    def __init__(self, client: HttpClient, format: str, *, stream: bool) -> None:
-        self._client, self._format, self._stream = client, format, stream
+    def __init__(self, client: HttpClient, *, framed: bool, stream: bool) -> None:
+        self._client, self._framed, self._stream = client, framed, stream
         self._stack = AsyncExitStack()
 
     async def send(self, method: str, address: str, headers: Raw, body: bytes) -> HeldAnswer:
@@ -123,7 +123,7 @@ class Attempt:
         of it."""
         sent = HeldAnswer(answer.status, answer.headers, [], streamed=True)
         opening, parts = (
-            StreamStart(frames=self._format == "bedrock"),
+            StreamStart(frames=self._framed),
             _after(first, answer.parts()),
         )
         began = time.monotonic()

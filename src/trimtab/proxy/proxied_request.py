@@ -132,7 +132,7 @@ class ProxiedRequest:
         if self._last is not None:
             await self._last.close()
         call, self.sent_body = self._call, body
-        self._last = Attempt(self._client, call.route.format, stream=self._driver.streams)
+        self._last = Attempt(self._client, framed=call.route.framed, stream=self._driver.streams)
         headers = call.headers(body, repacked=repacked)
         return await self._last.send(call.method, call.address, headers, body)
 
@@ -146,7 +146,7 @@ class ProxiedRequest:
         """Pass the answer on as it comes."""
         self._recall = None
         await self._begin(sent)
-        watch = UsageReader(self._call.route.format, sent.usage) if sent.streamed else None
+        watch = UsageReader(frames_for(self._call.route), sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
@@ -185,7 +185,7 @@ class ProxiedRequest:
 
     async def _stream(self, sent: HeldAnswer, rewriter: StreamRewriter) -> None:
         await self._begin(sent)
-        frames = frames_for(self._call.route.format)
+        frames = frames_for(self._call.route)
         async for part in sent.parts():
             for event in frames.feed(part):
                 if b"sage" in event.data:

@@ -15,7 +15,7 @@ class Route:
     """``generate`` requests are made to fit; ``other`` ones are passed through untouched.
 
     ``streams``: None where the body says so (``"stream": true``); ``listed``: a stream that is
-    one JSON array instead of events.
+    one JSON array instead of events; ``framed``: one that comes in frames of AWS.
     """
 
     operation: Operation = "other"
@@ -23,6 +23,7 @@ class Route:
     model: str | None = None
     streams: bool | None = None
     listed: bool = False
+    framed: bool = False
 
 
 OTHER = Route()
@@ -50,9 +51,13 @@ _PATHS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/interactions/?$"), "gemini-interactions"),
 )
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/converse(?P<stream>-stream)?/?$")
+_BEDROCK_CLAUDE = re.compile(
+    r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)/invoke(?P<stream>-with-response-stream)?/?$"
+)
 _GEMINI = re.compile(r"/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)$")
-_VERTEX_CLAUDE = re.compile(
-    r"/publishers/anthropic/models/(?P<model>[^/:]+):(?P<verb>rawPredict|streamRawPredict)$"
+_VERTEX_CLAUDE = re.compile(  # a model called count-tokens only counts
+    r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
+    r":(?P<verb>rawPredict|streamRawPredict)$"
 )
 _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
 
@@ -69,7 +74,11 @@ def route(method: str, path: str, query: str = "") -> Route:
             deployed = _DEPLOYMENT.search(path)  # Azure has the model in the path
             return Route("generate", name, unquote(deployed[1]) if deployed else None)
     if found := _BEDROCK.search(path):
-        return Route("generate", "bedrock", unquote(found["model"]), bool(found["stream"]))
+        streams = bool(found["stream"])
+        return Route("generate", "bedrock", unquote(found["model"]), streams, framed=True)
+    if found := _BEDROCK_CLAUDE.search(path):
+        streams = bool(found["stream"])
+        return Route("generate", "anthropic", unquote(found["model"]), streams, framed=True)
     if found := _GEMINI.search(path):
         streams = found["verb"] == "streamGenerateContent"
         listed = streams and "alt=sse" not in query.split("&")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -93,11 +94,20 @@ class AwsEventReader:
         """The frames that are whole now."""
         for frame in self._frames.feed(part):
             name = frame.headers.get(":event-type") or frame.headers.get(":exception-type", "")
-            yield StreamEvent(frame.raw, name, frame.payload, frame.failed)
+            data = _of_chunk(frame.payload) if name == "chunk" else frame.payload
+            yield StreamEvent(frame.raw, name, data, frame.failed)
 
     def rest(self) -> bytes:
         """What is left."""
         return self._frames.rest()
+
+
+def _of_chunk(payload: bytes) -> bytes:
+    """The event that InvokeModel carries in a frame; b"" where there is none."""
+    try:
+        return b64decode(json.loads(payload)["bytes"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return b""
 
 
 def parsed(event: StreamEvent) -> Any:

@@ -17,6 +17,7 @@ from trimtab.testing.faults import Cut, Refuse, Script, ScriptRunner, ScriptStep
 from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts
 from trimtab.testing.http_apis.answers import Answer, Call
 from trimtab.testing.http_apis.base import arguments, dump, hex_id
+from trimtab.testing.http_apis.hosted_claude import hosted
 from trimtab.testing.http_apis.refusals import (
     ErrorResponse,
     Shape,
@@ -109,6 +110,13 @@ class StrictProvider(LocalServer):
             return self._log(method)
         if path.endswith("/conversations") and method == "POST":
             return self._conversation(body)
+        inside = hosted(path, body) if method == "POST" else None
+        if inside is not None:
+            if inside.problem:
+                return inside.refused()
+            done = self.respond(method, inside.path, "", headers, inside.body)
+            self.requests[-1].path = path
+            return inside.response(done)
         api_route = http_apis.find(path, query)
         if api_route is None or method != "POST":
             error = {"message": f"Unknown request URL: {method} {path}", "type": "not_found"}

@@ -23,7 +23,6 @@ import sdk_clients
 from botocore.config import Config
 from google import genai
 from google.genai import types
-from invoke_provider import InvokeProvider
 from mistralai.client import Mistral
 from sdk_clients import CLIENTS, PROMPT, Claude
 
@@ -483,7 +482,7 @@ def test_anthropics_own_middleware_recovers_and_is_marked():
 
 @pytest.mark.row("A12")
 def test_anthropics_bedrock_client_is_signed_after_each_change():
-    with InvokeProvider(window=9_000) as provider:
+    with StrictProvider(window=9_000) as provider:
         plain = anthropic.AnthropicBedrock(
             base_url=provider.url, aws_access_key="x", aws_secret_key="y",
             aws_region="us-east-1", max_retries=0,
@@ -532,7 +531,7 @@ CLAUDES_BODY = json.dumps({
 @STREAMS
 @pytest.mark.parametrize("shape", ["status", "in-stream"])
 def test_invoke_model_with_claudes_bodies_recovers(stream, shape):
-    with InvokeProvider(window=9_000, overflow_as=shape) as provider:
+    with StrictProvider(window=9_000, overflow_as=shape) as provider:
         client = clients.boto3(bedrock(provider))
         if stream:
             got = client.invoke_model_with_response_stream(modelId=CLAUDE, body=CLAUDES_BODY)

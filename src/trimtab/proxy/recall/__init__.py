@@ -36,6 +36,7 @@ from trimtab.proxy.recall.request_layouts import (
     with_turn,
 )
 from trimtab.proxy.recall.stream_rewriter import StreamRewriter, dumped
+from trimtab.proxy.routes import Route
 from trimtab.session import Session
 from trimtab.sessions.recall_tool import NAME
 from trimtab.stores import TenantStore
@@ -49,6 +50,14 @@ REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
     "bedrock": BedrockRewriter,
     "gemini": GeminiRewriter,
 }
+
+
+def rewritable(route: Route) -> bool:
+    """Whether calls of the tool can be taken out of this route's answers, streams included."""
+    framed = route.format == "bedrock"  # Claude's own events in frames of AWS are not written
+    return route.format in REWRITERS and not route.listed and route.framed == framed
+
+
 AGAIN_SECONDS = 5.0
 """After so long a store that did not answer is asked again."""
 MOST_ROUNDS = 6
@@ -207,10 +216,10 @@ def _internal(format: str, body: dict[str, Any]) -> bool:
 
 
 __all__ = [
-    "REWRITERS",
     "ExchangeMemory",
     "RecallRounds",
     "StoreBackoff",
     "StoredExchanges",
     "eligible",
+    "rewritable",
 ]

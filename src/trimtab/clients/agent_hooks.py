@@ -1,0 +1,104 @@
+"""Hooks of agent frameworks before a model call: OpenAI Agents' input filter, Google ADK's plugin.
+
+Beside a wrapped client they serve every model of the framework (LiteLLM's, another maker's),
+and what the framework traces is what was sent.  They only fit: a refusal is for a wrapped client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Unpack
+
+from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.errors import MissingExtra, TrimtabError
+from trimtab.fitted import Fitted
+from trimtab.telemetry import logger
+from trimtab.wire.detect import FormatName
+
+
+def call_model_input_filter(
+    *, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]
+) -> Callable[[Any], Any]:
+    """For ``RunConfig(call_model_input_filter=…)`` of the OpenAI Agents SDK.
+
+    ``keywords`` are those of ``Guard``.  The session's items stay whole; what goes to the model is
+    fitted.  Items that go on from what OpenAI's server holds are left alone.
+    """
+    guard = guard_of(guard, keywords)
+
+    def filtered(data: Any) -> Any:
+        given, agent = data.model_data, data.agent
+        if _goes_on(given.input):
+            return given
+        body = {
+            "model": _model(agent), "instructions": given.instructions or "",
+            "tools": [_function(tool) for tool in getattr(agent, "tools", None) or ()],
+            "input": given.input,
+        }  # fmt: skip
+        fitted = _fitted(guard, body, "openai-responses")
+        return given if fitted is None else replace(given, input=fitted.request["input"])
+
+    return filtered
+
+
+def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
+    """For ``Runner(plugins=[…])`` or ``App(plugins=[…])`` of Google's ADK.
+
+    ``keywords`` are those of ``Guard``.  The session's events stay whole; what goes to the model is
+    fitted.  Raises MissingExtra.
+    """
+    try:
+        from google.adk.plugins.base_plugin import BasePlugin
+    except ImportError:
+        raise MissingExtra("the plugin needs Google's ADK: pip install google-adk") from None
+    guard = guard_of(guard, keywords)
+
+    class TrimtabPlugin(BasePlugin):  # type: ignore[misc]  # the package may not be installed
+        """Fits the contents of each request."""
+
+        async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
+            """Put the fitted contents into the request; None: the model is asked."""
+            config = llm_request.config
+            system = getattr(config, "system_instruction", None)
+            body = {"model": llm_request.model, "contents": llm_request.contents}
+            if isinstance(system, str) and system:
+                body["systemInstruction"] = {"parts": [{"text": system}]}
+            if tools := getattr(config, "tools", None):
+                body["tools"] = tools
+            fitted = await asyncio.to_thread(_fitted, guard, body, "gemini")
+            if fitted is not None:
+                llm_request.contents = fitted.request["contents"]
+
+    return TrimtabPlugin(name="trimtab")
+
+
+def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted | None:
+    """What fits; None where nothing changed, or where it cannot fit: then it is sent as it came."""
+    try:
+        fitted = guard.session.fit(body, format=format)
+    except TrimtabError as error:
+        logger().warning("sent as it came: %s", error)
+        return None
+    return fitted if fitted.changed else None
+
+
+def _goes_on(items: Any) -> bool:
+    """Whether a result stands here without its call: the server has that."""
+    calls = {item.get("call_id") for item in items if str(item.get("type")).endswith("_call")}
+    results = (item for item in items if str(item.get("type")).endswith("_call_output"))
+    return any(item.get("call_id") not in calls for item in results)
+
+
+def _model(agent: Any) -> str:
+    """The model's name: an agent has it, or a model that does."""
+    model = getattr(agent, "model", None)
+    return model if isinstance(model, str) else str(getattr(model, "model", "") or "")
+
+
+def _function(tool: Any) -> dict[str, Any]:
+    """A tool's definition, whose tokens count."""
+    schema = getattr(tool, "params_json_schema", None) or {"type": "object"}
+    about = getattr(tool, "description", "") or ""
+    return {"type": "function", "name": tool.name, "description": about, "parameters": schema}
