@@ -82,9 +82,9 @@ class UsageReader:
     """Reads the usage from a stream.  Only events that may hold a usage are parsed, and the steps
     of an interaction, which its last event leaves out."""
 
-    def __init__(self, frames: EventReader, usage: TokenUsage) -> None:
-        self._frames, self._usage = frames, usage
-        self._steps = StreamedSteps() if format == "gemini-interactions" else None
+    def __init__(self, route: Route, usage: TokenUsage) -> None:
+        self._frames, self._usage = frames_for(route), usage
+        self._steps = StreamedSteps() if route.format == "gemini-interactions" else None
 
     def feed(self, part: bytes) -> None:
         """Reads the next bytes of the stream."""

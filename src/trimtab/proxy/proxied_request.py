@@ -146,7 +146,7 @@ class ProxiedRequest:
         """Pass the answer on as it comes."""
         self._recall = None
         await self._begin(sent)
-        watch = UsageReader(frames_for(self._call.route), sent.usage) if sent.streamed else None
+        watch = UsageReader(self._call.route, sent.usage) if sent.streamed else None
         async for part in sent.parts():
             if watch is not None:
                 watch.feed(part)
