@@ -26,7 +26,8 @@ def report_of(result: FitResult, failures: int) -> Report:
     counter, compacted = prepared.sizes.counter, prepared.facts.compacted
     warnings = list(dict.fromkeys(prepared.warnings))
     if failures:
-        warnings.append(f"the given counter failed {failures} times; the default counted")
+        times = f"failed {failures} times ({counter.problem})"
+        warnings.append(f"the given counter {times}; the default counted")
     if result.step not in ("", "planned"):
         warnings.append(f"fell back to: {result.step}")
     if result.is_refusal_expected:

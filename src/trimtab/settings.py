@@ -6,6 +6,7 @@ the options of the command line and docs/settings.md all follow from ``Settings`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import wraps
@@ -70,13 +71,17 @@ LIMITS = ("window", "reserve", "trigger", "target", "request_bytes", "result_cha
 NO_WINDOW = 2**62
 """Tokens: more than any request has, where only other limits are asked for."""
 
+_REF = re.compile(r"[0-9a-f]{16}\.\d+")
+"""As ``Transcript.refs`` makes them: another text can match nothing."""
+
 COUNTER = ValueKind(
     lambda value: value is None or isinstance(value, (str, Counter)) or callable(value),
     "'o200k', 'estimate' or a function from text to int", TEXT_OR_NONE.read, "a text", "NAME",
 )  # fmt: skip
 PINS = list_of(
-    lambda pin: isinstance(pin, str) or callable(pin),
-    "a list of refs and of functions from block to bool, as [ref] or [lambda block: …]",
+    lambda pin: callable(pin) or (isinstance(pin, str) and _REF.fullmatch(pin) is not None),
+    "a list of refs, as measure(request).rows[0].ref, and of functions from block to bool, as "
+    "[lambda block: 'text' in block.text]",
 )
 REDUCERS = list_of(callable, "a list of functions from a block to offers")
 NAME = TEXT_OR_NONE

@@ -20,6 +20,8 @@ from trimtab.telemetry import logger
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
 SERVICE = "bedrock-runtime"
 _CONTEXT = "trimtab"
+_GUARDED = "trimtab-guarded"
+"""An event that only a guarded client or session answers."""
 _STREAMS = ("stream", "body")
 """Where a parsed answer has its events: of ConverseStream, of InvokeModelWithResponseStream."""
 Client = TypeVar("Client")
@@ -31,7 +33,8 @@ def boto3(
     """Guard a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
 
     ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore; with its
-    own retries it counts as one of the attempts.  Raises InvalidSetting for anything else.
+    own retries it counts as one of the attempts.  Raises InvalidSetting for anything else, and
+    NotAClient for what is guarded already.
     """
     guard = guard_of(guard, keywords)
     events = getattr(getattr(client, "meta", None), "events", None) or getattr(
@@ -44,12 +47,22 @@ def boto3(
     service = _service(client)
     if service not in ("", SERVICE):
         raise NotAClient(f"a client of {service} cannot be wrapped: make one of {SERVICE}")
+    if events.emit(_GUARDED):  # a client has the hooks of the session that made it
+        raise NotAClient(
+            f"this {type(client).__name__} is guarded already, itself or by its session: use it, "
+            "or make a new one"
+        )
     hooks = _Hooks(guard)
+    events.register(_GUARDED, _is_guarded)
     for operation in OPERATIONS:
         name = f"{SERVICE}.{operation}"
         events.register(f"before-call.{name}", hooks.before_call, unique_id=f"trimtab-{name}")
         events.register(f"needs-retry.{name}", hooks.needs_retry, unique_id=f"trimtab-retry-{name}")
     return client
+
+
+def _is_guarded(**_: Any) -> bool:
+    return True
 
 
 def _service(client: Any) -> str:

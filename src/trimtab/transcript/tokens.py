@@ -85,12 +85,17 @@ def estimate(text: str) -> int:
     return min(max(-(-weighed * 5 // 4000), at_least), len(raw))
 
 
+_MOST_PROBLEM_CHARS = 120
+
+
 class _Source(ABC):
     """One way to count raw tokens; remembers longer texts, the oldest forgotten first."""
 
     name = ""
     missing = False
     failures = 0
+    problem = ""
+    """What the last failure was."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -190,13 +195,14 @@ class _Own(_Source):
         try:
             answer = self._count(text)
             tokens = -1 if isinstance(answer, bool) else operator.index(answer)
+            problem = f"it gave {answer!r}"
         except (KeyboardInterrupt, SystemExit):
             raise
-        except BaseException:  # a panic in Rust (tiktoken on 1 MB of spaces) is no Exception
-            tokens = -1
+        except BaseException as error:  # a panic in Rust (tiktoken on 1 MB of spaces)
+            tokens, problem = -1, f"{type(error).__name__}: {error}"
         if tokens >= 0:
             return tokens
-        self.failures += 1
+        self.failures, self.problem = self.failures + 1, problem[:_MOST_PROBLEM_CHARS]
         return self._otherwise(text)
 
 
@@ -246,6 +252,11 @@ class Counter:
     def failures(self) -> int:
         """How often a caller's function raised or gave nonsense (the default counted instead)."""
         return self.source.failures
+
+    @property
+    def problem(self) -> str:
+        """What the last of these failures was."""
+        return self.source.problem
 
 
 _o200k, _estimate = _O200k(), _Estimate()

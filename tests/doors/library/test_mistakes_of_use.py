@@ -48,9 +48,17 @@ def openai_client() -> openai.OpenAI:
     return openai.OpenAI(api_key="k")
 
 
-def s3_client() -> Any:
+def aws_session() -> Any:
     keys = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
-    return boto3.client("s3", region_name="us-east-1", **keys)
+    return boto3.Session(region_name="us-east-1", **keys)
+
+
+def s3_client() -> Any:
+    return aws_session().client("s3")
+
+
+def bedrock_client() -> Any:
+    return aws_session().client("bedrock-runtime")
 
 
 def recall_from_another_session() -> str:
@@ -146,6 +154,9 @@ MISTAKES: dict[str, Mistake] = {
         "give a trimtab.Settings"),
     "a text for a list": Mistake(
         lambda: settings(pins="abc"), InvalidSetting, ("pins='abc'",), "give a list"),
+    "a text as a pin": Mistake(
+        lambda: settings(pins=["the secret plan"]), InvalidSetting, ("'the secret plan'",),
+        "[lambda block: 'text' in block.text]"),
     "a pin that raises": Mistake(
         lambda: fit(LONG, window=999, settings=settings(pins=[lambda block: block.nothing])),
         InvalidSetting, ("a pin raised", "'nothing'"), "correct it"),
@@ -202,6 +213,12 @@ MISTAKES: dict[str, Mistake] = {
     "wrap twice": Mistake(
         lambda: trimtab.wrap(trimtab.wrap(openai_client(), window=9)), NoClient,
         ("OpenAI is wrapped already",), "wrap a new client"),
+    "wrap of boto3 twice": Mistake(
+        lambda: clients.boto3(clients.boto3(bedrock_client()), window=9), NoClient,
+        ("BedrockRuntime is guarded already",), "or make a new one"),
+    "wrap of a client of a guarded session": Mistake(
+        lambda: trimtab.wrap(clients.boto3(aws_session()).client("bedrock-runtime"), window=9),
+        NoClient, ("itself or by its session",), "or make a new one"),
     "wrap with a misspelt keyword": Mistake(
         lambda: trimtab.wrap(openai_client(), windw=3), TypeError, ("wrap()", "'windw'"),
         "did you mean window?"),
@@ -257,3 +274,17 @@ def test_a_file_of_settings_that_cannot_be_read_is_named_with_the_place(tmp_path
     with pytest.raises(InvalidSetting, match=r"trimtab\.toml: ") as raised:
         Session.from_config(tmp_path)
     assert names in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("counter", "said"),
+    [(lambda text: 1 // 0, "ZeroDivisionError"), (lambda text: "12", "'str' object cannot be")],
+    ids=["raises", "gives a text"],
+)
+def test_a_counter_that_fails_is_named_with_what_it_did(counter, said, caplog):
+    fitted = trimtab.fit(LONG, window=1_000_000, settings=settings(counter=counter))
+    (warning,) = fitted.report.warnings
+    assert warning.startswith("the given counter failed ")
+    assert said in warning
+    assert "the default counted" in warning
+    assert said in caplog.text
