@@ -1,12 +1,14 @@
 """Clients whose requests are fitted on the way to the provider: HTTP clients, SDKs, boto3, LiteLLM.
 
 ``wrap(client)`` is the one line; ``httpx_client(…)`` is a client for ``http_client=`` of an SDK;
-``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` are the others.
+``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` are the others;
+``call_model_input_filter`` and ``adk_plugin`` are hooks of agent frameworks.
 Importing loads no SDK and no HTTP library.
 """
 
 from __future__ import annotations
 
+from trimtab.clients.agent_hooks import adk_plugin, call_model_input_filter
 from trimtab.clients.aws import boto3
 from trimtab.clients.guard import HEADER, Guard
 from trimtab.clients.httpx_clients import async_httpx_client, guarded, httpx_client
@@ -16,9 +18,11 @@ from trimtab.clients.wrapping import litellm_callback, wrap
 __all__ = [
     "HEADER",
     "Guard",
+    "adk_plugin",
     "anthropic_middleware",
     "async_httpx_client",
     "boto3",
+    "call_model_input_filter",
     "guarded",
     "httpx_client",
     "litellm_callback",

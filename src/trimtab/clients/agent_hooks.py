@@ -26,7 +26,7 @@ def call_model_input_filter(
     ``keywords`` are those of ``Guard``.  The session's items stay whole; what goes to the model is
     fitted.  Items that go on from what OpenAI's server holds are left alone.
     """
-    guard = guard_of(guard, keywords)
+    shared = guard_of(guard, keywords)
 
     def filtered(data: Any) -> Any:
         given, agent = data.model_data, data.agent
@@ -37,7 +37,7 @@ def call_model_input_filter(
             "tools": [_function(tool) for tool in getattr(agent, "tools", None) or ()],
             "input": given.input,
         }  # fmt: skip
-        fitted = _fitted(guard, body, "openai-responses")
+        fitted = _fitted(shared, body, "openai-responses")
         return given if fitted is None else replace(given, input=fitted.request["input"])
 
     return filtered
@@ -53,7 +53,7 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
         from google.adk.plugins.base_plugin import BasePlugin
     except ImportError:
         raise MissingExtra("the plugin needs Google's ADK: pip install google-adk") from None
-    guard = guard_of(guard, keywords)
+    shared = guard_of(guard, keywords)
 
     class TrimtabPlugin(BasePlugin):  # type: ignore[misc]  # the package may not be installed
         """Fits the contents of each request."""
@@ -67,7 +67,7 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
                 body["systemInstruction"] = {"parts": [{"text": system}]}
             if tools := getattr(config, "tools", None):
                 body["tools"] = tools
-            fitted = await asyncio.to_thread(_fitted, guard, body, "gemini")
+            fitted = await asyncio.to_thread(_fitted, shared, body, "gemini")
             if fitted is not None:
                 llm_request.contents = fitted.request["contents"]
 

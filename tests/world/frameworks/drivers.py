@@ -88,7 +88,13 @@ def strands() -> str:
     return str(Agent(model=model, tools=[tool(read_file)], callback_handler=None)(TASK)).strip()
 
 
-def google_adk() -> str:
+def google_adk_plugin() -> str:
+    import trimtab
+
+    return google_adk([trimtab.clients.adk_plugin(window=8_000)])
+
+
+def google_adk(plugins: Any = None) -> str:
     from google import genai
     from google.adk.agents import Agent
     from google.adk.agents.run_config import RunConfig, StreamingMode
@@ -99,12 +105,13 @@ def google_adk() -> str:
     import trimtab
 
     options = types.HttpOptions(base_url=URL)
-    client = trimtab.wrap(genai.Client)(api_key="k", http_options=options)
+    kind = genai.Client if plugins else trimtab.wrap(genai.Client)
+    client = kind(api_key="k", http_options=options)
     model = Gemini(model="gemini-2.5-pro", client=client)
     agent = Agent(name="reader", model=model, tools=[read_file])
 
     async def run() -> str:
-        runner = InMemoryRunner(agent=agent, app_name="app")
+        runner = InMemoryRunner(agent=agent, app_name="app", plugins=plugins)
         await runner.session_service.create_session(app_name="app", user_id="u", session_id="s")
         message = types.Content(role="user", parts=[types.Part(text=TASK)])
         mode = StreamingMode.SSE if STREAMS else StreamingMode.NONE
@@ -294,6 +301,76 @@ def autogen() -> str:
     return asyncio.run(run())
 
 
+def openai_agents_filter() -> str:
+    import openai
+    from agents import (
+        Agent,
+        RunConfig,
+        Runner,
+        function_tool,
+        set_default_openai_client,
+        set_tracing_disabled,
+    )
+
+    import trimtab
+
+    plain = openai.AsyncOpenAI(api_key="k", base_url=f"{URL}/v1", max_retries=0)
+    set_default_openai_client(plain, use_for_tracing=False)
+    set_tracing_disabled(True)
+    hook = trimtab.clients.call_model_input_filter(window=8_000)
+    config = RunConfig(call_model_input_filter=hook)
+    agent = Agent(name="reader", model="gpt-5.1", tools=[function_tool(read_file)])
+
+    async def run() -> str:
+        if not STREAMS:
+            done = await Runner.run(agent, TASK, max_turns=50, run_config=config)
+            return str(done.final_output)
+        run = Runner.run_streamed(agent, TASK, max_turns=50, run_config=config)
+        async for _ in run.stream_events():
+            pass
+        return str(run.final_output)
+
+    return asyncio.run(run())
+
+
+def claude_agent_sdk() -> str:
+    from claude_agent_sdk import ClaudeAgentOptions, create_sdk_mcp_server, query, tool
+
+    @tool("read_file", "Read a file.", {"path": str})
+    async def read(given: dict[str, Any]) -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": read_file(given["path"])}]}
+
+    options = ClaudeAgentOptions(
+        env={"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_API_KEY": "k", "ENABLE_TOOL_SEARCH": "false",
+             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+        mcp_servers={"files": create_sdk_mcp_server("files", tools=[read])},
+        allowed_tools=["mcp__files__read_file"], tools=[], system_prompt="You read files.",
+        setting_sources=[], max_turns=60, include_partial_messages=STREAMS,
+    )  # fmt: skip
+
+    async def run() -> str:
+        said = ""
+        async for message in query(prompt=TASK, options=options):
+            said = getattr(message, "result", None) or said
+        return said
+
+    return asyncio.run(run())
+
+
+def openhands() -> str:
+    import tempfile
+
+    from openhands.sdk import LLM, Agent, Conversation, Tool
+    from openhands.tools.terminal import TerminalTool
+
+    llm = LLM(model="openai/gpt-4.1", api_key="k", base_url=f"{URL}/v1", num_retries=0)
+    agent = Agent(llm=llm, tools=[Tool(name=TerminalTool.name)])
+    conversation = Conversation(agent=agent, workspace=tempfile.mkdtemp(), visualizer=None)
+    conversation.send_message(TASK)
+    conversation.run()
+    return str(conversation.state.events[-1])
+
+
 DRIVERS: dict[str, Callable[[], str]] = {
     driver.__name__: driver
     for driver in (
@@ -309,6 +386,10 @@ DRIVERS: dict[str, Callable[[], str]] = {
             crewai,
             dspy,
             autogen,
+            openai_agents_filter,
+            google_adk_plugin,
+            claude_agent_sdk,
+            openhands,
         ),
     )
 }

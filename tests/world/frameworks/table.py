@@ -41,6 +41,10 @@ class Framework:
     final: str = ""
     """A tool that ends the run, where the framework asks for one."""
     npm: bool = False
+    window: int = WINDOW
+    """Tokens; more where the framework's own head needs them."""
+    shell: bool = False
+    """Whether the tool runs a command."""
     home: str = ""
     """Whose environment it runs in, where it is not its own."""
 
@@ -105,6 +109,29 @@ FRAMEWORKS = {
         Framework(
             "ai_sdk", ("ai", "@ai-sdk/openai", "zod"),
             "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
+        ),
+        Framework(
+            "mastra", ("@mastra/core", "@ai-sdk/openai", "zod"),
+            "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
+        ),
+        Framework(
+            "openai_agents_filter", ("openai-agents",),
+            "RunConfig(call_model_input_filter=trimtab.clients.call_model_input_filter(window=…))",
+            home="openai_agents",
+        ),
+        Framework(
+            "google_adk_plugin", ("google-adk",),
+            "InMemoryRunner(…, plugins=[trimtab.clients.adk_plugin(window=…)])", home="google_adk",
+        ),
+        Framework(
+            "claude_agent_sdk", ("claude-agent-sdk",),
+            "ClaudeAgentOptions(env={\"ANTHROPIC_BASE_URL\": PROXY})", way="proxy",
+            tool="mcp__files__read_file",
+        ),
+        Framework(
+            "openhands", ("openhands-sdk", "openhands-tools"),
+            "LLM(base_url=PROXY + \"/v1\")", way="proxy", tool="terminal", final="finish",
+            streams=False, window=16_000, shell=True,
         ),
     )
 }  # fmt: skip
@@ -194,12 +221,15 @@ def served(provider: StrictProvider, way: str) -> Iterator[str]:
 
 def script(framework: Framework) -> list[Answer | str]:
     """Twenty calls, then the end."""
+    shell = framework.shell
     calls: list[Answer | str] = [
-        Answer("", calls=[Call(framework.tool, {"path": f"/file_{number}"})])
-        for number in range(TURNS)
-    ]
+        Answer("", calls=[Call(framework.tool, {"command": f"seq {number}000 {number}600"} if shell
+                               else {"path": f"/file_{number}"})])
+        for number in range(1, TURNS + 1)
+    ]  # fmt: skip
     if framework.final:
-        calls.append(Answer("", calls=[Call(framework.final, {"answer": "done"})]))
+        key = "message" if shell else "answer"
+        calls.append(Answer("", calls=[Call(framework.final, {key: "done"})]))
     return calls
 
 
@@ -208,7 +238,7 @@ def run(framework: Framework, streams: bool) -> Outcome:
     command = command_of(framework)
     with (
         StrictProvider(
-            script(framework), window=WINDOW, answer="done", max_requests=80
+            script(framework), window=framework.window, answer="done", max_requests=80
         ) as provider,
         served(provider, framework.way) as url,
     ):
