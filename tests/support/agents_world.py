@@ -97,6 +97,7 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
     folder = str(Path(program(agent.name)).parent)
     env = {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "HOME": str(home), "TERM": "dumb",
            "LANG": "C.UTF-8", "IS_SANDBOX": "1", "PYTHONPATH": str(ROOT / "src")}  # fmt: skip
+    env |= {name: os.environ[name] for name in ("TRIMTAB_STATUS",) if name in os.environ}
     match agent.name:
         case "claude":
             env |= {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "sk-ant-fake",
@@ -120,7 +121,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """One run of an agent through ``trimtab run``, in a repository of its own."""
     work = home / "work"
-    work.mkdir(parents=True)
+    work.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     env = environment(agent, home, provider.url)
     command = [sys.executable, "-m", "trimtab", "run", *options, agent.name, *agent.words]

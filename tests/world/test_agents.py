@@ -7,12 +7,17 @@ Knows what their users see.
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import sys
+from dataclasses import replace
 
 import pytest
-from agents_world import AGENTS, MOST_REQUESTS, Story, run, traces
+from agents_world import AGENTS, MOST_REQUESTS, ROOT, Story, run, traces
 
 from trimtab.testing import StrictProvider
 
+PLUGIN = ROOT / "src/trimtab/proxy/agents/opencode_status.js"
 pytestmark = pytest.mark.world
 EVERY = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
@@ -78,3 +83,43 @@ def _compacts(record):
     signs = ("create a detailed summary", "context checkpoint compaction", "state_snapshot",
              "compaction_trigger", "what did we do so far", "<summary>")  # fmt: skip
     return any(sign in text for sign in signs)
+
+
+STATUS = f"{sys.executable} -m trimtab status"
+
+
+def _hooked(agent, home, log):
+    """The configuration of docs/howto/hooks.md, whose command leaves a copy of what it printed."""
+    kept = f"{STATUS} | tee -a {log}"
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": kept}]}]}
+    match agent.name:
+        case "claude":
+            (home / ".claude").mkdir()
+            (home / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
+            return agent
+        case "codex":
+            (home / ".codex").mkdir()
+            (home / ".codex/hooks.json").write_text(json.dumps({"hooks": hooks}))
+            first, *rest = agent.words
+            return replace(agent, words=(first, "--dangerously-bypass-hook-trust", *rest))
+    folder = home / ".config/opencode/plugins"
+    folder.mkdir(parents=True)
+    shutil.copy(PLUGIN, folder / "trimtab.js")
+    (home / "status.sh").write_text(f'#!/bin/sh\n{STATUS} "$@" | tee -a {log}\n')
+    (home / "status.sh").chmod(0o755)
+    return agent
+
+
+@EVERY
+def test_its_hooks_are_told_how_full_the_window_of_this_session_is(agent, tmp_path, monkeypatch):
+    home, log = tmp_path / "home", tmp_path / "log"
+    home.mkdir()
+    hooked = _hooked(agent, home, log)
+    monkeypatch.setenv("TRIMTAB_STATUS", json.dumps([str(home / "status.sh")]))
+    told = story(agent, steps=3, lines=100)
+    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+        done = run(hooked, provider, home, "--window", "60k")
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert "MARMALADE" in done.stdout
+    line = log.read_text().splitlines()[-1]
+    assert re.search(r"trimtab \d+% of \d+k", line), line

@@ -6,7 +6,6 @@ and what the framework traces is what was sent.  They only fit: a refusal is for
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Unpack
@@ -49,6 +48,8 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
     ``keywords`` are those of ``Guard``.  The session's events stay whole; what goes to the model is
     fitted.  Raises MissingExtra.
     """
+    import asyncio
+
     try:
         from google.adk.plugins.base_plugin import BasePlugin
     except ImportError:
