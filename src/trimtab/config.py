@@ -110,7 +110,8 @@ def _tables(
     from pathlib import Path
 
     expect(_is_path(start) and Path(start).is_dir(), "folder", start, _FOLDER)
-    home = env.get("XDG_CONFIG_HOME") or (f"{env['HOME']}/.config" if env.get("HOME") else "")
+    user = env.get("HOME") or env.get("USERPROFILE")  # the latter on Windows
+    home = env.get("XDG_CONFIG_HOME") or (f"{user}/.config" if user else "")
     own = Path(home) / "trimtab" / "trimtab.toml"
     if home and own.is_file():
         yield own, _toml(own)

@@ -181,8 +181,8 @@ PARTS = (
     "errors", "events", "flow", "report", "rules", "settings", "stores", "testing", "transports",
 )  # fmt: skip
 SESSION = {
-    "afit", "close", "compacted", "compress", "contents", "distill", "fit", "follow", "from_config", "history",
-    "journal", "observe", "pin", "prune", "recall", "search", "settings", "shown", "stats", "sweep",
+    "afit", "close", "compacted", "compress", "contents", "distill", "fit", "follow", "from_config",
+    "history", "journal", "observe", "pin", "prune", "recall", "search", "settings", "shown", "stats", "sweep",
     "undo", "unpin",
 }  # fmt: skip
 

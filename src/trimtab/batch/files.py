@@ -49,8 +49,8 @@ def found(name: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
 
 def relative(name: str, source: str) -> str:
     """The name of a file within what is read: the same wherever that stands."""
-    inside = name.removeprefix(source).lstrip("/")
-    return inside.replace(os.sep, "/") or name.replace(os.sep, "/").rpartition("/")[2]
+    name, source = name.replace(os.sep, "/"), source.replace(os.sep, "/")
+    return name.removeprefix(source).lstrip("/") or name.rpartition("/")[2]
 
 
 def _local_files(name: str) -> list[SourceFile]:

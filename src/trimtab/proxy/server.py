@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import os
 import signal
 import socket
 import threading
@@ -19,6 +20,8 @@ from trimtab.proxy.access import PREFIX
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.client_connection import IDLE_SECONDS, Connections
 from trimtab.proxy.settings import ProxySettings
+
+WINDOWS = os.name == "nt"
 
 START_SECONDS = 30.0
 
@@ -61,8 +64,9 @@ class Server:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         if self._reread is not None:
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(signal.SIGHUP, self.reload)  # not main, Windows: none
+            # Not in a thread of its own, and on Windows there is no such signal.
+            with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(signal.SIGHUP, self.reload)
         draining = asyncio.ensure_future(self._notice_end())
         try:
             await self._server.serve(sockets=[self._socket])
@@ -112,7 +116,9 @@ def _listening(settings: ProxySettings) -> socket.socket:
     listen = settings.listen
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # On Windows, SO_REUSEADDR would let another program listen on the same port beside ours.
+    alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", 0) if WINDOWS else socket.SO_REUSEADDR
+    found.setsockopt(socket.SOL_SOCKET, alone, 1)
     try:
         found.bind(listen)
         found.listen(2_048)  # who connects before the server runs is served as soon as it does

@@ -19,6 +19,9 @@ from pathlib import Path
 from trimtab.errors import StoreError
 from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, stats_of
 
+MODES = os.name == "posix"
+"""Whether a file's mode says who may read it; on Windows that is the folder's access list."""
+
 VERSION = 1
 BUSY_SECONDS = 2.0
 """How long a write waits for another process's."""
@@ -166,7 +169,7 @@ class SqliteStore:
         """See ``Store``: SQLite's own check of the file."""
         with self._connected() as db:
             rows = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
-        mode = self.path.stat().st_mode & 0o077
+        mode = self.path.stat().st_mode & 0o077 if MODES else 0
         loose = [f"{self.path} can be read by others (chmod 600 {self.path})"] if mode else []
         return [row for row in rows if row != "ok"] + loose
 
