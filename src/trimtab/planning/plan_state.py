@@ -414,15 +414,14 @@ class PlanState:
         self._count_items(run.run, 1)
         self._add(run)
 
-    def reword(self, run: DroppedRange, fold: Fold) -> bool:
-        """Put other texts in place of a fold's; False where they would cost more."""
+    def reword(self, run: DroppedRange, fold: Fold) -> None:
+        """Put other texts in place of a fold's, unless they would cost more."""
         new = self.folded(run.run, fold)
         if new.tokens > run.tokens:
-            return False
+            return
         self.tokens += new.tokens - run.tokens
         self.bytes_saved += self._shown_bytes(run) - self._shown_bytes(new)
         self._first[run.first] = self._last[run.last] = new
-        return True
 
     def _add(self, run: DroppedRange) -> None:
         self._first[run.first] = self._last[run.last] = run
