@@ -96,6 +96,15 @@ def test_an_identifier_counts_once_and_more_if_the_agent_wrote_it() -> None:
     assert kept(9, seen, own=(said,)) == ["some words by other_name"]
 
 
+def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
+    told = source("first\nwe read max_tokens here\nplain words beside it\nmore of them\nlast")
+    LineSelector([told], {}, {"max_tokens"}).take(1_000)
+    assert told.kept == {0, 4}  # how it began, how it ended
+    new = source("first\nwe read max_tokens here\nplain words beside it\nmore of them\nlast")
+    LineSelector([new], {}, set()).take(1_000)
+    assert new.kept == {0, 1, 2, 4}
+
+
 def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> None:
     pair = "\ud83d\ude80"  # a rocket as some clients send it: in two halves
     long = "a" + pair * 300
