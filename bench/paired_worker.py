@@ -33,6 +33,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "small": {"window": 40_000},
 }
 """``standing``: a fold of everything old; ``many``: hundreds of edits, each at its place."""
+COUNTED: dict[str, Any] = {"counter": "o200k"}  # as trees had it before settings were one value
+if hasattr(trimtab, "Settings"):
+    COUNTED = {"settings": trimtab.Settings(**COUNTED)}
 WORDS: list[str] = re.findall(
     r"\w+",
     """
@@ -181,9 +184,7 @@ class Walk:
         self.whole, self.as_bytes = FORMATS[format](turns), as_bytes
         self.messages = self.whole["messages"]
         self.head = len(self.messages) - 2 * turns.count
-        self.session = trimtab.Session(
-            settings=trimtab.Settings(counter="o200k"), **SETTINGS[edits]
-        )
+        self.session = trimtab.Session(**COUNTED, **SETTINGS[edits])
         self.turn, self.batches = 0, list[int]()
         self.done: Any = None
 
@@ -284,11 +285,7 @@ class Worker:
         assert self.walk is not None
         request = self.walk.request(TURNS)
         gc.collect()
-        spent, _ = timed(
-            lambda: trimtab.fit(
-                request, settings=trimtab.Settings(counter="o200k"), **SETTINGS[edits]
-            )
-        )
+        spent, _ = timed(lambda: trimtab.fit(request, **COUNTED, **SETTINGS[edits]))
         return {"first": spent}
 
     def begin(self, format: str, edits: str, count: int) -> None:
