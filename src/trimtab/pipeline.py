@@ -199,6 +199,11 @@ def _ladder(prepared: PreparedRequest, calm: bool) -> Iterator[tuple[str, Callab
     yield "repaired only", lambda: only_repaired(prepared, LAST_STEPS[0])
 
 
+ATTEMPTS = 4
+"""So often a plan is made with tighter limits; then the next step of the ladder is taken, and
+reported: it is an error of ours."""
+
+
 def _planned(
     prepared: PreparedRequest, *, step: str = "planned", drops: bool = True, to_target: bool = True
 ) -> FitResult:
@@ -210,17 +215,17 @@ def _planned(
         lower_bound(prepared) > wanted.capacity
     ):  # there is nothing to choose: say what is in the way
         smallest_or_refuse(prepared, wanted)
-    for attempt in range(4):
-        plan, acted, before = _chosen(prepared, bounds, drops=drops, to_target=to_target)
-        if attempt == 3 or plan.over() or meet_images(plan) or meet_result_chars(plan):
+    for _ in range(ATTEMPTS):
+        plan, before = _chosen(prepared, bounds, drops=drops, to_target=to_target)
+        smallest = plan.over() or meet_images(plan) > 0 or meet_result_chars(plan) > 0
+        if smallest:
             plan = smallest_or_refuse(prepared, wanted)
         asked = (
             None if (say := prepared.settings.summarizer) is None else _answers(plan, say, before)
         )
         prepared.warnings.extend(dict.fromkeys(plan.inputs.failures))  # one line for many blocks
         new = plan.edits()
-        target = plan.eligibility.target(bounds.target, bounds.trigger) if acted else None
-        result = _applied(prepared, (*plan.kept(), *new), new, target, step)
+        result = _applied(prepared, (*plan.kept(), *new), new, plan.goal, step)
         over = max(result.tokens_after - wanted.capacity, 0)
         excess = 0
         if wanted.body_bytes is not None and plan.body_bytes:
@@ -230,7 +235,9 @@ def _planned(
             return replace(result, asked=asked, money=money)
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
-    raise cannot_fit(prepared, plan, "window" if over else "request_bytes")
+    if smallest:
+        raise cannot_fit(prepared, plan, "window" if over else "request_bytes")
+    raise TrimtabError(f"the plan came out {over or excess:,} larger than was counted")
 
 
 def _smallest(prepared: PreparedRequest) -> FitResult:
@@ -260,23 +267,19 @@ def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult
 
 def _chosen(
     prepared: PreparedRequest, bounds: Bounds, *, drops: bool, to_target: bool
-) -> tuple[Planner, bool, int]:
-    """The plan, whether it chose any new edit, and the tokens before that."""
+) -> tuple[Planner, int]:
+    """The plan, and the tokens before it chose any new edit."""
     plan = prepared.planner(bounds, drops=drops, to_target=to_target)
     before = plan.state.tokens
     free = to_target and not plan.over() and before > bounds.trigger
     acted = _reduce(prepared, plan)
     saved = before - plan.state.tokens
-    if (
-        acted
-        and free
-        and not (
-            economics.is_worthwhile(plan.transcript, plan.usage, bounds.capacity, saved) and True
-        )
+    if (acted and free) and not economics.is_worthwhile(
+        plan.transcript, plan.usage, bounds.capacity, saved
     ):
         plan = prepared.planner(bounds, drops=drops, to_target=False)
-        acted = _reduce(prepared, plan)
-    return plan, acted, before
+        _reduce(prepared, plan)
+    return plan, before
 
 
 def _reduce(prepared: PreparedRequest, plan: Planner) -> bool:

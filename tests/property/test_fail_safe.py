@@ -84,6 +84,19 @@ def break_reducers(monkeypatch: pytest.MonkeyPatch, broken: tuple[Any, ...]) -> 
 
 
 @pytest.mark.parametrize("format", histories.FORMATS)
+def test_law_10_a_plan_that_comes_out_larger_than_it_counted_is_a_step_down_and_told(
+    format: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def counts_too_little(planner: Any) -> None:
+        planner.state.tokens = -(10**9)
+
+    monkeypatch.setattr("trimtab.pipeline.make_room", counts_too_little)
+    fitted = assert_served(long_request(format), format)
+    assert any("larger than was counted" in text for text in fitted.report.warnings)
+    assert any(text == "fell back to: the smallest" for text in fitted.report.warnings)
+
+
+@pytest.mark.parametrize("format", histories.FORMATS)
 @pytest.mark.parametrize("good_calls", [0, 1, 7, 40])
 def test_law_10_a_counter_that_raises_is_replaced(good_calls: int, format: str) -> None:
     left = good_calls

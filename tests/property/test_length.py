@@ -109,6 +109,22 @@ def test_law_10_a_thousand_turns(format: str, tools: bool) -> None:
     assert batches <= turns / 8
 
 
+def test_law_10_behind_a_fold_of_turns_a_batch_counts_only_what_is_sent() -> None:
+    """Long answers within such a fold cannot be shortened any more: batches once counted them, and
+    took away less than was asked for, or all there was."""
+    session = trimtab.Session(window=WINDOW, reserve=RESERVE, format="anthropic")
+    behind = 0
+    for request in chats.requests("anthropic", chats.script(60, answer=300)):
+        report = session.fit(request).report
+        folded = any(edit.op == "fold" and not edit.new for edit in report.edits)
+        if folded and any(edit.new for edit in report.edits):
+            behind += 1
+            target = report.limits["target_tokens"]
+            assert target is not None
+            assert 0.9 * target < report.tokens_after <= target
+    assert behind > 3
+
+
 def test_law_10_old_constraints_give_way_last_of_all() -> None:
     script: Script = []
     for number in range(60):

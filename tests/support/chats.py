@@ -28,8 +28,11 @@ def words(rng: random.Random, count: int) -> str:
     return " ".join(rng.choice(WORDS) for _ in range(count))
 
 
-def script(turns: int, *, tools: bool = False, constraints: bool = True) -> Script:
-    """So many closed turns and a last question; ``tools``: in every third one is called."""
+def script(
+    turns: int, *, tools: bool = False, constraints: bool = True, answer: int = 58
+) -> Script:
+    """So many closed turns and a last question; ``tools``: in every third one is called;
+    ``answer``: words of each."""
     rng, found = random.Random(7), list[str | Step]()
     for number in range(turns):
         said = f"Question {number}: {words(rng, 23)}?"
@@ -39,7 +42,7 @@ def script(turns: int, *, tools: bool = False, constraints: bool = True) -> Scri
         if tools and number % 3 == 0:
             made = Called("look_up", {"key": f"key-{number}"}, f"value {number}: {words(rng, 30)}")
             found.append(Step("", (made,)))
-        found.append(Step(f"Answer {number}: {words(rng, 58)}."))
+        found.append(Step(f"Answer {number}: {words(rng, answer)}."))
     return [*found, f"Question {turns}: {words(rng, 23)}?"]
 
 

@@ -21,25 +21,38 @@ MARKER = re.compile(r"\[[\d,]+ earlier (?:step|message)s?\b[^\n]*\]")
 def foreign_pieces(arrived: Any, sent: Any) -> list[tuple[str, str]]:
     """(speaker, piece) of what is sent in the name of somebody who never had it; the first of
     each text."""
-    texts, new = by_speaker(arrived), by_speaker(sent)
-    tools = {name for name, _ in calls(arrived)}
-    known = {who: set[str]() for who in SPEAKERS}
-    for who, said in texts.items():
-        for text in said:
-            known[who].update(pieces(text))
-    found = []
-    for who in SPEAKERS:
-        others = set[str]().union(*(known[other] for other in SPEAKERS if other != who))
-        before = set(texts[who])
-        for text in new[who]:
-            if text in before:
-                continue
-            own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text)
-            own = without_headers(own, tools) if who == "tool" else own
-            bad = next((p for p in pieces(own) if p in others and p not in known[who]), None)
-            if bad is not None:
-                found.append((who, bad))
-    return found
+    return Arrived(arrived).foreign(sent)
+
+
+class Arrived:
+    """Who said what in a request as it came; read once, for any number of requests sent for it."""
+
+    def __init__(self, request: Any) -> None:
+        self.texts = {who: set(said) for who, said in by_speaker(request).items()}
+        self.tools = {name for name, _ in calls(request)}
+        self.known = {
+            who: {piece for text in said for piece in pieces(text)}
+            for who, said in self.texts.items()
+        }
+
+    def foreign(self, sent: Any) -> list[tuple[str, str]]:
+        """(speaker, piece) as ``foreign_pieces`` gives them."""
+        found = []
+        for who, said in by_speaker(sent).items():
+            for text in said:
+                if text in self.texts[who]:
+                    continue
+                own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text)
+                own = without_headers(own, self.tools) if who == "tool" else own
+                bad = next((piece for piece in pieces(own) if self._is_foreign(who, piece)), None)
+                if bad is not None:
+                    found.append((who, bad))
+        return found
+
+    def _is_foreign(self, who: str, piece: str) -> bool:
+        if piece in self.known[who]:
+            return False
+        return any(piece in known for known in self.known.values())
 
 
 def without_headers(text: str, tools: set[str]) -> str:

@@ -192,7 +192,7 @@ def _gemini(step: Step, ids: list[str]) -> list[Any]:
     said: list[Any] = [{"text": step.words}] if step.words else []
     for n, (i, c) in enumerate(zip(ids, step.calls, strict=True)):
         call: dict[str, Any] = {"functionCall": {"name": c.tool, "args": c.arguments, "id": i}}
-        said.append(call | ({"thoughtSignature": f"seal{i}" * 9} if n == 0 else {}))
+        said.append(call | ({"thoughtSignature": f"seal{i}" * 8} if n == 0 else {}))
     back = [
         {"functionResponse": {"name": c.tool, "id": i,
                               "response": {"error" if c.error else "output": c.result}}}

@@ -40,6 +40,10 @@ def add(parser: ArgumentParser) -> None:
         "--outgrown", action=BooleanOptionalAction, default=True,
         help="only recordings that outgrow the smallest window (default), or all of them",
     )  # fmt: skip
+    what.add_argument(
+        "--above", type=float, default=1.0, metavar="N",
+        help="of these, only those of more than N windows (default 1)",
+    )  # fmt: skip
     what.add_argument("--limit", type=int, metavar="N", help="a random sample of N recordings")
     what.add_argument("--each", type=int, metavar="N", help="a random sample of N of each source")
     what.add_argument("--seed", type=int, default=0, help="of these samples (default 0)")
@@ -156,10 +160,12 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     logs = log_files.read(args.files)
     tell_problems(logs.problems)
     recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
-    everything = len(recordings)
+    left_out = 0
     if args.outgrown and args.turn is None:
-        recordings = [r for r in recordings if RecordingIndex(r).tokens(r.turns[-1]) > window]
-    left_out = everything - len(recordings)
+        sizes = [RecordingIndex(r).tokens(r.turns[-1]) for r in recordings]
+        left_out = sum(size <= window for size in sizes)
+        least = max(1.0, args.above) * window
+        recordings = [r for r, size in zip(recordings, sizes, strict=True) if size > least]
     if args.each is not None:
         recordings = job_runner.sample_each(recordings, args.each, args.seed)
     if args.limit is not None:

@@ -266,6 +266,8 @@ def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
             block, key = place.block, (place.message, place.index)
             if block.kind != "text" or block.sealed or eligibility.pinned(place):
                 continue
+            if state.is_dropped(place):
+                continue  # in a fold that crosses the user's words
             if state.cost(place) > SMALL or (again and key in state.shown):
                 found.append(place)
     return found

@@ -21,6 +21,7 @@ def make_room(planner: Planner) -> None:
     bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
     goal = eligibility.target(bounds.target, bounds.trigger)
     if planner.inputs.to_target and state.tokens > bounds.trigger:
+        planner.goal = goal
         places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
         most_loss = planner.inputs.most_loss
         first = min(most_loss, STALE)

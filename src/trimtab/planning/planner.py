@@ -93,6 +93,8 @@ class Planner:
         self._leave_out_pins()
         self.state.load(active)
         self.body_bytes = body_bytes
+        self.goal: int | None = None
+        """Where this batch stops, in tokens; None where there is none, or only the limits count."""
         self.tried: list[str] = []
         self.folded: dict[int, Sequence[CandidateLines]] = {}
         """First group of a run that was folded → what its lines were chosen from."""

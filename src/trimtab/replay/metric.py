@@ -20,7 +20,7 @@ from trimtab.replay.recording_index import RecordingIndex
 from trimtab.replay.searched_texts import SearchedTexts, plain_words
 from trimtab.replay.sent_sizes import SentSizes, same, seconds_before
 
-METRIC = 2
+METRIC = 3
 """Incremented when rows of an earlier version can no longer be compared with new ones."""
 
 
@@ -47,7 +47,8 @@ class CallMetrics(NamedTuple):
     the plain words of what the agent wrote next looks for the identifiers and old lines that are
     gone: ``sought`` counts them; ``found``, those in the first five passages of what the policy
     took out; ``found_all``, of all originals.  ``asked_in``, ``asked_out``: tokens of the policy's
-    own calls to a model.  ``cpu_us``: its time in microseconds.
+    own calls to a model.  ``goal``: of a batch, the tokens that it was to cut down to; ``used``:
+    how many of them it used.  ``cpu_us``: its time in microseconds.
     """
 
     turn: int
@@ -80,6 +81,8 @@ class CallMetrics(NamedTuple):
     sought: int
     found: int
     found_all: int
+    goal: int
+    used: int
     cpu_us: int
 
 
@@ -154,6 +157,7 @@ class Judge:
         if answer.sent is not None:
             self._remember(answer.sent.originals)
         calls = answer.sent.calls if answer.sent is not None else ()
+        after, goal = (answer.sent and answer.sent.room) or (0, 0)
         unchanged = views is full and (body is None or head == index.head)
         broken = (
             Counter[str]() if unchanged else index.violations(views, body) - index.broken[number]
@@ -166,7 +170,7 @@ class Judge:
             sum(loss.identifier in self._recoverable for loss in losses),
             sum(asked for asked, _ in calls), sum(said for _, said in calls),
             *self._searched(turn, [*(loss.identifier for loss in losses), *lost_lines]),
-            round(answer.seconds * 1e6),
+            goal, min(after, goal), round(answer.seconds * 1e6),
         ]  # fmt: skip
         self.done.rows.append(CallMetrics._make(row))
         return views

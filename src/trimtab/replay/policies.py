@@ -25,6 +25,7 @@ class PolicyOutput:
     ``originals``: what it put away in this call and can give back, by handle.  ``calls``: (input
     tokens, output tokens) of each call it made to a model of its own.  ``notes``: (path or place,
     why) of what it changed, for people.  ``seconds``: its CPU time where it ran elsewhere.
+    ``room``: where it cut, (tokens after, tokens it was to cut down to).
     """
 
     request: Any
@@ -32,6 +33,7 @@ class PolicyOutput:
     calls: Sequence[tuple[int, int]] = ()
     notes: Sequence[tuple[str, str]] = ()
     seconds: float | None = None
+    room: tuple[int, int] | None = None
 
 
 PolicyStep = Callable[[dict[str, Any]], PolicyOutput]

@@ -27,6 +27,7 @@ SHARES = {
     "handle": ("recoverable", "lost"),
     "find": ("found", "sought"),
     "find_all": ("found_all", "sought"),
+    "room": ("used", "goal"),
 }
 """Figure → (column of what was kept, column of what was needed); shown in percent.  A call on which
 the policy failed sent nothing: it counts in none of them."""

@@ -22,6 +22,7 @@ COLUMNS = (
     ("handle", "handle", "{:.0f}"),
     ("find", "find", "{:.1f}"),
     ("find_all", "of all", "{:.1f}"),
+    ("room", "room", "{:.1f}"),
     ("cost", "cost", "{:.3f}"),
     ("breaks", "brk/20", "{:.2f}"),
     ("mean_ms", "ms", "{:.1f}"),
@@ -50,6 +51,7 @@ LEGEND = (
         ("handle", "of the identifiers that were lost, those the policy can give back when asked"),
         ("find", "of what was lost, what stands in the first five hits of a search by plain words"),
         ("of all", "the same search over all that came before, whole; words are the agent's next"),
+        ("room", "where a batch cut, how much it used of what it was to cut down to"),
         ("%orc", "g1 as a share of the oracle's; the oracle knows the future and is the bound"),
     )),
     ("what it takes: less is better", (

@@ -78,8 +78,10 @@ class Trimtab:
             fitted = session.fit(body, settings=trimtab.Settings(idle_seconds=next(gaps, None)))
             report = fitted.report
             edits = [edit for edit in report.edits if edit.new and edit.handle]
+            target = report.limits["target_tokens"]
             return PolicyOutput(
                 fitted.request,
+                room=(report.tokens_after, target) if edits and target else None,
                 originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
                 notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
             )

@@ -274,6 +274,12 @@ def test_originals_make_a_lost_identifier_recoverable():
     assert judged(from_third_call("[gone]")).rows[2].recoverable == 0
 
 
+def test_of_a_batch_it_is_told_how_much_it_used_of_what_it_was_to_cut_down_to():
+    rooms = iter([None, (700, 1_000), (300, 200), None])
+    done = judged(lambda messages: PolicyOutput({"messages": messages}, room=next(rooms)))
+    assert [(row.used, row.goal) for row in done.rows] == [(0, 0), (700, 1_000), (200, 200), (0, 0)]
+
+
 def test_the_policys_own_calls_to_a_model_are_billed():
     done = judged(lambda messages: PolicyOutput({"messages": messages}, calls=[(1000, 100)]))
     extra = summary.billed(done.rows, CACHE) - summary.full_billed(done.rows, CACHE)

@@ -380,6 +380,14 @@ def test_recordings_that_fit_the_smallest_window_are_left_out_and_it_is_said(log
     assert "Window 100k. Of 25 calls, 0 would be refused" in capsys.readouterr().out
 
 
+def test_recordings_that_hardly_outgrow_the_window_can_be_left_out(log, capsys):
+    asked = ["replay", log, "--policy", "none", "--workers", "1", "--window", "1500"]
+    assert main([*asked, "--above", "1.1"]) == 0
+    assert "1 recording with 25 model calls" in capsys.readouterr().err
+    assert main([*asked, "--above", "30"]) == 3
+    assert "nothing to replay" in capsys.readouterr().err
+
+
 def test_the_debugger_shows_what_is_sent_and_what_is_lost(log, capsys):
     asked = ["replay", log, "--window", "1500", "--policy", "drop-oldest-safe", "--turn", "15"]
     assert main([*asked, "--show", "--lost"]) == 0
@@ -410,7 +418,7 @@ def test_the_legend_explains_every_column_once_within_100_columns():
     for name in TABLES:
         lines = table.legend(name).splitlines()
         assert max(map(len, lines)) <= 100
-        assert len(lines) <= 24
+        assert len(lines) <= 25
     assert "openai: from the cache 0.1, into it 1.25 a token" in table.legend("openai")
 
 
