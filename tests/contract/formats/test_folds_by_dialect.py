@@ -237,3 +237,42 @@ def test_a_search_of_the_server_holds_no_note_and_goes_whole(name: str) -> None:
     assert len({sent.count(f'"type": "{kind}"') for kind in kinds}) <= 1
     searches = "web_search_call" if name == "Responses" else "server_tool_use"
     assert sent.count(searches) < asked.count(searches)
+
+
+# --- breakpoints of the client's ------------------------------------------------------------------
+
+
+def marked(format: str) -> dict[str, Any]:
+    """A request with four breakpoints: behind the question, two old results and the newest."""
+    request = body(format, CLAUDE if format == "bedrock" else "")
+    messages = request["messages"]
+    for number in (0, 10, 20, len(messages) - 1):
+        content = messages[number]["content"]
+        if format == "bedrock":
+            content.append({"cachePoint": {"type": "default"}})
+            continue
+        if isinstance(content, str):
+            content = messages[number]["content"] = [{"type": "text", "text": content}]
+        content[-1]["cache_control"] = {"type": "ephemeral"}
+    return request
+
+
+@pytest.mark.row("E15")
+@pytest.mark.parametrize("format", ["anthropic", "bedrock"])
+def test_a_fold_takes_breakpoints_with_it_and_leaves_the_others_where_they_were(
+    format: str,
+) -> None:
+    request = marked(format)
+    mark = "cachePoint" if format == "bedrock" else "cache_control"
+    found = trimtab.fit(
+        request, window=WINDOW, reserve=0, settings=trimtab.Settings(counter="o200k")
+    )
+    assert any(edit.op == "fold" for edit in found.report.edits)
+    messages = found.request["messages"]
+    at = [n for n, message in enumerate(messages) for part in message["content"] if mark in part]
+    assert at[0] == 0
+    assert at[-1] == len(messages) - 1, "the newest is where the client put it"
+    assert len(at) == json.dumps(found.request).count(f'"{mark}"') < 4
+    assert {messages[n]["role"] for n in at} == {"user"}, "none between a call and its result"
+    assert trimtab.check(found.request) == ()
+    assert status(format, found.request)[0] == 200
