@@ -147,7 +147,7 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
         yield "cost of the prompts", f"{cost:.2f}", f"of sending everything, at {prices} prices"
     spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
     if spent is not None and whole is not None:
-        yield "at their models' list prices", _dollars(spent), f"instead of {_dollars(whole)}"
+        yield "at list prices", _dollars(spent), f"instead of {_dollars(whole)}"
     if kept is not None:
         yield "used again, still there", _percent(kept), _rest(ours).removeprefix("; ")
 
