@@ -12,6 +12,7 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab import CannotFit
+from trimtab.planning.offers import OfferCache
 from trimtab.reducers import Offer
 
 
@@ -88,3 +89,12 @@ def test_a_repair_is_not_made_twice_for_the_very_same_request():
     three = trimtab.fit(request, window=100_000)
     assert len(three.report.repairs) == 2 * len(one.report.repairs)
     assert trimtab.check(three.request) == ()
+
+
+def test_who_reads_the_levels_of_a_block_again_gets_the_same_ones():
+    offers = [Offer("replace", text, 0.1, "kind", "why") for text in ("a", "b", "c")]
+    cache, key = OfferCache(), (0, 0, "all", 1)
+    first = cache.levels(key, lambda failures: iter(offers), [])
+    assert next(first) is offers[0]
+    assert list(cache.levels(key, lambda failures: iter(()), [])) == offers
+    assert list(first) == offers[1:]

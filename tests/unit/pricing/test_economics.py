@@ -252,6 +252,31 @@ def test_what_was_read_from_a_file_arrives_as_it_stands_there_for_an_edit_may_qu
         assert (sent[2]["content"] == PRETTY) is same, tool
 
 
+def test_a_new_result_that_takes_more_than_a_quarter_is_cut_to_it_and_no_other_is() -> None:
+    rows = [f"the worker said {n * 37} of part_{n}.log" for n in range(900)]
+    giant, small = "\n".join(rows), "\n".join(rows[:200])
+    for arrive, cut in (("large", True), ("lossless", False)):
+        session = trimtab.Session(
+            window=40_000, reserve=0,
+            settings=trimtab.Settings(counter="o200k", on_arrival=arrive),  # type: ignore[arg-type]
+        )  # fmt: skip
+        sent = turns(session, [small, giant])[1]
+        assert sent[2]["content"] == small
+        assert (sent[4]["content"] != giant) is cut, arrive
+    tokens = trimtab.measure([{"role": "user", "content": giant}], counter="o200k").total
+    assert tokens > 10_000
+    left = [{"role": "user", "content": session_of_large(giant)}]
+    assert 5_000 < trimtab.measure(left, counter="o200k").total <= 10_010
+
+
+def session_of_large(text: str) -> str:
+    """What is sent of a result that just came."""
+    large = trimtab.Settings(counter="o200k", on_arrival="large")
+    fitted = trimtab.fit(told(["short", text]), window=40_000, reserve=0, settings=large)
+    said: str = fitted.request["messages"][4]["content"]
+    return said
+
+
 def test_by_itself_nothing_happens_below_the_trigger() -> None:
     session = trimtab.Session(window=200_000, settings=trimtab.Settings(counter="o200k"))
     assert turns(session, ["short", PRETTY, "short"])[2][4]["content"] == PRETTY

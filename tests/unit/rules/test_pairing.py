@@ -347,3 +347,16 @@ def test_equal_counts_in_the_wrong_turns_are_refused_wherever_turns_are_paired()
         rules = Counter(violation.rule for violation in trimtab.check(request))
         assert rules == {"orphan_result": 2, "call_unanswered": 2}
         assert trimtab.check(trimtab.repair(request).request) == ()
+
+
+def test_words_beside_a_result_without_a_call_stay() -> None:
+    orphan = {"type": "tool_result", "tool_use_id": "toolu_9", "content": "nobody asked"}
+    words = {"type": "text", "text": "Go on with the parser."}
+    request = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [
+        {"role": "user", "content": "Look."},
+        {"role": "assistant", "content": "I looked."},
+        {"role": "user", "content": [orphan, words]},
+    ]}  # fmt: skip
+    repaired = trimtab.repair(request)
+    assert repaired.request["messages"][2]["content"][0] == words
+    assert [repair.rule for repair in repaired.report.repairs] == ["orphan_result"]
