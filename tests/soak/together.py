@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +43,7 @@ SHORT_SECONDS = 60.0
 DOWN_SECONDS = (0.0, 3.0)
 MOST_MEGABYTES = 500
 """A replica may take."""
+CONVERSATION = re.compile(r"^tenant (.+), conversation (\w+): an edit names")
 CLIENTS = 2
 """Of each pair of replicas."""
 
@@ -243,6 +245,11 @@ def read_through(url: str, found: Findings) -> None:
     rows = store.conversations()
     for text in stores.faults(store, lambda tenant: stores.open(store, tenant)):
         found.fault(f"{url}: {text}")
+        place = CONVERSATION.search(text)
+        if place:
+            entries, _ = stores.open(store, place[1]).read(place[2])
+            named = [row for row in entries if text.split(" names ")[-1][:11].encode() in row]
+            found.faults += [f"  its entry: {row[:400]!r}" for row in named]
     tenants = sorted({row.tenant for row in rows})
     wanted = found.handles.get(url, set())
     for handle in sorted(wanted):

@@ -115,7 +115,9 @@ class ConversationStore:
                 silent = wanted | Settings(recall=False)
                 turn = decide(request, silent, one.cache, before, facts)
                 instead = turn.journal.entries[len(before.entries) :]
-                self.save(one, one.journal.add(instead, {}), {}, wait=False)
+                cut = turn.result.originals
+                more = {h: text for h, text in cut.items() if h not in one.handles}
+                self.save(one, one.journal.add(instead, {}), more, wait=False)
             if problem:
                 turn.result.prepared.warnings.append(problem)
         if one.newer:
