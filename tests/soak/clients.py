@@ -66,6 +66,8 @@ class Upstream:
 
     def __init__(self, seed: int) -> None:
         self.rng, self.bad_until = random.Random(seed), 0.0
+        self.broken = set[str]()
+        """Turns whose answer was cut."""
         self.provider = StrictProvider(self.reply, window=WINDOW)
 
     def reply(self, record: Record) -> Any:
@@ -77,6 +79,7 @@ class Upstream:
             if dice < 0.3:
                 return Refuse("overloaded", status=529)
             if dice < 0.5:
+                self.broken.add(record.headers.get(TURN, ""))
                 return Cut(200, answer)
             return Slow(0.3, 0.0, answer)
         found = HANDLE.findall(json.dumps(record.body["messages"])) if dice < 0.08 else []
@@ -162,9 +165,10 @@ class Client(threading.Thread):
                 )
                 self.found.count("turns")
                 return list(content)
-            if any(record.refusal or record.status != 200 for record in records):
+            refused = any(record.refusal or record.status != 200 for record in records)
+            if refused or turn in self.upstream.broken:
                 self.found.count("refusals passed on")
-            elif time.monotonic() > self.upstream.bad_until + 1:
+            else:
                 self.found.fault(f"{turn}: {status} {answer[:200]!r}")
                 return None
             time.sleep(0.1)
