@@ -1,0 +1,154 @@
+"""Prints the measured figures of README and docs, and fails where a page says otherwise.
+
+    python scripts/benchmark.py                 quick commands anew, long ones from bench/results
+    python scripts/benchmark.py --full [NAME …] run the long ones too, and keep what they print
+    python scripts/benchmark.py --uncovered     lines of figures that no command is named for
+
+A page marks what a command printed:
+
+    <!-- measured: NAME -->
+    | a table | 12.5 % |
+    <!-- end of NAME -->
+
+Every number between the marks has to stand in the output of NAME (``COMMANDS``).  Which numbers
+they are is nobody's business here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "bench" / "results"
+DATA = os.environ.get("TRIMTAB_DATA", str(ROOT.parent / "shared" / "data"))
+BLOCK = re.compile(r"<!-- measured: ([\w-]+) -->\n(.*?)<!-- end of \1 -->", re.DOTALL)
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+FIGURES = re.compile(r"^\|.*\|.*\d.*\|", re.MULTILINE)
+
+
+class Command(NamedTuple):
+    """What prints figures.  ``quick``: seconds, so that it is run each time; others are kept in
+    bench/results with the commit and the day they were run at.  {data}: the transcripts."""
+
+    words: str
+    quick: bool = False
+
+
+COMMANDS = {
+    "tables": Command("bench/tables.py", quick=True),
+    "fleet": Command("bench/fleet figures", quick=True),
+    "lossless": Command("bench/lossless.py {data}"),
+    "recoverable": Command("bench/recoverable.py --sessions 2 --calls 4"),
+    "recoverable-default": Command("bench/recoverable.py --level default"),
+    "batch": Command("bench/batch.py"),
+    "proxy": Command("bench/proxy.py"),
+    "transport": Command("bench/transport.py"),
+    "turns": Command("bench/turns.py"),
+    "retrieval": Command("bench/retrieval.py {data}"),
+    "answerable": Command("bench/answerable"),
+}
+
+
+def pages() -> list[Path]:
+    """Where figures stand."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks() -> Iterator[tuple[Path, str, str]]:
+    """(page, name, text) of every marked part."""
+    for page in pages():
+        for found in BLOCK.finditer(page.read_text("utf-8")):
+            yield page, found[1], found[2]
+
+
+def numbers(text: str) -> set[str]:
+    """Every number as it is written, without the commas of thousands."""
+    return {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
+
+
+def run(name: str) -> str:
+    """What a command prints now.  Raises RuntimeError where it fails."""
+    words = COMMANDS[name].words.format(data=DATA).split()
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TRIMTAB_DATA": DATA}
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, cwd=ROOT, env=env
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name}: {' '.join(words)} ends with {done.returncode}:\n{done.stderr}")
+    return done.stdout
+
+
+def kept(name: str) -> str:
+    """What a long command printed when it was run last."""
+    file = RESULTS / f"{name}.txt"
+    if not file.exists():
+        raise RuntimeError(f"{name}: never run; python scripts/benchmark.py --full {name}")
+    return file.read_text("utf-8").partition("\n\n")[2]
+
+
+def keep(name: str, output: str) -> None:
+    """Keep it, with what it was printed by."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT
+    ).stdout.strip()
+    head = (
+        f"# python {COMMANDS[name].words}\n# {commit or 'no commit'}, {datetime.now(UTC):%Y-%m-%d}"
+    )
+    (RESULTS / f"{name}.txt").write_text(f"{head}\n\n{output}", "utf-8")
+
+
+def disagreements(name: str, text: str, output: str) -> list[str]:
+    """Lines of a page with numbers that the command did not print."""
+    printed = numbers(output)
+    return [
+        f"{line.strip()}   <- not printed: {', '.join(sorted(missing))}"
+        for line in text.splitlines()
+        if (missing := numbers(line) - printed)
+    ]
+
+
+def uncovered() -> Iterator[tuple[Path, int]]:
+    """(page, lines of tables with numbers outside of any mark)."""
+    for page in pages():
+        left = BLOCK.sub("", page.read_text("utf-8"))
+        if many := len(FIGURES.findall(left)):
+            yield page, many
+
+
+def main(arguments: list[str]) -> int:
+    """Run, compare, print."""
+    if arguments == ["--uncovered"]:
+        for page, many in uncovered():
+            print(f"{many:4}  {page.relative_to(ROOT)}")
+        return 0
+    full = arguments[:1] == ["--full"]
+    wanted = set(arguments[1:]) if full else set[str]()
+    outputs, bad = dict[str, str](), 0
+    if full:
+        for name in sorted(wanted or {n for n, one in COMMANDS.items() if not one.quick}):
+            keep(name, run(name))
+    for page, name, text in blocks():
+        try:
+            if name not in outputs:
+                outputs[name] = run(name) if COMMANDS[name].quick else kept(name)
+                print(f"== {name}: python {COMMANDS[name].words}\n{outputs[name]}")
+        except (KeyError, RuntimeError) as error:
+            print(f"{page.relative_to(ROOT)}: {error}")
+            bad += 1
+            continue
+        for line in disagreements(name, text, outputs[name]):
+            print(f"{page.relative_to(ROOT)}: {line}")
+            bad += 1
+    print(f"{len(outputs)} commands, {bad} lines that say otherwise")
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
