@@ -60,6 +60,7 @@ class Policy(Protocol):
 BUILT_IN = {
     "none": "trimtab.replay.baseline_policies:Everything",
     "trimtab": "trimtab.replay.trimtab_policy:Trimtab",
+    "provider-compaction": "trimtab.replay.provider_compaction:ProviderCompaction",
     "keep-last-n": "trimtab.replay.baseline_policies:KeepLast",
     "drop-oldest-safe": "trimtab.replay.baseline_policies:DropOldest",
     "mask-old-observations": "trimtab.replay.baseline_policies:MaskOld",

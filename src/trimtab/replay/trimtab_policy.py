@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import trimtab
+from trimtab.fitted import Fitted
 from trimtab.jsontext.paths import escape
 from trimtab.planning.on_arrival import OnArrival
 from trimtab.planning.presets import PRESETS
@@ -66,6 +67,13 @@ class Trimtab:
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:
         """One session for the whole recording."""
+        _, step = self.session(index, window)
+        return lambda body: step(body)[0]
+
+    def session(
+        self, index: RecordingIndex, window: int
+    ) -> tuple[trimtab.Session, Callable[..., tuple[PolicyOutput, Fitted]]]:
+        """The session, and what it sends for one model call."""
         recording = index.recording
         format = cast(FormatName, recording.format)
         session = trimtab.Session(
@@ -74,16 +82,19 @@ class Trimtab:
         )  # fmt: skip
         gaps = iter(seconds_between(recording))
 
-        def step(body: dict[str, Any]) -> PolicyOutput:
-            fitted = session.fit(body, settings=trimtab.Settings(idle_seconds=next(gaps, None)))
+        def step(body: dict[str, Any], again: bool = False) -> tuple[PolicyOutput, Fitted]:
+            """``again``: the same call once more, and no time has passed."""
+            waited = trimtab.Settings(idle_seconds=0.0 if again else next(gaps, None))
+            fitted = session.fit(body, settings=waited)
             report = fitted.report
             edits = [edit for edit in report.edits if edit.new and edit.handle]
             target = report.limits["target_tokens"]
-            return PolicyOutput(
+            made = PolicyOutput(
                 fitted.request,
                 room=(report.tokens_after, target) if edits and target else None,
                 originals={edit.handle: fitted.recall(edit.handle) for edit in edits},
                 notes=[(escape(edit.path), f"{edit.kind}: {edit.why}") for edit in report.edits],
             )
+            return made, fitted
 
-        return step
+        return session, step
