@@ -1,4 +1,4 @@
-"""One small agent session written in each of the five formats, reasoning included.
+"""One small agent session written in each of the six formats, reasoning included.
 
 Knows the wire formats.  Does not know the library under test.
 """
@@ -15,8 +15,11 @@ MODELS = {
     "anthropic": "claude-sonnet-4-5",
     "bedrock": "us.anthropic.claude-sonnet-4-5",
     "gemini": "gemini-3-pro-preview",
+    "gemini-interactions": "gemini-3.8-flash",
 }
-FORMATS = tuple(MODELS)
+SIX = tuple(MODELS)
+FORMATS = tuple(name for name in MODELS if name != "gemini-interactions")
+"""Those that every judge of the tests knows."""
 Items = list[dict[str, Any]]
 
 
@@ -39,6 +42,8 @@ def request(format: str, items: Items, model: str) -> dict[str, Any]:
     """The body around these items."""
     if format == "openai-responses":
         return {"model": model, "input": items}
+    if format == "gemini-interactions":
+        return {"model": model, "input": items, "store": False}
     if format == "bedrock":
         tools = [{"toolSpec": {"name": "read", "inputSchema": {"json": {"type": "object"}}}}]
         return {"modelId": model, "messages": items, "toolConfig": {"tools": tools}}
@@ -50,6 +55,8 @@ def request(format: str, items: Items, model: str) -> dict[str, Any]:
 
 def user(format: str, text: str) -> Items:
     """What the user says."""
+    if format == "gemini-interactions":
+        return [{"type": "user_input", "content": [{"type": "text", "text": text}]}]
     if format == "gemini":
         return [{"role": "user", "parts": [{"text": text}]}]
     if format == "bedrock":
@@ -59,6 +66,8 @@ def user(format: str, text: str) -> Items:
 
 def said(format: str, text: str) -> Items:
     """What the model says."""
+    if format == "gemini-interactions":
+        return [{"type": "model_output", "content": [{"type": "text", "text": text}]}]
     if format == "gemini":
         return [{"role": "model", "parts": [{"text": text}]}]
     return [{"role": "assistant", "content": [{"text": text}] if format == "bedrock" else text}]
@@ -83,6 +92,13 @@ def turn(format: str, call_id: str, arguments: Any, result: str, thought: str) -
              "arguments": json.dumps(arguments)},
             {"type": "function_call_output", "call_id": call_id, "output": result},
         ]  # fmt: skip
+    if format == "gemini-interactions":
+        summary = [{"type": "text", "text": thought}]
+        return [
+            {"type": "thought", "signature": seal, "summary": summary},
+            {"type": "function_call", "id": call_id, "name": "read", "arguments": arguments},
+            {"type": "function_result", "call_id": call_id, "name": "read", "result": result},
+        ]
     if format == "anthropic":
         return [
             {"role": "assistant", "content": [
@@ -120,7 +136,9 @@ def thoughts(format: str, body: dict[str, Any]) -> Iterator[tuple[int, Any]]:
     for number, item in enumerate(items_of(body)):
         if format == "openai-chat" and "reasoning_details" in item:
             yield number, item["reasoning_details"]
-        elif format == "openai-responses" and item.get("type") == "reasoning":
+        elif (format == "gemini-interactions" and item.get("type") == "thought") or (
+            format == "openai-responses" and item.get("type") == "reasoning"
+        ):
             yield number, item
         for part in item.get("parts") or item.get("content") or ():
             if not isinstance(part, dict):

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
-from five_formats import FORMATS
+from five_formats import SIX
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -33,7 +33,7 @@ def searches(format: str) -> Any:
     return conversation(format, results)
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_a_callback_is_told_of_the_fit_and_of_each_new_edit(format: str) -> None:
     told: list[Event] = []
     body = searches(format)
@@ -191,7 +191,7 @@ def test_refusals_retries_and_savings_are_counted_and_timed(
     assert dict(retry.attributes or {})["gen_ai.provider.name"] == "gcp.gemini"
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_no_body_and_no_key_is_told_to_anybody(
     format: str, spans: InMemorySpanExporter, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -19,6 +19,7 @@ MESSAGES = {
     "openai-responses": "input",
     "bedrock": "messages",
     "gemini": "contents",
+    "gemini-interactions": "input",
 }
 """The key of a body under which its messages stand."""
 
@@ -27,6 +28,7 @@ _SYSTEM = {
     "openai-responses": "instructions",
     "bedrock": "system",
     "gemini": "systemInstruction",
+    "gemini-interactions": "system_instruction",
 }
 
 

@@ -22,7 +22,7 @@ from trimtab.pricing import prices
 from trimtab.pricing.economics import requests_left
 from trimtab.report import ReportEdit
 from trimtab.reporting.measured import measure
-from trimtab.transcript.user_constraints import demands
+from trimtab.transcript.user_constraints import demand_spans
 from trimtab.wire.body import RequestBody
 
 KIND = "provider-compaction"
@@ -170,11 +170,12 @@ def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
     said = [
         block.text
         for message in prepared.transcript.messages[:number]
-        if message.role == "user" and not message.result_ids
+        if message.role in ("user", "tool")  # words may stand beside results
         for block in message.blocks
         if block.kind == "text"
     ]
-    wanted = "\n".join(dict.fromkeys(line for text in said[:-1] for line in demands(text)))
+    spans = ((text, span) for text in said[:-1] for span in demand_spans(text))
+    wanted = "\n".join(dict.fromkeys(text[start:end] for text, (start, end) in spans))
     return tuple(text for text in (wanted, *said[-1:]) if text)
 
 

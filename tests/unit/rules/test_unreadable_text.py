@@ -10,7 +10,7 @@ import pickle
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of, session
+from five_formats import SIX, items_of, session
 
 import trimtab
 from trimtab.retry.refusal_repairs import repaired_for
@@ -49,7 +49,7 @@ def walked(value: Any, old: str, new: str) -> Any:
 
 @pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_what_no_provider_reads_is_told_repaired_and_recallable(
     format: str, place: str, odd: str
 ) -> None:
@@ -73,7 +73,7 @@ def test_what_no_provider_reads_is_told_repaired_and_recallable(
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_in_bytes_only_the_text_that_is_repaired_changes(format: str, place: str) -> None:
     body = planted(format, place, "\ud83d")
     written = json.dumps(body, indent=1).encode()
@@ -130,7 +130,7 @@ def test_what_is_parsed_out_of_legal_text_never_breaks_a_note(preset: str) -> No
         assert not done.report.warnings
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_a_refusal_for_it_is_answered_by_mending_it(format: str) -> None:
     body = planted(format, "a result", "\ud83d")
     repaired = repaired_for(body, "lone_surrogate", format)

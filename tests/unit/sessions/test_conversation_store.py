@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from five_formats import FORMATS, items_of, session
+from five_formats import SIX, items_of, session
 from long_sessions import KEYWORDS, WINDOW, grown, request, step
 from settings_words import as_keywords
 
@@ -35,7 +35,7 @@ def handles(done: trimtab.Fitted) -> list[str]:
 
 
 @pytest.mark.row("A13")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_the_callers_objects_stay_and_a_request_that_fits_is_sent_as_it_is(
     format: str, url: str
 ) -> None:
@@ -191,7 +191,7 @@ def test_what_was_decompressed_can_be_compressed_again(url: str) -> None:
 
 
 @pytest.mark.row("B24")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_a_breakdown_adds_up_and_the_rest_is_the_fixed_cost(format: str) -> None:
     body = session(format, steps=10, lines=20)
     measured = trimtab.measure(body, counter="o200k", format=format)
@@ -286,7 +286,7 @@ def test_an_unknown_or_expired_id_says_so_and_what_to_do(url: str) -> None:
 
 
 @pytest.mark.row("E13")
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SIX)
 def test_repaired_and_reduced_copies_never_replace_the_original(format: str, url: str) -> None:
     body = session(format, steps=24, lines=30)
     items = items_of(body)
