@@ -156,12 +156,21 @@ def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[
 
 def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
     """A new item as the others of its list are: an object where all are of one class."""
-    kinds = {type(other) for other in given}
-    if len(kinds) == 1 and not kinds & {dict, list, *_PLAIN}:
-        return _rebuilt(item, given[0])
     if given and all(_of_langchain(other) for other in given):
         return _rebuilt(item, given[0])
-    return item
+    kind = _shared_class(given)
+    return item if kind is None else _made(kind, item)
+
+
+def _shared_class(given: list[Any]) -> Any:
+    """The narrowest class of a model that all are of: google-genai's ``ModelContent`` stands among
+    ``Content``.  None where there is none."""
+    kinds = {type(other): None for other in given}
+    if not kinds or any(kind in _PLAIN or kind in (dict, list) for kind in kinds):
+        return None
+    shared = (kind for kind in next(iter(kinds)).__mro__ if all(issubclass(k, kind) for k in kinds))
+    found = next(shared, None)
+    return found if len(kinds) == 1 or getattr(found, "model_fields", None) else None
 
 
 def _of_langchain(value: Any) -> bool:
@@ -175,6 +184,18 @@ def _rebuilt(tree: Any, like: Any) -> Any:
             messages = importlib.import_module("langchain_core.messages")
             [made] = messages.convert_to_messages([tree])
             return made.model_copy(update={"id": like.id}) if type(made) is type(like) else made
-        return type(like).model_validate(tree)
     except (AttributeError, ImportError, TypeError, ValueError, NotImplementedError):
         return tree
+    return _made(type(like), tree)
+
+
+def _made(kind: Any, tree: Any) -> Any:
+    """An object of this class, or of one that it is made from (``UserContent`` takes no role,
+    ``Content`` does); the dict where none takes it."""
+    for one in kind.__mro__:
+        if one is kind or getattr(one, "model_fields", None):
+            try:
+                return one.model_validate(tree)
+            except (AttributeError, TypeError, ValueError, NotImplementedError):
+                continue
+    return tree

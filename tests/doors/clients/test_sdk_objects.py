@@ -222,3 +222,18 @@ def test_plain_json_is_the_very_object_and_comes_back_as_whatever_it_became(valu
     assert restored(value, value, value) is value
     changed = json.loads(json.dumps({"a": value}))
     assert restored(changed, {"a": value}, {"a": value}) == changed
+
+
+@pytest.mark.parametrize("first", [types.Content, types.UserContent])
+def test_new_contents_among_those_of_several_classes_are_objects_too(first):
+    role = {} if first is types.UserContent else {"role": "user"}
+    contents = [first(parts=[types.Part(text="Read them all.")], **role)]
+    for n in range(40):
+        call = types.Part.from_function_call(name="read", args={"path": f"/file_{n}"})
+        lines = "\n".join(f"line {row}: value {row * 7919 + n}" for row in range(200))
+        result = types.Part.from_function_response(name="read", response={"result": lines})
+        contents += [types.ModelContent([call]), first(parts=[result], **role)]
+    sent = trimtab.fit(contents, window=7_000, format="gemini").request
+    assert len(sent) < len(contents)
+    assert all(isinstance(content, types.Content) for content in sent)
+    assert sent[0] is contents[0]

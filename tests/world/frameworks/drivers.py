@@ -342,7 +342,8 @@ def claude_agent_sdk() -> str:
 
     options = ClaudeAgentOptions(
         env={"ANTHROPIC_BASE_URL": URL, "ANTHROPIC_API_KEY": "k", "ENABLE_TOOL_SEARCH": "false",
-             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
+             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "1000"},
         mcp_servers={"files": create_sdk_mcp_server("files", tools=[read])},
         allowed_tools=["mcp__files__read_file"], tools=[], system_prompt="You read files.",
         setting_sources=[], max_turns=60, include_partial_messages=STREAMS,

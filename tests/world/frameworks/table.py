@@ -111,7 +111,7 @@ FRAMEWORKS = {
             "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
         ),
         Framework(
-            "mastra", ("@mastra/core", "@ai-sdk/openai", "zod"),
+            "mastra", ("@mastra/core", "@ai-sdk/openai@2", "zod"),
             "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
         ),
         Framework(
