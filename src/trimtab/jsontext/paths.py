@@ -109,14 +109,18 @@ class _Node:
     op: Set | Delete | None = None
     below: dict[str | int, _Node] = field(default_factory=dict)
     inserts: dict[int, list[Any]] = field(default_factory=dict)
+    _deleted: set[str | int] | None = None
 
     @property
     def opens(self) -> bool:
         return self.op is None and bool(self.below or self.inserts)
 
-    @cached_property
+    @property
     def deleted(self) -> set[str | int]:
-        return {key for key, child in self.below.items() if isinstance(child.op, Delete)}
+        if self._deleted is None:  # no cached_property: its lock takes longer than most sets
+            found = {key for key, child in self.below.items() if type(child.op) is Delete}
+            self._deleted = found
+        return self._deleted
 
     @cached_property
     def reach(self) -> float:
@@ -124,9 +128,11 @@ class _Node:
         own = (k + 1 if isinstance(k, int) and k >= 0 else float("inf") for k in self.deleted)
         return max(own, default=0)
 
-    @cached_property
-    def changed(self) -> list[tuple[str | int, _Node]]:
-        return [(key, child) for key, child in self.below.items() if key not in self.deleted]
+    @property
+    def changed(self) -> Iterable[tuple[str | int, _Node]]:
+        if not (gone := self.deleted):
+            return self.below.items()
+        return [(key, child) for key, child in self.below.items() if key not in gone]
 
     @cached_property
     def pieces(self) -> list[tuple[int, int]]:

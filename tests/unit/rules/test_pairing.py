@@ -360,3 +360,17 @@ def test_words_beside_a_result_without_a_call_stay() -> None:
     repaired = trimtab.repair(request)
     assert repaired.request["messages"][2]["content"][0] == words
     assert [repair.rule for repair in repaired.report.repairs] == ["orphan_result"]
+
+
+def test_arguments_that_are_no_object_are_kept_as_those_of_their_own_call() -> None:
+    calls = [{"type": "tool_use", "id": "a", "name": "read", "input": {"path": "a.py"}},
+             {"type": "tool_use", "id": "b", "name": "bash", "input": "ls -la"}]  # fmt: skip
+    results = [{"type": "tool_result", "tool_use_id": key, "content": "done"} for key in "ab"]
+    request = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [
+        {"role": "user", "content": "Look."}, {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+    ]}  # fmt: skip
+    first, second = trimtab.repair(request).request["messages"][1]["content"]
+    assert first == calls[0]
+    assert isinstance(second["input"], dict)
+    assert "ls -la" in second["input"].values()
