@@ -134,7 +134,10 @@ def _reason(result: FitResult) -> str:
         cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared)}"
         return f"{cause}: reduced to {after:,}"
     hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
-    return f"{cause}: reduced to {after:,}{hint}"
+    room = ""
+    if result.target is not None and after <= result.target:
+        room = f"; the target, {result.target:,}, leaves room for the next turns"
+    return f"{cause}: reduced to {after:,}{room}{hint}"
 
 
 def _why_below(prepared: PreparedRequest) -> str:

@@ -14,6 +14,7 @@ from trimtab.jsontext.paths import Path
 Value = TypeVar("Value")
 SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4
 """How much of it a printed report names: reasons of one kind, edits, identifiers of one."""
+SEVERAL_TOOLS = "folded steps of several tools"
 
 
 @dataclass(frozen=True)
@@ -229,12 +230,16 @@ class Report:
             before, after = sum(e.tokens_before for e in rows), sum(e.tokens_after for e in rows)
             lines.append(f"  {kind:16} ×{count:<4} {before:>9,} → {after:>8,} tokens")
             whys = Tally(edit.why for edit in rows)
-            lines += [f"    {why} (×{n})" for why, n in whys.most_common(SHOWN_WHYS)]
+            lines += [
+                f"    {why} (×{n})" if n > 1 else f"    {why}"
+                for why, n in whys.most_common(SHOWN_WHYS)
+            ]
         tools: Tally[str] = Tally()
         for edit in self.edits:
-            tools[edit.tool or edit.role or "text"] += edit.tokens_saved
-        savings = ", ".join(f"{name} −{size:,}" for name, size in tools.most_common(8))
-        lines.append(f"  by tool: {savings}")
+            tools[_saved_by(edit)] += edit.tokens_saved
+        if any(name != SEVERAL_TOOLS for name in tools):
+            savings = ", ".join(f"{name} −{size:,}" for name, size in tools.most_common(8))
+            lines.append(f"  by tool: {savings}")
         return [*lines, *self._loss_lines()]
 
     def _loss_lines(self) -> list[str]:
@@ -246,6 +251,12 @@ class Report:
         said = f"  gone: {gone:,} line(s), {len(names):,} identifier(s) that stand nowhere else"
         most = sorted(self.losses, key=lambda loss: (-len(loss.identifiers), -loss.lines))
         return [said, *(f"    {_loss_line(loss)}" for loss in most[:SHOWN_LOSSES] if loss.lines)]
+
+
+def _saved_by(edit: ReportEdit) -> str:
+    """The tool whose results gave way, or the speaker where no tool did."""
+    name = edit.tool or edit.role or "text"
+    return SEVERAL_TOOLS if ", " in name else name
 
 
 def _loss_line(loss: EditLoss) -> str:
