@@ -25,7 +25,7 @@ RAW_SHARE = 0.12
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
-ARRIVAL_ROOM = 0.5
+ARRIVAL_ROOM = 0.6
 """The same where the head is large: a share of the room."""
 LARGE_HEAD = 0.4
 """Where what no batch touches takes that share of the capacity, there is little room, and a batch

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from trimtab.planning.lines import Line, Lines
 
-OWN = {"call": 0.17, "text": 0.06}
+OWN = {"call": 0.08, "text": 0.03}
 """Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
 ASKED = "asked"
 """The kind of lines that the user said."""
@@ -250,13 +250,10 @@ def written_apart(sources: Sequence[CandidateLines]) -> Written:
 
 
 def with_short_headers(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
-    """A result stands under its call, or under the name of its tool where lines of the call stay
-    as well; so do the call's own lines."""
-    quoted = {source.header for source in sources if source.kind == "call" and source.kept}
+    """A result stands under its call; the call's own lines, which say the rest, under the name of
+    its tool."""
     return [
-        replace(source, header=source.header.partition(" ")[0])
-        if source.kind in OWN or source.header in quoted
-        else source
+        replace(source, header=source.header.partition(" ")[0]) if source.kind in OWN else source
         for source in sources
     ]
 

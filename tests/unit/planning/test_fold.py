@@ -11,7 +11,12 @@ from file_reads import FILLER, request, step
 
 import trimtab
 from trimtab import wire
-from trimtab.planning.line_selection import CandidateLines, LineSelector, written
+from trimtab.planning.line_selection import (
+    CandidateLines,
+    LineSelector,
+    written,
+    written_apart,
+)
 from trimtab.planning.lines import LineIndex, lines_of, only, weighed
 from trimtab.transcript.model import Block
 
@@ -103,6 +108,25 @@ def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
     new = source("first\nwe read max_tokens here\nplain words beside it\nmore of them\nlast")
     LineSelector([new], {}, set()).take(1_000)
     assert new.kept == {0, 1, 2, 4}
+
+
+def test_two_results_of_one_tool_stand_each_under_its_own_call() -> None:
+    """Also where lines of the calls stay: those stand among the model's words, elsewhere."""
+    sources = []
+    for name in ("a", "b"):
+        for kind, text in (("call", f"tickets/{name}.json"), ("result", '"assignee": "lin"')):
+            block = Block(kind, (), (), text, tool="read", spelling="string")  # type: ignore[arg-type]
+            found = CandidateLines(kind, lines_of(block), 0.3, f"read tickets/{name}.json")
+            found.kept.add(0)
+            sources.append(found)
+    told = written_apart(sources)
+    assert told.lines.split("\n") == [
+        "# read tickets/a.json",
+        '"assignee": "lin"',
+        "# read tickets/b.json",
+        '"assignee": "lin"',
+    ]
+    assert told.words.split("\n") == ["# read", "tickets/a.json", "tickets/b.json"]
 
 
 def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> None:
