@@ -358,20 +358,6 @@ def claude_agent_sdk() -> str:
     return asyncio.run(run())
 
 
-def openhands() -> str:
-    import tempfile
-
-    from openhands.sdk import LLM, Agent, Conversation, Tool
-    from openhands.tools.terminal import TerminalTool
-
-    llm = LLM(model="openai/gpt-4.1", api_key="k", base_url=f"{URL}/v1", num_retries=0)
-    agent = Agent(llm=llm, tools=[Tool(name=TerminalTool.name)])
-    conversation = Conversation(agent=agent, workspace=tempfile.mkdtemp(), visualizer=None)
-    conversation.send_message(TASK)
-    conversation.run()
-    return str(conversation.state.events[-1])
-
-
 DRIVERS: dict[str, Callable[[], str]] = {
     driver.__name__: driver
     for driver in (
@@ -390,7 +376,6 @@ DRIVERS: dict[str, Callable[[], str]] = {
             openai_agents_filter,
             google_adk_plugin,
             claude_agent_sdk,
-            openhands,
         ),
     )
 }

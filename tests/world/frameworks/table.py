@@ -41,10 +41,6 @@ class Framework:
     final: str = ""
     """A tool that ends the run, where the framework asks for one."""
     npm: bool = False
-    window: int = WINDOW
-    """Tokens; more where the framework's own head needs them."""
-    shell: bool = False
-    """Whether the tool runs a command."""
     home: str = ""
     """Whose environment it runs in, where it is not its own."""
 
@@ -127,11 +123,6 @@ FRAMEWORKS = {
             "claude_agent_sdk", ("claude-agent-sdk",),
             "ClaudeAgentOptions(env={\"ANTHROPIC_BASE_URL\": PROXY})", way="proxy",
             tool="mcp__files__read_file",
-        ),
-        Framework(
-            "openhands", ("openhands-sdk", "openhands-tools"),
-            "LLM(base_url=PROXY + \"/v1\")", way="proxy", tool="terminal", final="finish",
-            streams=False, window=16_000, shell=True,
         ),
     )
 }  # fmt: skip
@@ -221,15 +212,12 @@ def served(provider: StrictProvider, way: str) -> Iterator[str]:
 
 def script(framework: Framework) -> list[Answer | str]:
     """Twenty calls, then the end."""
-    shell = framework.shell
     calls: list[Answer | str] = [
-        Answer("", calls=[Call(framework.tool, {"command": f"seq {number}000 {number}600"} if shell
-                               else {"path": f"/file_{number}"})])
-        for number in range(1, TURNS + 1)
-    ]  # fmt: skip
+        Answer("", calls=[Call(framework.tool, {"path": f"/file_{number}"})])
+        for number in range(TURNS)
+    ]
     if framework.final:
-        key = "message" if shell else "answer"
-        calls.append(Answer("", calls=[Call(framework.final, {key: "done"})]))
+        calls.append(Answer("", calls=[Call(framework.final, {"answer": "done"})]))
     return calls
 
 
@@ -238,7 +226,7 @@ def run(framework: Framework, streams: bool) -> Outcome:
     command = command_of(framework)
     with (
         StrictProvider(
-            script(framework), window=framework.window, answer="done", max_requests=80
+            script(framework), window=WINDOW, answer="done", max_requests=80
         ) as provider,
         served(provider, framework.way) as url,
     ):
