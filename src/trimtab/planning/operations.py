@@ -200,7 +200,8 @@ def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
     stay = {*sets, *((*base, number) for number in thoughts)}
     rest = [path for path in [*items, *_referring(transcript, groups)] if path not in stay]
     ops = [*inserts, *(Set(path, value) for path, value in sets.items()), *map(Delete, rest)]
-    return Applied(edit, (*items, *(path for path in rest if path not in items)), tuple(ops))
+    known = set(items)
+    return Applied(edit, (*items, *(path for path in rest if path not in known)), tuple(ops))
 
 
 def _anchor_call(transcript: Transcript, tree: Any, anchor: Anchor, arguments: str) -> Any:
