@@ -6,7 +6,8 @@ is for ``FlowDriver`` to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,14 +16,15 @@ from trimtab.proxy.answer_usage import TokenUsage, UsageReader, frames_for
 from trimtab.proxy.asgi import HttpResponse
 from trimtab.proxy.flow_driver import FlowDriver
 from trimtab.proxy.headers import DIGESTS, Raw, downwards, upwards
-from trimtab.proxy.held_answer import Attempt, HeldAnswer
+from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
 from trimtab.proxy.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.recall import RecallRounds
-from trimtab.proxy.recall.stream_rewriter import StreamRewriter, dumped
+from trimtab.proxy.recall.stream_rewriter import Failure, StreamRewriter, dumped
 from trimtab.proxy.routes import Route
 from trimtab.proxy.stream_events import StreamEvent, parsed
 from trimtab.proxy.upstreams import Upstream
 from trimtab.proxy.worker import in_worker
+from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.wire.body import RequestBody
 
 T = TypeVar("T")
@@ -157,46 +159,69 @@ class ProxiedRequest:
     # --- with the recall tool ------------------------------------------------------------------
 
     async def _rounds(self, sent: HeldAnswer) -> None:
-        """Pass the answer on without calls of the tool; answer these, and go on."""
+        """Pass the answer on without calls of the tool; answer these, and go on.
+
+        A refusal of a later round reaches the client as it came, as long as nothing was said yet;
+        behind the first words as an error of the format, and the connection breaks.
+        """
         recall = self._recall
         assert recall is not None
         rewriter = recall.rewriter
-        while True:
-            rewriter.begin()
+        opening = _Opening(self._call.route.format, self._reply, self._begin)
+        try:
+            while True:
+                rewriter.begin()
+                if sent.streamed:
+                    await self._stream(sent, rewriter, opening)
+                elif not isinstance(sent.answer, dict) and recall.rounds == 1:
+                    await self._deliver(sent)  # none that can be read
+                    return
+                following = await self._next_round(recall, sent)
+                if following is None:
+                    break
+                if following.refused:
+                    await self._refused_later(following, rewriter, opening)
+                    return
+                rewriter.follow()
+                sent = following
+            rest = await in_worker(lambda: _ended(recall, sent))
             if sent.streamed:
-                await self._stream(sent, rewriter)
-            elif not isinstance(sent.answer, dict) and recall.rounds == 1:
-                await self._deliver(sent)  # none that can be read
-                return
-            following = await self._next_round(recall, sent)
-            if following is None:
-                break
-            rewriter.follow()
-            sent = following
-        rest = await in_worker(lambda: _ended(recall, sent))
-        if sent.streamed:
-            await self._reply.part(rest or b"")
-            await self._reply.end()
-        elif rest is None:  # nothing was left out, or nobody knows how
-            await self._deliver(sent)
-        else:
-            headers = [*downwards(sent.headers, length=False), *self._driver.headers()]
-            await self._reply.whole(sent.status, headers, rest)
+                await opening.finish(sent)
+                await self._reply.part(rest or b"")
+                await self._reply.end()
+            elif rest is None:  # nothing was left out, or nobody knows how
+                await self._deliver(sent)
+            else:
+                headers = [*downwards(sent.headers, length=False), *self._driver.headers()]
+                await self._reply.whole(sent.status, headers, rest)
+        finally:
+            opening.forget()
 
-    async def _stream(self, sent: HeldAnswer, rewriter: StreamRewriter) -> None:
-        await self._begin(sent)
+    async def _stream(self, sent: HeldAnswer, rewriter: StreamRewriter, opening: _Opening) -> None:
         frames = frames_for(self._call.route)
         async for part in sent.parts():
             for event in frames.feed(part):
                 if b"sage" in event.data:
                     sent.usage.take(parsed(event))
                     await self._learn()
-                await self._reply.part(_rewritten(rewriter, event))
-        await self._reply.part(frames.rest())
+                await opening.part(_rewritten(rewriter, event), sent)
+        await opening.part(frames.rest(), sent)
+
+    async def _refused_later(
+        self, refused: HeldAnswer, rewriter: StreamRewriter, opening: _Opening
+    ) -> None:
+        """Raises UpstreamFailed where the client has heard the beginning of the answer."""
+        opening.forget()
+        if not self._reply.begun:
+            await self._deliver(refused)
+            return
+        failure = Failure.of(refused.status, refused.error)
+        await self._reply.part(rewriter.failed(failure))
+        raise UpstreamFailed(502, f"refused in a later round: {refused.status} {failure.kind}")
 
     async def _next_round(self, recall: RecallRounds, sent: HeldAnswer) -> HeldAnswer | None:
-        """The answer to the next round; None where there is none, or it is refused: then what was
-        said is all."""
+        """The answer to the next round, which may be a refusal; None where there is no round.
+        Raises UpstreamFailed."""
 
         def follow() -> bytes | None:
             if not sent.streamed and sent.answer is not None:
@@ -209,15 +234,52 @@ class ProxiedRequest:
         if body is None:
             return None
         self._driver = driver
-        try:
-            answer = await self._obtained(body, body)
-        except UpstreamFailed:
-            return None
-        if answer.refused:
-            return None
-        before, self.usage = self.usage, answer.usage
-        self.usage.output += before.output
+        answer = await self._obtained(body, body)
+        if not answer.refused:
+            before, self.usage = self.usage, answer.usage
+            self.usage.output += before.output
         return answer
+
+
+class _Opening:
+    """Holds the beginning of a streamed answer until it says something, at most HOLD_SECONDS, so
+    that a refusal of the next round can still be the whole answer."""
+
+    def __init__(
+        self, format: str, reply: HttpResponse, begin: Callable[[HeldAnswer], Awaitable[None]]
+    ) -> None:
+        self._reply, self._begin = reply, begin
+        self._start = StreamStart(frames=format == "bedrock")
+        self._held: list[bytes] = []
+        self._lock = asyncio.Lock()
+        self._timer: asyncio.Task[None] | None = None
+
+    async def part(self, data: bytes, sent: HeldAnswer) -> None:
+        """Pass a piece on, or hold it."""
+        if self._reply.begun and not self._held:
+            await self._reply.part(data)
+            return
+        self._held.append(data)
+        if self._timer is None:
+            self._timer = asyncio.create_task(self._after(HOLD_SECONDS, sent))
+        if self._reply.begun or self._start.feed(data):
+            await self.finish(sent)
+
+    async def finish(self, sent: HeldAnswer) -> None:
+        """Pass on what is held."""
+        async with self._lock:
+            await self._begin(sent)
+            held, self._held = self._held, []
+            await self._reply.part(b"".join(held))
+
+    async def _after(self, seconds: float, sent: HeldAnswer) -> None:
+        await asyncio.sleep(seconds)
+        await self.finish(sent)
+
+    def forget(self) -> None:
+        """Hold no longer, and say nothing of what is held."""
+        if self._timer is not None:
+            self._timer.cancel()
 
 
 def _ended(recall: RecallRounds, sent: HeldAnswer) -> bytes | None:

@@ -143,7 +143,7 @@ class RequestRecorder:
             turn = self.turn
             turn.seconds, turn.note = seconds, self.note or error
             self._close_turn(self.session, turn, status)
-            self._record_refusals(recovered=0 < status < 400)
+            self._record_refusals(recovered=0 < status < 400 and error in ("", HUNG_UP))
             facts |= {
                 "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
                 "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -99,6 +99,11 @@ class AnthropicRewriter(RewriterBase):
                     tree["delta"] = {**delta, "stop_reason": "end_turn"}
             parts.append(sse(tree, tree["type"]))
         return b"".join(parts)
+
+    def failed(self, failure: Failure) -> bytes:
+        """The event ``error``."""
+        said = {"type": failure.kind, "message": failure.message}
+        return sse({"type": "error", "error": said}, "error")
 
     def follow(self) -> None:
         """Another round comes: its end is not this one's."""

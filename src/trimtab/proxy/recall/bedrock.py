@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, dumped, loads
+from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, dumped, loads
 from trimtab.proxy.stream_events import StreamEvent
-from trimtab.wire.aws_event_stream import event_frame
+from trimtab.wire.aws_event_stream import event_frame, exception_frame
 
 
 class BedrockRewriter(RewriterBase):
@@ -118,6 +118,14 @@ class BedrockRewriter(RewriterBase):
                 tree = {**tree, "stopReason": "end_turn"}
             parts.append(event_frame(name, dumped(tree)))
         return b"".join(parts)
+
+    def failed(self, failure: Failure) -> bytes:
+        """An exception as its SDK raises it."""
+        names = {429: "throttlingException", 503: "serviceUnavailableException",
+                 529: "serviceUnavailableException"}  # fmt: skip
+        usual = "validationException" if failure.status < 500 else "internalServerException"
+        said = dumped({"message": failure.message})
+        return exception_frame(names.get(failure.status, usual), said)
 
     def follow(self) -> None:
         """Another round comes."""

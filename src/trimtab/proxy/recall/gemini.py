@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -85,6 +85,11 @@ class GeminiRewriter(RewriterBase):
         if tree.get("usageMetadata"):
             tree["usageMetadata"] = added(self._usage, tree["usageMetadata"])
         return sse(tree, end=line)
+
+    def failed(self, failure: Failure) -> bytes:
+        """A chunk with nothing but an error."""
+        said = {"code": failure.status, "message": failure.message, "status": failure.kind}
+        return sse({"error": said}, end=b"\r\n")
 
     def follow(self) -> None:
         """Another round comes."""

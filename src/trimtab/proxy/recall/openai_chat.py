@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -132,6 +132,11 @@ class OpenAIChatRewriter(RewriterBase):
                 found["usage"] = self._usage
             parts.append(sse(found))
         return b"".join((*parts, self._done))
+
+    def failed(self, failure: Failure) -> bytes:
+        """A chunk with nothing but an error."""
+        said = {"message": failure.message, "type": failure.kind, "code": failure.kind}
+        return sse({"error": said})
 
     def follow(self) -> None:
         """Another round comes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
@@ -102,6 +102,14 @@ class OpenAIResponsesRewriter(RewriterBase):
             return b""
         name, tree = self._end
         return self._numbered({**tree, "response": self.answer()}, name)
+
+    def failed(self, failure: Failure) -> bytes:
+        """``response.failed``; the SDK looks for the error beside the response."""
+        said = {"code": failure.kind, "message": failure.message}
+        last = {"id": self.first_id, "object": "response", "output": self.visible()}
+        response = {**last, "status": "failed", "error": said}
+        tree = {"type": "response.failed", "sequence_number": self._number}
+        return sse({**tree, "response": response, "error": said}, "response.failed")
 
     def follow(self) -> None:
         """Another round comes; what this one cost was taken."""

@@ -7,10 +7,38 @@ recall tool, and holds the end of an answer until it is known whether another ro
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 from trimtab.proxy.stream_events import StreamEvent, parsed, server_sent
 from trimtab.sessions.recall_tool import NAME, recall_tool
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A refusal as far as every format can say it."""
+
+    status: int
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, status: int, error: Any) -> Self:
+        """``error``: the body of a refusal, as bytes or read."""
+        tree = error
+        if isinstance(error, (bytes, str)):
+            try:
+                tree = json.loads(error)
+            except (ValueError, RecursionError):
+                tree = {"message": error.decode() if isinstance(error, bytes) else error}
+        if isinstance(tree, list) and tree:
+            tree = tree[0]
+        inner = tree.get("error") or tree if isinstance(tree, dict) else {}
+        found = inner if isinstance(inner, dict) else {"message": inner}
+        kinds = (found.get(key) for key in ("type", "status", "code"))
+        usual = "rate_limit_exceeded" if status == 429 else "server_error"
+        kind = next((kind for kind in kinds if isinstance(kind, str) and kind), usual)
+        return cls(status, kind, str(found.get("message") or f"refused with status {status}"))
 
 
 class StreamRewriter(Protocol):
@@ -51,6 +79,10 @@ class StreamRewriter(Protocol):
 
     def end(self) -> bytes:
         """The end of a streamed answer."""
+        ...
+
+    def failed(self, failure: Failure) -> bytes:
+        """The event that says an error in the middle of a stream."""
         ...
 
     def answer(self) -> Any:
