@@ -120,12 +120,15 @@ def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
     if reserve is None:
         asked = transcript.facts.max_output
         reserve = asked if type(asked) is int and asked > 0 else 0
+        if settings.reserve_share is not None:
+            reserve = min(reserve, int(window * settings.reserve_share))
     if model is not None and not model.shared:
         reserve = max(reserve, window - model.input_tokens)
     if reserve >= window:
         raise InvalidSetting(
             f"the request asks for {reserve:,} output tokens of {window:,}: "
-            "lower its output limit, or give the model's real window (reserve=… overrides)"
+            "lower its output limit, or give the model's real window (reserve and reserve_share "
+            "override)"
         )
     return window, reserve, model.name if model else ""
 

@@ -103,6 +103,16 @@ class Fitted:
         return asked if type(asked) is int and asked > 0 else 0
 
     @cached_property
+    def reserve(self) -> int:
+        """Tokens of the window that are kept free for the answer."""
+        return self._result.prepared.limits.reserve
+
+    @cached_property
+    def released(self) -> tuple[str, ...]:
+        """Refs that were pinned, by hand or by an undo, and that gave way to the window."""
+        return self._result.prepared.released
+
+    @cached_property
     def format(self) -> str:
         """The format it is in."""
         return str(self._result.prepared.transcript.format.name)

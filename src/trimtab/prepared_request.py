@@ -75,6 +75,8 @@ class PreparedRequest:
     unrepairable: frozenset[str] = frozenset()
     """Rules that repair could not satisfy; edits are not blamed for them."""
     facts: SessionFacts = field(default_factory=SessionFacts)
+    released: tuple[str, ...] = ()
+    """Refs that the journal had pinned, and that gave way to the window."""
 
     @cached_property
     def active(self) -> tuple[Edit, ...]:

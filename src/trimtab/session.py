@@ -446,8 +446,9 @@ class Session:
     # --- pins, undo and reports ---
 
     def pin(self, ref: str) -> None:
-        """Keep a block whole from now on.  ``ref`` is a block's name in a report, or the handle of
-        an edit, whose blocks are then not reduced any further.  Raises UnknownHandle."""
+        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's name in a
+        report, or the handle of an edit, whose blocks are then not reduced any further.  What must
+        never give way is a pin of the settings.  Raises UnknownHandle."""
         one, edit = self._edit(ref)
         self._add(one, lambda journal: journal.pinned(edit.targets if edit else [ref]))
 
@@ -460,8 +461,8 @@ class Session:
     def undo(self, handle: str) -> None:
         """Show the original of an edit again from the next request on, and pin it.
 
-        The prompt cache breaks at that block.  If the original no longer fits, ``fit`` raises
-        CannotFit until ``unpin``.  Raises UnknownHandle.
+        The prompt cache breaks at that block.  If the original does not fit beside what cannot be
+        reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
         """
         if self._last.compactions and self._compactions.undo(self._last, handle):
             return

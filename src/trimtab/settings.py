@@ -121,6 +121,11 @@ class Settings:
         "output tokens to keep free; unset: the request's own limit, where the model shares its "
         "window",
     )  # fmt: skip
+    reserve_share: float | None = setting(
+        None, SHARE,
+        "the most of the window that a request's own output limit keeps free; unset: all it asks "
+        "for; the proxy: 0.2, since agents ask for far more than models write",
+    )  # fmt: skip
     trigger: float | None = setting(
         None, SHARE,
         "share of the window (less the reserve) above which anything happens; unset: 0.90, or 0.95 "

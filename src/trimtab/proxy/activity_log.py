@@ -13,6 +13,7 @@ from trimtab.proxy.savings import RequestSizes, SavingsEstimator
 from trimtab.proxy.session_record import EditRecord, RefusalRecord, SessionRecord, TurnRecord
 
 SESSIONS = 300
+WARNINGS = 50
 
 
 @dataclass(slots=True)
@@ -54,6 +55,16 @@ class ActivityLog:
         self.dollars = 0.0
         """Saved, as far as the prices of models are known; 0 without a price table."""
         self.warm = WarmTotals()
+        self.warnings: OrderedDict[str, int] = OrderedDict()
+        """Limits that are not in force as they were given, and how many requests it concerned."""
+
+    def warn(self, text: str) -> bool:
+        """Keep a warning, the one said last at the end; whether it is a new one."""
+        count = self.warnings.pop(text, 0)
+        self.warnings[text] = count + 1
+        while len(self.warnings) > WARNINGS:
+            self.warnings.popitem(last=False)
+        return not count
 
     def session(
         self, id: str, *, tenant: str, upstream: str, format: str, client: str, hint: str,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Unpack
 
@@ -73,9 +73,13 @@ class FlowDriver:
         if not isinstance(effect, Send):
             return self._body if self._recall else None
         self._fitted = effect.fitted
+        for text in limit_warnings(effect, self._recorder.model):
+            self._recorder.warn(text)
         if effect.fitted is None:
             self._recorder.note = "sent as it came"
             return self._body if self._recall else None
+        if effect.fitted.released:
+            self._recorder.note = "pins gave way to the window"
         self._recorder.fitted(effect.fitted, milliseconds, room)
         unchanged = effect.request is self._body and not self._recall
         return None if unchanged else effect.request
@@ -196,6 +200,31 @@ class FlowDriver:
             return []
         done = self._done or Done(True, self._recorder.sends, self._fitted)
         return [(b"x-trimtab", done.summary.encode("ascii", "replace"))]
+
+
+def limit_warnings(effect: Send, model: str) -> Iterator[str]:
+    """What keeps a limit from holding as it was given, one line each."""
+    name = "".join(filter(str.isprintable, model[:80])) or "the model"
+    fitted = effect.fitted
+    if (why := effect.cannot_fit) is not None:
+        yield (
+            f"{name}: sent as it came, since what cannot be reduced takes {why.minimum:,} of "
+            f"{why.allowed:,} ({why.limit})"
+        )
+    if fitted is None:
+        return
+    if fitted.window is None:
+        yield (
+            f"{name}: its window is not known, nothing is cut before its provider refuses: "
+            "give --window, or window in the file"
+        )
+    elif fitted.settings.reserve is None and fitted.output_asked > fitted.reserve:
+        yield (
+            f"{name}: {fitted.output_asked:,} output tokens are asked for; of the window "
+            f"{fitted.reserve:,} are kept free for them (reserve_share)"
+        )
+    if fitted.released:
+        yield "pins gave way to the window: what was undone or pinned did not fit"
 
 
 def _stepped(run: Flow, reply: Refused | Accepted | None) -> Send | Done:

@@ -105,6 +105,11 @@ class RequestRecorder:
         self._count_new(fitted)
         self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
 
+    def warn(self, text: str) -> None:
+        """A limit is not in force as it was given: logged once, kept for the dashboard."""
+        if self._records.activity.warn(text):
+            logs.say(text, level=logging.WARNING)
+
     def refitted(self, fitted: Fitted) -> None:
         """It was made smaller, or repaired, after a refusal."""
         self.sends += 1

@@ -60,7 +60,7 @@ class Tenants:
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self._store = WatchedStore(stores.open_store(settings.store or "memory:"), _tell)
-        Session(store=self._store, settings=settings.fit)  # reads and writes nothing yet
+        Session(store=self._store, settings=settings.fitting)  # reads and writes nothing yet
         self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
         self._lock, self._quiet = Lock(), StoreBackoff()
         self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
@@ -84,13 +84,13 @@ class Tenants:
             name = f"{upstream.name}/{tenant}"
             if tenant == NOBODY:
                 session = Session(
-                    store="memory:", settings=self.settings.fit, window=upstream.window
+                    store="memory:", settings=self.settings.fitting, window=upstream.window
                 )
                 return Served(session, LearnedLimits())
             one = self.settings.one_tenant
             deferred = None if one else DeferredStore(self._store, name, KEY)
             session = Session(
-                store=deferred or self._store, tenant=name, settings=self.settings.fit,
+                store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
             found = Served(session, LearnedLimits(StoredLimits(session)), deferred)

@@ -16,11 +16,13 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 @dataclass(frozen=True, slots=True)
 class Send:
     """Send this request; ``request`` has the type that ``flow`` was given, and is the very same
-    object where nothing had to be changed.  ``attempt`` counts from 1."""
+    object where nothing had to be changed.  ``attempt`` counts from 1.  ``cannot_fit``: why it is
+    sent as it came, above a limit."""
 
     request: Any
     attempt: int
     fitted: Fitted | None = None
+    cannot_fit: CannotFit | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class _RequestFlow:
         while True:
             sent = self.request if self.fitted is None else self.fitted.request
             self.attempt = attempt
-            reply = yield Send(sent, attempt, self.fitted)
+            reply = yield Send(sent, attempt, self.fitted, self.cannot_fit)
             self.accepted = isinstance(reply, Accepted)
             refusal = self._read(reply)
             if attempt > 1:

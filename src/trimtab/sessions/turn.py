@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trimtab import pipeline
@@ -17,7 +17,7 @@ from trimtab.fitted import Fitted
 from trimtab.journal.journal import Journal
 from trimtab.message_cache import MessageCache
 from trimtab.pipeline import FitResult
-from trimtab.prepared_request import SessionFacts
+from trimtab.prepared_request import PreparedRequest, SessionFacts
 from trimtab.reporting import fit_events
 from trimtab.reporting.log import log_fit, may_warn
 from trimtab.settings import Settings
@@ -51,12 +51,46 @@ def decide(
     started = time.perf_counter()
     prepared = pipeline.prepare(request, with_summarizer(settings), cache, journal, facts)
     try:
-        result = pipeline.run(prepared)
+        result = _run(prepared)
     except CannotFit:
         fit_events.cannot_fit(prepared, started)
         raise
     cache.keep_only(prepared.arrived, prepared.transcript)
     return Turn(result, pipeline.journal_after(result), started)
+
+
+def _run(prepared: PreparedRequest) -> FitResult:
+    """Make it fit; pins of the journal, an undo's too, give way to the window, the largest first.
+
+    Pins of the settings do not.  Raises CannotFit.
+    """
+    try:
+        return pipeline.run(prepared)
+    except CannotFit as error:
+        if error.limit != "pin":
+            raise
+        refused = error
+    transcript, sizes = prepared.transcript, prepared.sizes
+    standing = (ref for ref in prepared.journal.pins if ref in transcript.refs)
+    tokens = {ref: sizes.block(transcript, transcript.refs[ref]) for ref in standing}
+    pins = sorted(tokens, key=lambda ref: (-tokens[ref], ref))
+    over, freed, count = refused.minimum - refused.allowed, 0, 0
+    while count < len(pins):
+        while count < len(pins) and freed < over:
+            freed, count = freed + tokens[pins[count]], count + 1
+        released = tuple(pins[:count])
+        journal = prepared.journal.pinned(released, pin=False)
+        fewer = replace(prepared, journal=journal, released=released)
+        try:
+            result = pipeline.run(fewer)
+        except CannotFit as error:
+            over = freed + max(error.minimum - error.allowed, 1)
+            continue
+        prepared.warnings.append(
+            f"pins gave way to the window: {count} of {len(pins)} pinned parts, {freed:,} tokens"
+        )
+        return result
+    raise refused
 
 
 def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:

@@ -509,10 +509,33 @@ def test_undo_shows_the_original_again_in_every_process_and_pins_it(url: str) ->
     assert roomy.request["messages"][1:3] == body["messages"][1:3]
     history = [row["op"] for row in _history(url, body)]
     assert history[-1] == "restore"
+    tight = session(url).fit(body)
+    assert tight.report.tokens_after < WINDOW
+    assert any("pins gave way to the window: " in line for line in tight.report.warnings)
+    again = session(url).fit(body)
+    assert again.request == tight.request
+    assert not any("gave way" in line for line in again.report.warnings), "it is said once"
+
+
+def test_a_small_pin_stays_where_only_a_large_one_does_not_fit(url: str) -> None:
+    mine = session(url)
+    body = request(20)
+    mine.fit(body)
+    (edit, *_) = [one for one in mine.fit(body).report.edits if one.op in ("drop", "fold")]
+    mine.undo(edit.handle)
+    pins = mine.journal["pins"]
+    done = session(url).fit(body)
+    left = session(url)
+    left.fit(body)
+    assert 0 < len(left.journal["pins"]) < len(pins)
+    assert done.report.tokens_after < WINDOW
+
+
+def test_a_pin_of_the_settings_never_gives_way(url: str) -> None:
+    body = request(20)
+    settings = trimtab.Settings(pins=(lambda block: block.kind == "result",))
     with pytest.raises(trimtab.CannotFit, match="pin"):
-        session(url).fit(body)
-    session(url).unpin(edit.handle)
-    assert session(url).fit(body).report.tokens_after < WINDOW
+        session(url).fit(body, settings=settings)
 
 
 def _history(url: str, body: Any) -> list[dict[str, Any]]:

@@ -54,6 +54,9 @@ def run(command: Sequence[str], settings: ProxySettings, *, show_status: bool = 
         env = {**os.environ, **ready.env, ADDRESS: server.base}
         code = _wait([program, *ready.arguments, *command[1:]], env)
         activity = server.proxy.records.activity
+    for text, count in activity.warnings.items():
+        many = f"{count:,} requests" if count > 1 else "1 request"
+        print(f"trimtab: warning: {text}; {many}", file=sys.stderr)
     print(f"trimtab: {activity.line()}", file=sys.stderr)
     return code
 
