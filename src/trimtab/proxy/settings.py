@@ -40,7 +40,7 @@ from trimtab.settings import Settings, naming_nearest
 
 PREFIX = "TRIMTAB_PROXY_"
 TOKEN_VARIABLE = f"{PREFIX}TOKEN"
-FIT = Settings(reserve_share=0.2)
+DEFAULT_FIT = Settings(reserve_share=0.2)
 """Where ``fit`` says nothing else: an agent that asks for 128,000 output tokens shall not leave
 72,000 of a window of 200,000, and nothing of one of 100,000."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -208,7 +208,7 @@ class ProxySettings:
     @property
     def fitting(self) -> Settings:
         """``fit`` with what holds in the proxy where it says nothing."""
-        return FIT | self.fit
+        return DEFAULT_FIT | self.fit
 
     @property
     def local(self) -> bool:
