@@ -1,4 +1,4 @@
-"""The window that the user names holds, whatever the agent asks for; where it does not, it is said."""
+"""The window that the user names holds, whatever an agent asks for; where it does not, it is said."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def long_session(steps: int = 30, model: str = "claude-opus-4-8", most: int = 12
         text = "\n".join(f"{n}:{i}: value_{i * 7919 % 10007} of the listing" for i in range(130))
         call = {"type": "tool_use", "id": f"t{n}", "name": "bash", "input": {"command": f"ls {n}"}}
         result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": text}
-        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+        said, got = {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}
+        messages += [said, got]
     tools = [{"name": "bash", "input_schema": {"type": "object"}}]
     body = {"model": model, "max_tokens": most, "tools": tools, "messages": messages}
     return json.dumps(body).encode()
