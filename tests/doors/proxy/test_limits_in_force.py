@@ -1,4 +1,4 @@
-"""The window that the user names holds, whatever an agent asks for; where it does not, it is said."""
+"""The window that the user names holds, whatever an agent asks for; where not, it is said."""
 
 from __future__ import annotations
 
