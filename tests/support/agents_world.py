@@ -1,7 +1,8 @@
-"""Coding agents from npm against the strict provider, through ``trimtab run``.
+"""Coding agents against the strict provider, through ``trimtab run``.
 
 Knows how each is started without a person, and which tool runs a shell.  TRIMTAB_AGENTS names a
-folder with node_modules; ``.ci/world`` makes one.  Asserts nothing.
+folder with node_modules; ``.ci/world`` makes one.  What was installed otherwise is found on the
+path.  Asserts nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MOST_REQUESTS = 80
 class Story:
     """What the model does: so many shell calls that print so many lines, then an end.
 
-    ``refuse_at``: the request of the conversation that is refused as too long, once.
+    ``refuse_at``: the request of the conversation that is refused as too long, once; ``fail_at``:
+    the one that gets an error of the provider ``fail_times`` times.  Without a ``tool`` the model
+    only speaks; ``final``: a command that ends the agent, where it needs one.
     """
 
     tool: str
@@ -38,19 +41,28 @@ class Story:
     steps: int
     lines: int
     refuse_at: int = 0
-    more: dict[str, str] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    fail_at: int = 0
+    fail_times: int = 1
+    final: str = ""
     asked: int = 0
     refused: bool = False
+    failed: int = 0
 
     def __call__(self, record: Any) -> Any:
         body = record.body if isinstance(record.body, dict) else {}
-        if not body.get("tools") or self.tool not in json.dumps(body["tools"]):
+        if self.tool and (not body.get("tools") or self.tool not in json.dumps(body["tools"])):
             return Answer("A title")
         self.asked += 1
+        if self.asked == self.fail_at and self.failed < self.fail_times:
+            self.failed, self.asked = self.failed + 1, self.asked - 1
+            return Refuse("server_error")
         if self.asked == self.refuse_at and not self.refused:
             self.refused, self.asked = True, self.asked - 1
             return Refuse("overflow", limit=record.tokens - 500)
-        if self.asked > self.steps:
+        if self.asked > self.steps and self.final:
+            return Answer("All done.", [Call(self.tool, {self.argument: self.final, **self.more})])
+        if self.asked > self.steps or not self.tool:
             return Answer("All done: MARMALADE.")
         n = self.asked
         command = (
@@ -68,7 +80,8 @@ class Agent:
     tool: str
     argument: str
     words: tuple[str, ...]
-    more: tuple[tuple[str, str], ...] = ()
+    more: tuple[tuple[str, Any], ...] = ()
+    final: str = ""
 
 
 AGENTS = (
@@ -79,13 +92,25 @@ AGENTS = (
           ("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox", "danger-full-access",
            "--json", PROMPT)),
     Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),)),
+    Agent("gemini", "run_shell_command", "command",
+          ("-m", "gemini-2.5-pro", "-p", PROMPT, "--yolo", "--skip-trust")),
+    Agent("qwen", "run_shell_command", "command",
+          ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),)),
+    Agent("mini", "bash", "command",
+          ("-y", "--exit-immediately", "-l", "0", "-m", "openai/gpt-5.1", "-t", PROMPT),
+          final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE"),
+    Agent("aider", "", "",
+          ("--model", "openai/gpt-5.1", "--yes-always", "--no-check-update", "--no-gitignore",
+           "--no-show-model-warnings", "--no-analytics", "--no-show-release-notes",
+           "--message", PROMPT)),
 )  # fmt: skip
 
 
 def program(name: str) -> str:
     """The path of an agent."""
     folder = os.environ.get("TRIMTAB_AGENTS", "")
-    found = shutil.which(name, path=f"{folder}/node_modules/.bin" if folder else None)
+    own = f"{folder}/node_modules/.bin{os.pathsep}{os.environ['PATH']}" if folder else None
+    found = shutil.which(name, path=own)
     if not found:
         absent(f"{name} is not installed: .ci/world does it, or npm install it and name its folder "
                "in TRIMTAB_AGENTS")  # fmt: skip
@@ -113,6 +138,21 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
             settings = {"model": "fake/gpt-5.1", "provider": {"fake": provider},
                         "permission": {"bash": "allow"}}  # fmt: skip
             (home / "work" / "opencode.json").write_text(json.dumps(settings))
+        case "gemini":
+            env |= {"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": url}
+            (home / ".gemini").mkdir(exist_ok=True)
+            chosen = {"security": {"auth": {"selectedType": "gemini-api-key"}}}
+            (home / ".gemini" / "settings.json").write_text(json.dumps(chosen))
+        case "qwen":
+            env |= {"OPENAI_API_KEY": "k", "OPENAI_BASE_URL": f"{url}/v1",
+                    "OPENAI_MODEL": "qwen3-coder-plus"}  # fmt: skip
+        case "mini":
+            env |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": f"{url}/v1",
+                    "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors",
+                    "LITELLM_LOCAL_MODEL_COST_MAP": "true"}  # fmt: skip
+        case "aider":
+            env |= {"OPENAI_API_KEY": "k", "OPENAI_API_BASE": f"{url}/v1",
+                    "LITELLM_LOCAL_MODEL_COST_MAP": "true"}  # fmt: skip
     return env
 
 

@@ -19,7 +19,7 @@ from trimtab.proxy.headers import DIGESTS, Raw, downwards, upwards
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
 from trimtab.proxy.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.recall import RecallRounds
-from trimtab.proxy.recall.stream_rewriter import Failure, StreamRewriter, dumped
+from trimtab.proxy.recall.stream_rewriter import SaidError, StreamRewriter, dumped
 from trimtab.proxy.routes import Route
 from trimtab.proxy.stream_events import StreamEvent, parsed
 from trimtab.proxy.upstreams import Upstream
@@ -215,7 +215,7 @@ class ProxiedRequest:
         if not self._reply.begun:
             await self._deliver(refused)
             return
-        failure = Failure.of(refused.status, refused.error)
+        failure = SaidError.of(refused.status, refused.error)
         await self._reply.part(rewriter.failed(failure))
         raise UpstreamFailed(502, f"refused in a later round: {refused.status} {failure.kind}")
 

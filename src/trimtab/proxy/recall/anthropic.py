@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -100,7 +100,7 @@ class AnthropicRewriter(RewriterBase):
             parts.append(sse(tree, tree["type"]))
         return b"".join(parts)
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """The event ``error``."""
         said = {"type": failure.kind, "message": failure.message}
         return sse({"type": "error", "error": said}, "error")

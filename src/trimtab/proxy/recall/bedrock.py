@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, dumped, loads
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, dumped, loads
 from trimtab.proxy.stream_events import StreamEvent
 from trimtab.wire.aws_event_stream import event_frame, exception_frame
 
@@ -119,7 +119,7 @@ class BedrockRewriter(RewriterBase):
             parts.append(event_frame(name, dumped(tree)))
         return b"".join(parts)
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """An exception as its SDK raises it."""
         names = {429: "throttlingException", 503: "serviceUnavailableException",
                  529: "serviceUnavailableException"}  # fmt: skip

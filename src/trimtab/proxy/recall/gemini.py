@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -86,7 +86,7 @@ class GeminiRewriter(RewriterBase):
             tree["usageMetadata"] = added(self._usage, tree["usageMetadata"])
         return sse(tree, end=line)
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """A chunk with nothing but an error."""
         said = {"code": failure.status, "message": failure.message, "status": failure.kind}
         return sse({"error": said}, end=b"\r\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 
@@ -133,7 +133,7 @@ class OpenAIChatRewriter(RewriterBase):
             parts.append(sse(found))
         return b"".join((*parts, self._done))
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """A chunk with nothing but an error."""
         said = {"message": failure.message, "type": failure.kind, "code": failure.kind}
         return sse({"error": said})

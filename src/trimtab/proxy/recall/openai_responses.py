@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.recall.stream_rewriter import Failure, RewriterBase, added, loads, sse
+from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
 from trimtab.proxy.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
@@ -103,7 +103,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         name, tree = self._end
         return self._numbered({**tree, "response": self.answer()}, name)
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """``response.failed``; the SDK looks for the error beside the response."""
         said = {"code": failure.kind, "message": failure.message}
         last = {"id": self.first_id, "object": "response", "output": self.visible()}

@@ -15,7 +15,7 @@ from trimtab.sessions.recall_tool import NAME, recall_tool
 
 
 @dataclass(frozen=True)
-class Failure:
+class SaidError:
     """A refusal as far as every format can say it."""
 
     status: int
@@ -81,7 +81,7 @@ class StreamRewriter(Protocol):
         """The end of a streamed answer."""
         ...
 
-    def failed(self, failure: Failure) -> bytes:
+    def failed(self, failure: SaidError) -> bytes:
         """The event that says an error in the middle of a stream."""
         ...
 
