@@ -10,6 +10,7 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from trimtab import config
 from trimtab.cli import tokens
@@ -48,6 +49,12 @@ def add_run(parser: ArgumentParser) -> None:
     """The options of ``trimtab run``, whose proxy listens where it likes."""
     _shared(parser, {name: one for name, one in OPTIONS.items() if name != "listen"})
     parser.add_argument("--log", metavar="FILE", help="one line for each request")
+    parser.add_argument("--upstream", metavar="URL", help="send the agent's requests there")
+    parser.add_argument(
+        "--proxy", metavar="URL",
+        help="use a proxy that runs already, with its settings: the address that trimtab proxy "
+        "printed, /token/TOKEN behind it where it asks for one",
+    )  # fmt: skip
     parser.add_argument(
         "--status", action="store_true",
         help="claude, opencode: show in the agent how full its window is and what was cut",
@@ -69,7 +76,12 @@ def _settings(args: Namespace) -> ProxySettings:
     if getattr(args, "upstream", None):
         settings = replace(settings, upstreams=(Upstream("upstream", args.upstream),))
     settings = settings.over({**given_settings(args, OPTIONS), "fit": given_settings(args, FIT)})
-    return replace(settings, store=settings.store or own_store()).checked()
+    if not settings.store:
+        settings = replace(settings, store=own_store())
+        if settings.store == "memory:":
+            said = f"{tokens.folder()} cannot be written: what is cut is kept in memory alone"
+            settings = replace(settings, warnings=(*settings.warnings, said))
+    return settings.checked()
 
 
 def run_proxy(args: Namespace) -> int:
@@ -115,8 +127,18 @@ def run_agent(args: Namespace) -> int:
     settings = _settings(args)
     for warning in settings.warnings:
         print(clean(f"trimtab: {warning}"), file=sys.stderr)
-    if args.log:
-        with open(args.log, "a", encoding="utf-8") as stream:
-            logs.set_up(args.log_format, stream)
-            return launch.run(command, settings, show_status=args.status)
-    return launch.run(command, settings, show_status=args.status)
+    start = partial(
+        launch.run, command, settings, show_status=args.status, upstream=args.upstream or "",
+        proxy=args.proxy or "",
+    )  # fmt: skip
+    if not args.log:
+        return start()
+    try:
+        stream = open(args.log, "a", encoding="utf-8")  # noqa: SIM115 (closed below)
+    except OSError as error:
+        raise InvalidSetting(
+            f"--log {args.log}: {error.strerror}: name a file in a folder that can be written"
+        ) from None
+    with stream:
+        logs.set_up(args.log_format, stream)
+        return start()

@@ -9,10 +9,17 @@ import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
-from trimtab.cli.exit_codes import DONE, USAGE, VIOLATIONS, ExitWith
+from trimtab.cli.exit_codes import DONE, MISSING, USAGE, VIOLATIONS, ExitWith
 from trimtab.cli.options import amount
-from trimtab.cli.store_options import STORES, add_tenant, existing_store, other_tenants
+from trimtab.cli.store_options import (
+    STORES,
+    add_tenant,
+    existing_store,
+    other_tenants,
+    own_store,
+)
 from trimtab.cli.terminal import clean
 from trimtab.sessions.stats import PREFIX, ConversationStats
 from trimtab.stores.base import Store
@@ -99,17 +106,20 @@ def run_purge(args: Namespace) -> int:
 
 def add_stats(parser: ArgumentParser) -> None:
     """The options of ``trimtab stats``."""
-    parser.add_argument("--store", required=True, metavar="URL", help=STORES)
+    parser.add_argument("--store", metavar="URL", help=f"default: all of the proxy's own; {STORES}")
     add_tenant(parser)
     parser.add_argument("--json", action="store_true", help="the same as JSON")
     parser.set_defaults(run=run_stats)
 
 
 def run_stats(args: Namespace) -> int:
-    """What all sessions of a tenant came to."""
-    _, of = _opened(args.store)
-    facts = of(args.tenant).facts(PREFIX)
-    if not facts and (hint := other_tenants(args)):
+    """What all sessions of a tenant came to; of the proxy's own store, those of all."""
+    if args.store is None:
+        facts = _facts_of_all()
+    else:
+        _, of = _opened(args.store)
+        facts = dict(of(args.tenant).facts(PREFIX))
+    if not facts and args.store is not None and (hint := other_tenants(args)):
         print(hint, file=sys.stderr)
     total, conversations = ConversationStats(), {name.split("/")[1] for name in facts}
     for row in facts.values():
@@ -133,6 +143,20 @@ def run_stats(args: Namespace) -> int:
         kinds = ", ".join(f"{kind} ×{n:,}" for kind, n in total.failed.most_common())
         print(f"failed calls whose inputs were taken out: {clean(kinds)}")
     return DONE
+
+
+def _facts_of_all() -> dict[str, Any]:
+    """What sessions came to, of every tenant of the proxy's own store."""
+    own = own_store()
+    if own == "memory:":
+        raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
+    store, of = _opened(own)
+    tenants = {row.tenant for row in store.conversations()}
+    return {
+        f"{PREFIX}{tenant} {name.removeprefix(PREFIX)}": row
+        for tenant in sorted(tenants)
+        for name, row in of(tenant).facts(PREFIX).items()
+    }
 
 
 def _opened(url: str) -> tuple[Store, Callable[[str], TenantStore]]:

@@ -40,15 +40,20 @@ def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader
 
 
 def own_store() -> str:
-    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart."""
+    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart;
+    memory where none can be written."""
+    import os
     from urllib.parse import quote
 
     folder = tokens.folder()
+    file = folder / "proxy.db"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return "memory:"
-    return f"sqlite:///{quote(str(folder / 'proxy.db'))}"
+    if not os.access(file if file.exists() else folder, os.W_OK) or file.is_dir():
+        return "memory:"
+    return f"sqlite:///{quote(str(file))}"
 
 
 def other_tenants(args: Namespace) -> str:

@@ -91,7 +91,7 @@ class OriginalsReader:
         """How much is kept, in a few lines."""
         kept = self._kept()
         if not kept:
-            return f"nothing is kept for the tenant {self._store.tenant!r} yet"
+            return "nothing is kept here yet"
         newest = datetime.fromtimestamp(kept[0].used_at, UTC).isoformat(timespec="seconds")
         return (
             f"{sum(row.originals for row in kept):,} originals of {len(kept):,} conversations, "

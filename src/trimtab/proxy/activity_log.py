@@ -86,7 +86,7 @@ class ActivityLog:
         One that was not answered is a failure and no work.  ``new_kinds``: the kind of each new
         edit.
         """
-        session.ratio = turn.in_their_tokens() or session.ratio
+        session.ratio = turn.in_their_tokens(session.ratio)
         news = self._news(session)
         news.turns.append(turn)
         news.edits |= {edit.handle for edit in session.edits.values() if edit.turn == turn.number}
@@ -94,6 +94,9 @@ class ActivityLog:
         if not turn.answered:
             session.sums["failed"] += 1
             self.totals["failed"] += 1
+            if turn.new:  # edits stay: its client's next attempt finds them
+                session.sums["edits"] += turn.new
+                self.totals["edits"] += turn.new
             return
         saved = max(turn.arrived - turn.sent, 0)
         if self.savings is not None:
@@ -143,7 +146,8 @@ class ActivityLog:
         if t["failed"]:
             parts.append(failed)
         if self.savings is not None and self.dollars:
-            parts.append(f"about {self.money} saved ({self.savings.prices.name})")
+            how = "saved" if self.dollars > 0 else "more than without"
+            parts.append(f"about {self.money.lstrip('-')} {how} ({self.savings.prices.name})")
         if self.warm.pings:
             parts.append(str(self.warm))
         return ", ".join(parts)

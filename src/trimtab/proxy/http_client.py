@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -73,6 +74,16 @@ def _errors() -> tuple[type[BaseException], ...]:
 def _said(error: BaseException) -> str:
     """The kind of error and never its text, which may hold an address with a key."""
     return type(error).__name__
+
+
+def _cause(error: OSError) -> str:
+    """What the system says, such as "Connection refused"; of a name that is not found, its words.
+
+    A certificate that is not accepted has a kind alone.
+    """
+    if (error.errno or 0) > 0:
+        return os.strerror(error.errno or 0)
+    return error.strerror or _said(error)
 
 
 class HttpClient:
@@ -156,7 +167,9 @@ class HttpClient:
             except TimeoutError:
                 raise UpstreamFailed(504, "the provider did not answer in time") from None
             except ClientConnectorError as error:
-                raise UpstreamFailed(502, f"cannot reach {url.host} ({_said(error)})") from None
+                there = f"{url.scheme}://{url.host}:{url.port}"
+                cause = _cause(error.os_error)
+                raise UpstreamFailed(502, f"cannot reach {there} ({cause})") from None
             except _errors() as error:
                 stale = any(kept) and time.monotonic() - began < STALE_SECONDS
                 if not (left and stale and _broke(error)):

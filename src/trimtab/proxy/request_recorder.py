@@ -147,11 +147,12 @@ class RequestRecorder:
         if self.turn is not None and self.session is not None:
             turn = self.turn
             turn.seconds, turn.note = seconds, self.note or error
-            self._close_turn(self.session, turn, status)
-            self._record_refusals(recovered=0 < status < 400 and error in ("", HUNG_UP))
+            broke_off = bool(error) and error != HUNG_UP and status < 400
+            self._close_turn(self.session, turn, 502 if broke_off else status)
+            self._record_refusals(recovered=turn.answered)
             facts |= {
                 "session": self.session.id, "turn": turn.number, "tokens": turn.sent,
-                "saved": turn.arrived - turn.sent, "edits": turn.edits, "new": turn.new,
+                "saved": max(turn.arrived - turn.sent, 0), "edits": turn.edits, "new": turn.new,
                 "sends": turn.sends, "fit_ms": round(turn.fit_ms, 1), "cached": turn.cached,
             }  # fmt: skip
         if error:

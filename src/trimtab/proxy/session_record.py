@@ -113,12 +113,13 @@ class TurnRecord:
         """Whether the provider gave an answer."""
         return 0 < self.status < 400
 
-    def in_their_tokens(self) -> float:
+    def in_their_tokens(self, before: float = 1.0) -> float:
         """Sizes as the provider counts, once it has said what it counted of what was sent; how
-        many of its tokens one of ours is, 0 where it did not say."""
-        if not (self.prompt and self.sent) or self.status >= 400:
-            return 0.0
-        ratio = self.prompt / self.sent
+        many of its tokens one of ours is.  ``before``: what it was on the turn before, which
+        holds where it did not say."""
+        if not self.answered:
+            return before
+        ratio = self.prompt / self.sent if self.prompt and self.sent else before
         for name in ("arrived", "sent", "window", "trigger", "kept", "rewritten"):
             setattr(self, name, round(getattr(self, name) * ratio))
         return ratio

@@ -221,8 +221,8 @@ class ConversationStore:
                 "gone for good: run the tool again"
             )
         raise UnknownHandle(
-            f"no original is kept under {handle[:HANDLE_CHARS]!r} for tenant "
-            f"{self.store.tenant!r}: check the handle, or run the tool again"
+            f"no original is kept under {handle[:HANDLE_CHARS]!r} here: check the handle, or run "
+            "the tool again"
         )
 
     def handles(self, root: str) -> list[str]:

@@ -14,8 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
+from proxies import proxied, settled
 
 from trimtab.proxy.agents import AGENTS, LaunchContext, agent_for
+from trimtab.proxy.agents.doctor import findings
 from trimtab.testing import Refuse, StrictProvider
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -238,3 +240,98 @@ def test_the_example_of_the_settings_is_read_without_a_complaint():
     assert found.warnings == ()
     assert [upstream.name for upstream in found.upstreams[:2]] == ["local", "team-blue"]
     assert (found.most_bytes, found.upstreams[0].window) == (64_000_000, 32_000)
+
+
+# --- what it says where it cannot ----------------------------------------------------------
+
+
+def said_by(env, *words):
+    process = trimtab(env, *words)
+    out, err = process.communicate(timeout=60)
+    return process.returncode, out, err
+
+
+def test_a_misspelt_agent_is_one_line_that_names_the_nearest(aider):
+    code, _, err = said_by(aider, "run", "claud", "-p", "x")
+    assert (code, err) == (127, "trimtab: claud is not installed; did you mean claude?\n")
+
+
+def test_a_log_that_cannot_be_written_is_one_line_and_no_fault_of_ours(aider):
+    code, _, err = said_by(aider, "run", "--log", "/nope/x", "aider", "1")
+    assert code == 2
+    assert err.strip().splitlines()[-1] == (
+        "trimtab: --log /nope/x: No such file or directory: name a file in a folder that can be "
+        "written"
+    )
+
+
+def test_a_store_that_cannot_be_written_is_said_before_the_agent_starts(aider, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with StrictProvider() as provider:
+        env = {**aider, "XDG_STATE_HOME": str(tmp_path / "file"),
+               "OPENAI_API_BASE": f"{provider.url}/v1"}  # fmt: skip
+        code, out, err = said_by(env, "run", "--window", "30k", "aider", "1")
+    assert (code, out) == (7, "200\n")
+    assert "trimtab cannot be written: what is cut is kept in memory alone\n" in err
+
+
+def test_another_upstream_takes_the_path_of_the_api_it_stands_for(aider):
+    with StrictProvider() as provider:
+        for url in (provider.url, f"{provider.url}/v1"):
+            words = ("--store", "memory:", "--window", "30k", "--upstream", url, "aider", "1")
+            code, out, err = said_by(aider, "run", *words)
+            assert (code, out) == (7, "200\n"), err
+        assert [record.path for record in provider.requests] == ["/v1/chat/completions"] * 2
+
+
+def test_an_agent_can_be_attached_to_a_proxy_that_runs_already(aider):
+    with StrictProvider() as provider, proxied(provider.url, window=30_000) as server:
+        code, out, err = said_by(aider, "run", "--proxy", server.base, "aider", "2")
+        assert (code, out, err) == (7, "200\n" * 2, "")
+        assert settled(server).proxy.records.activity.totals["turns"] == 2
+
+
+def test_a_proxy_that_is_not_there_is_one_line_with_its_cause(aider):
+    code, _, err = said_by(aider, "run", "--proxy", "http://127.0.0.1:1", "aider", "1")
+    assert code == 2
+    assert err == (
+        "trimtab: cannot reach the proxy at http://127.0.0.1:1 (Connection refused): start it "
+        "with trimtab proxy, or leave --proxy out\n"
+    )
+
+
+CREDENTIALS = {
+    "claude": {".claude/.credentials.json": "{}"},
+    "gemini": {".gemini/.env": "GEMINI_API_KEY=k"},
+    "qwen": {".qwen/.env": "OPENAI_API_KEY=k"},
+    "opencode": {".local/share/opencode/auth.json": "{}"},
+    "aider": {".aider.conf.yml": "openai-api-key: k"},
+    "mini": {".config/mini-swe-agent/.env": "OPENAI_API_KEY=k"},
+}
+
+
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_doctor_looks_for_a_key_or_a_login(name, tmp_path):
+    program = tmp_path / "bin" / name
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    place = LaunchContext({"PATH": str(program.parent)}, tmp_path, tmp_path / "work")
+    (found,) = [one for one in findings(place) if one.about.startswith(f"{name}: ")]
+    assert (found.ok, found.about) == (False, f"{name}: no key and no login was found")
+    for path, text in CREDENTIALS[name].items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (found,) = [one for one in findings(place) if one.about.startswith(f"{name}: ")]
+    assert found.ok
+
+
+def test_stats_without_a_store_are_those_of_the_proxy_s_own(aider):
+    code, _, err = said_by(aider, "stats")
+    assert code == 6
+    with StrictProvider() as provider:
+        env = {**aider, "OPENAI_API_BASE": f"{provider.url}/v1"}
+        assert said_by(env, "run", "--window", "30k", "aider", "9")[0] == 7
+        code, out, err = said_by(aider, "stats")
+    assert (code, err) == (0, "")
+    assert out.startswith("1 conversation(s), 9 request(s): ")

@@ -154,9 +154,11 @@ def test_a_provider_that_is_not_there_is_a_502_in_a_shape_that_sdks_show():
         for path in ("/v1/chat/completions", "/v1/models"):
             status, _, body = ask(server.url, "POST", path, json.dumps(CHAT), JSON)
             assert status == 502
-            assert json.loads(body)["error"]["message"].startswith(
-                "trimtab: cannot reach 127.0.0.1"
-            )
+            said = f"trimtab: cannot reach {url} (Connection refused)"
+            assert json.loads(body)["error"]["message"] == said
+        activity = settled(server).proxy.records.activity
+        assert activity.line() == "1 request failed"
+        assert not activity.totals["turns"] + activity.totals["arrived"]
 
 
 def test_a_provider_that_does_not_answer_in_time_is_a_504():

@@ -6,26 +6,11 @@ import json
 import logging
 
 import pytest
+from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab import Settings
 from trimtab.testing import StrictProvider
-
-JSON = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
-
-
-def long_session(steps: int = 30, model: str = "claude-opus-4-8", most: int = 128_000) -> bytes:
-    """What Claude Code sends: 128,000 output tokens asked for, about 60,000 in the prompt."""
-    messages: list[object] = [{"role": "user", "content": "Find out why the build fails."}]
-    for n in range(steps):
-        text = "\n".join(f"{n}:{i}: value_{i * 7919 % 10007} of the listing" for i in range(130))
-        call = {"type": "tool_use", "id": f"t{n}", "name": "bash", "input": {"command": f"ls {n}"}}
-        result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": text}
-        said, got = {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}
-        messages += [said, got]
-    tools = [{"name": "bash", "input_schema": {"type": "object"}}]
-    body = {"model": model, "max_tokens": most, "tools": tools, "messages": messages}
-    return json.dumps(body).encode()
 
 
 @pytest.mark.parametrize(("window", "kept"), [(40_000, 8_000), (64_000, 12_800)])

@@ -6,11 +6,12 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from trimtab.proxy.upstreams import PREFIX, Upstream
+from trimtab.proxy.upstreams import PREFIX, Upstream, standard
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,29 @@ class Setup:
     def variable(self, place: LaunchContext, variable: str, name: str, default: str) -> None:
         """An environment variable with a base address: what it was is where the proxy sends."""
         self.env[variable] = self.send(name, place.env.get(variable) or default)
+
+    def send_to(self, url: str) -> None:
+        """Everything goes to this address; one without a path gets that of the API it replaces."""
+        own = url.rstrip("/")
+        bare = not urlsplit(own).path
+        self.upstreams = [
+            replace(one, url=own + urlsplit(one.url).path.rstrip("/") if bare else own)
+            for one in self.upstreams
+        ]
+
+    def attached(self, proxy: str) -> Setup:
+        """The same for a proxy that runs already: it tells the providers that it knows by path,
+        all others by the names of its configuration."""
+        known = {one.name for one in standard()} | {"google"}
+        values = [*self.env.values(), *self.arguments]
+        for one in self.upstreams:
+            if one.name in known:
+                there = re.compile(re.escape("{proxy}" + PREFIX + one.name) + r"(?![\w-])")
+                path = urlsplit(one.url).path.rstrip("/")
+                values = [there.sub("{proxy}" + path, value) for value in values]
+        count = len(self.env)
+        env = dict(zip(self.env, values[:count], strict=True))
+        return Setup(self.upstreams, env, values[count:], self.problem).at(proxy)
 
     def at(self, proxy: str) -> Setup:
         """The same with the proxy's address in place of ``{proxy}``."""

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trimtab.proxy.agents import AGENTS, Agent, LaunchContext
+from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, credentials
 from trimtab.proxy.settings import Address
 
 _EXTRAS = (("aiohttp", "proxy"), ("uvicorn", "proxy"))
@@ -68,6 +68,8 @@ def _agent(agent: Agent, place: LaunchContext) -> SetupFinding:
     if setup.problem:
         about, _, fix = setup.problem.partition(": ")
         return SetupFinding(False, about, fix)
+    if fix := credentials.missing(agent.name, place):
+        return SetupFinding(False, f"{agent.name}: no key and no login was found", fix)
     first = setup.upstreams[0]
     more = f" and {len(setup.upstreams) - 1} more" if len(setup.upstreams) > 1 else ""
     return SetupFinding(

@@ -25,6 +25,14 @@ def prepare_gemini(place: LaunchContext) -> Setup:
             "the API key in /auth"
         )
         return setup
+    if key and not login and not place.env.get("GOOGLE_GEMINI_BASE_URL"):
+        # Where an address is set, it takes itself for logged in at a gateway, and then refuses.
+        setup.problem = (
+            "gemini: with a key alone it does not take an address: choose the API key once in "
+            '/auth, or write {"security": {"auth": {"selectedType": "gemini-api-key"}}} to '
+            "~/.gemini/settings.json"
+        )
+        return setup
     default = "https://generativelanguage.googleapis.com"
     setup.variable(place, "GOOGLE_GEMINI_BASE_URL", "gemini", default)
     return setup

@@ -6,6 +6,7 @@ Nothing that belongs to the agent is written.
 from __future__ import annotations
 
 import contextlib
+import http.client
 import os
 import shutil
 import signal
@@ -14,12 +15,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from trimtab.proxy import logs
-from trimtab.proxy.agents import Agent, LaunchContext, Setup, agent_for
+from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.server import Server
 from trimtab.proxy.settings import Address, ProxySettings
+from trimtab.setting_kinds import nearest
 from trimtab.settings import Settings
 
 NOT_FOUND, CANNOT = 127, 2
@@ -27,16 +30,22 @@ ADDRESS = "TRIMTAB_PROXY"
 """The variable by which hooks of the agent find its proxy, with its token: ``trimtab status``."""
 
 
-def run(command: Sequence[str], settings: ProxySettings, *, show_status: bool = False) -> int:
+def run(
+    command: Sequence[str], settings: ProxySettings, *, show_status: bool = False,
+    upstream: str = "", proxy: str = "",
+) -> int:  # fmt: skip
     """Run an agent behind a proxy of its own; returns the agent's exit code.
 
-    ``show_status``: the agent itself shows how full its window is.
+    ``show_status``: the agent itself shows how full its window is.  ``upstream``: where its
+    requests go instead of its provider's address.  ``proxy``: the address of a proxy that runs
+    already, whose settings then hold.
     """
     agent = agent_for(command[0])
     program = shutil.which(command[0])
     if program is None:
-        hint = f": {agent.install or 'install it, or give the path of its program'}"
-        return _complain(NOT_FOUND, f"{command[0]} is not installed{hint}")
+        meant = "" if agent.install else nearest(command[0], AGENTS.keys())
+        install = f": {agent.install or 'install it, or give the path of its program'}"
+        return _complain(NOT_FOUND, f"{command[0]} is not installed{meant or install}")
     place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:])
     setup = agent.prepare(place)
     if show_status:
@@ -46,6 +55,15 @@ def run(command: Sequence[str], settings: ProxySettings, *, show_status: bool = 
         agent.show_status(place, setup, [sys.executable, "-m", "trimtab", "status"])
     if setup.problem:
         return _complain(CANNOT, setup.problem)
+    if upstream:
+        setup.send_to(upstream)
+    if proxy:
+        if cause := unreachable(proxy):
+            return _complain(CANNOT, f"cannot reach the proxy at {proxy} ({cause}): start it with "
+                             "trimtab proxy, or leave --proxy out")  # fmt: skip
+        ready = setup.attached(proxy.rstrip("/"))
+        env = {**os.environ, **ready.env, ADDRESS: proxy.rstrip("/")}
+        return _wait([program, *ready.arguments, *command[1:]], env)
     if not _listens_to_logs():
         logs.silence()  # the terminal is the agent's
     with Server(Proxy(_private(settings, agent, setup))) as server:
@@ -53,7 +71,9 @@ def run(command: Sequence[str], settings: ProxySettings, *, show_status: bool = 
         print(f"trimtab: dashboard {server.dashboard}", file=sys.stderr)
         env = {**os.environ, **ready.env, ADDRESS: server.base}
         code = _wait([program, *ready.arguments, *command[1:]], env)
-        activity = server.proxy.records.activity
+        activity, problem = server.proxy.records.activity, server.proxy.tenants.store_problem
+    if problem:
+        print(f"trimtab: warning: the store kept nothing at the end: {problem}", file=sys.stderr)
     for text, count in activity.warnings.items():
         many = f"{count:,} requests" if count > 1 else "1 request"
         print(f"trimtab: warning: {text}; {many}", file=sys.stderr)
@@ -68,6 +88,22 @@ def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettin
         settings, listen=Address(port=0), fit=fit, upstreams=tuple(setup.upstreams),
         drain_seconds=1.0,
     )  # fmt: skip
+
+
+def unreachable(proxy: str) -> str:
+    """Why no proxy of ours answers at this address; "" where one does."""
+    parts = urlsplit(proxy)
+    if parts.scheme != "http" or not parts.hostname:
+        return "give its address, http://HOST:PORT"
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=5)
+    try:
+        connection.request("GET", "/_trimtab/health")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    finally:
+        connection.close()
+    return "" if status == 200 else f"it answers with {status}, as no proxy of trimtab does"
 
 
 def _listens_to_logs() -> bool:

@@ -1,0 +1,60 @@
+"""What is counted as work: only what was answered, in one unit, and never below nothing."""
+
+from __future__ import annotations
+
+import json
+
+from long_requests import JSON, long_session
+from proxies import ask, proxied, settled
+
+from trimtab.proxy.activity_log import ActivityLog, TurnRecord
+from trimtab.proxy.savings import SavingsEstimator
+from trimtab.testing import Refuse, StrictProvider
+
+
+def test_requests_that_fail_are_no_work_however_often_they_are_tried():
+    """Before: 30 times 502 were "0 of 234,840 tokens saved over 30 requests"."""
+    script = [Refuse("server_error", times=3), "ok", "ok"]
+    with StrictProvider(script) as provider, proxied(provider.url, window=40_000) as server:
+        bodies = [long_session(4, most=500)] * 4 + [long_session(5, most=500)]
+        statuses = [ask(server.url, "POST", "/v1/messages", b, JSON)[0] for b in bodies]
+        assert statuses == [500, 500, 500, 200, 200]
+        activity = settled(server).proxy.records.activity
+        (session,) = activity.sessions.values()
+        assert session.sums["turns"] == activity.totals["turns"] == 2
+        assert activity.line().startswith("0 of ")
+        assert " over 2 requests, " in activity.line()
+        assert activity.line().endswith(", 3 requests failed")
+        metrics = ask(server.url, "GET", "/metrics")[2].decode()
+        arrived = f'trimtab_tokens_total{{kind="arrived"}} {activity.totals["arrived"]:.1f}'
+        assert arrived in metrics
+
+
+def test_an_empty_request_saves_nothing_and_not_less(caplog):
+    caplog.set_level("INFO", "trimtab.proxy")
+    body = {"model": "claude-opus-4-8", "max_tokens": 9, "messages": []}
+    with StrictProvider() as provider, proxied(provider.url, window=9_000) as server:
+        ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)
+        settled(server)
+    facts = [record.facts for record in caplog.records if "saved" in record.facts]
+    assert all(row["saved"] >= 0 for row in facts)
+
+
+def test_without_a_count_of_the_provider_s_its_last_one_says_how_large_its_tokens_are():
+    activity = ActivityLog()
+    session = activity.session(
+        "s", tenant="t", upstream="u", format="anthropic", client="", hint="", now=0.0
+    )
+    counted = TurnRecord(1, 0.0, arrived=2_000, sent=1_000, prompt=1_500, status=200)
+    silent = TurnRecord(2, 1.0, arrived=4_000, sent=2_000, status=200)
+    for turn in (counted, silent):
+        activity.sent(session, turn, ())
+    assert (silent.arrived, silent.sent) == (6_000, 3_000)
+    assert activity.totals["saved"] == 1_500 + 3_000
+
+
+def test_what_costs_more_is_called_so():
+    activity = ActivityLog()
+    activity.savings, activity.dollars = SavingsEstimator.of("claude-5m"), -0.2001
+    activity.totals["turns"] = 1
+    assert activity.line().endswith("about 0.2001 US dollars more than without (claude-5m)")
