@@ -22,6 +22,8 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter
 from trimtab.transcript.transcript import Transcript
 
+BELOW_TRIGGER = 0.9
+"""A preset's target is at most this share of the trigger."""
 VOCABULARY = "o200k"
 """The source of counts that is loaded on the first one."""
 
@@ -83,9 +85,11 @@ def effective_limits(
     hard = rules.hard_limits(transcript)
     capacity = window - reserve
     own = is_client_request(transcript, settings.client_requests)
-    target = PRESETS[settings.preset].target if settings.target is None else settings.target
     begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
     trigger = settings.trigger or PRESETS[settings.preset].trigger or begins
+    target = settings.target
+    if target is None:  # below a low trigger, too: else each turn would make the next batch
+        target = min(PRESETS[settings.preset].target, BELOW_TRIGGER * trigger)
     bounds = Bounds(
         capacity=capacity,
         trigger=capacity if own else int(capacity * trigger),

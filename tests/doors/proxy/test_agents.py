@@ -128,7 +128,9 @@ def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself(
         assert AGENTS[name].trigger < share, name
     page = (ROOT / "docs" / "proxy.md").read_text()
     for name in COMPACTS_AT:
-        assert f"| {name} | {AGENTS[name].trigger:.0%} |" in page
+        agent = AGENTS[name]
+        assert agent.target <= agent.trigger / 2, name
+        assert f"| {name} | {agent.trigger:.0%}, down to {agent.target:.0%} |" in page
 
 
 # --- a program that stands for an agent ------------------------------------------------

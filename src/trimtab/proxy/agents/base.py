@@ -83,13 +83,16 @@ class Agent:
     """One agent.
 
     ``trigger``: share of the window at which we act; below the share at which the agent would
-    compact its conversation by itself (``compacts``), which would lose more.
+    compact its conversation by itself (``compacts``), which would lose more.  ``target``: share of
+    the room that a batch goes down to: half the trigger or less, so that the turns until the next
+    batch are read from the cache.
     """
 
     name: str
     prepare: Callable[[LaunchContext], Setup]
     install: str
     trigger: float
+    target: float
     compacts: str
     command: str = ""
     show_status: Callable[[LaunchContext, Setup, Sequence[str]], None] | None = None

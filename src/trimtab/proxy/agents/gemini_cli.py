@@ -53,10 +53,10 @@ def prepare_qwen(place: LaunchContext) -> Setup:
 
 
 GEMINI = Agent(
-    "gemini", prepare_gemini, "npm install -g @google/gemini-cli", 0.45,
+    "gemini", prepare_gemini, "npm install -g @google/gemini-cli", 0.45, 0.15,
     "at half of the window",
 )  # fmt: skip
 QWEN = Agent(
-    "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65,
+    "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65, 0.25,
     "at 70 % of the window",
 )  # fmt: skip

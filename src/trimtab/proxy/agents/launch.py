@@ -83,7 +83,7 @@ def run(
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
     """The settings on a free port of loopback, with the agent's own upstreams and trigger."""
-    fit = Settings(trigger=agent.trigger) | settings.fit
+    fit = Settings(trigger=agent.trigger, target=agent.target) | settings.fit
     return replace(
         settings, listen=Address(port=0), fit=fit, upstreams=tuple(setup.upstreams),
         drain_seconds=1.0,
