@@ -22,7 +22,7 @@ from trimtab.testing import Answer, Call, Refuse, StrictProvider
 
 ROOT = Path(__file__).resolve().parents[2]
 PROMPT = "Do the steps."
-SECONDS = 240
+SECONDS = float(os.environ.get("TRIMTAB_AGENT_SECONDS", "240"))
 MOST_REQUESTS = 80
 """An agent that loops is stopped by the provider."""
 
@@ -82,20 +82,28 @@ class Agent:
     words: tuple[str, ...]
     more: tuple[tuple[str, Any], ...] = ()
     final: str = ""
+    again: tuple[str, ...] = ()
+    """Words that take up its last session; () where it cannot."""
 
 
 AGENTS = (
     Agent("claude", "Bash", "command",
           ("-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
-          (("description", "list"),)),
+          (("description", "list"),),
+          again=("-c", "-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json")),
     Agent("codex", "exec_command", "cmd",
           ("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox", "danger-full-access",
-           "--json", PROMPT)),
-    Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),)),
+           "--json", PROMPT),
+          again=("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox",
+                 "danger-full-access", "resume", "--last", "--json", PROMPT)),
+    Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),),
+          again=("run", "-c", PROMPT)),
     Agent("gemini", "run_shell_command", "command",
-          ("-m", "gemini-2.5-pro", "-p", PROMPT, "--yolo", "--skip-trust")),
+          ("-m", "gemini-2.5-pro", "-p", PROMPT, "--yolo", "--skip-trust"),
+          again=("-m", "gemini-2.5-pro", "-r", "latest", "-p", PROMPT, "--yolo", "--skip-trust")),
     Agent("qwen", "run_shell_command", "command",
-          ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),)),
+          ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),),
+          again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai")),
     Agent("mini", "bash", "command",
           ("-y", "--exit-immediately", "-l", "0", "-m", "openai/gpt-5.1", "-t", PROMPT),
           final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE"),
@@ -157,14 +165,20 @@ def environment(agent: Agent, home: Path, url: str) -> dict[str, str]:
 
 
 def run(
-    agent: Agent, provider: StrictProvider, home: Path, *options: str
-) -> subprocess.CompletedProcess[str]:
-    """One run of an agent through ``trimtab run``, in a repository of its own."""
+    agent: Agent, provider: StrictProvider, home: Path, *options: str, again: bool = False,
+    bare: bool = False,
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """One run of an agent through ``trimtab run``, in a repository of its own.
+
+    ``again``: it takes up its last session; ``bare``: without ``trimtab run``.
+    """
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "init", "-q"], cwd=work, check=True)
     env = environment(agent, home, provider.url)
-    command = [sys.executable, "-m", "trimtab", "run", *options, agent.name, *agent.words]
+    words = agent.again if again else agent.words
+    ours = [] if bare else [sys.executable, "-m", "trimtab", "run", *options]
+    command = [*ours, program(agent.name) if bare else agent.name, *words]
     return subprocess.run(
         command, cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=SECONDS,

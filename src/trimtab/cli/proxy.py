@@ -90,9 +90,11 @@ def run_proxy(args: Namespace) -> int:
 
     settings = _settings(args)
     logs.set_up(args.log_format)
-    server = Server(Proxy(settings), reread=lambda: _settings(args))
     for warning in settings.warnings:
         logs.say(warning)
+    if settings.workers > 1:
+        return _run_workers(args, settings)
+    server = Server(Proxy(settings), reread=lambda: _settings(args))
     print(f"trimtab: listening on {server.url}, dashboard {server.dashboard}", file=sys.stderr)
     kept = tokens.keep("proxy", server.proxy.access.token)
     if kept and not settings.token:
@@ -100,6 +102,30 @@ def run_proxy(args: Namespace) -> int:
     server.run()
     print(f"trimtab: {server.proxy.records.activity.line()}", file=sys.stderr)
     return DONE
+
+
+def _run_workers(args: Namespace, settings: ProxySettings) -> int:
+    """Serve in several processes until stopped."""
+    from trimtab.proxy import Proxy, Server, workers
+    from trimtab.proxy.access import Access
+    from trimtab.proxy.server import address_of, dashboard_of, listening_socket
+
+    workers.check(settings)
+    listener, access = listening_socket(settings), Access(settings)
+    url = address_of(settings, listener)
+    page = dashboard_of(url, settings, access)
+    print(f"trimtab: listening on {url}, {settings.workers} workers, dashboard {page}",
+          file=sys.stderr)  # fmt: skip
+    kept = tokens.keep("proxy", access.token)
+    if kept and not settings.token:
+        print(f"trimtab: its token is in {kept}", file=sys.stderr)
+
+    def work() -> None:
+        proxy = Proxy(settings, access=access)
+        Server(proxy, reread=lambda: _settings(args), listener=listener).run()
+        print(f"trimtab: {proxy.records.activity.line()}", file=sys.stderr)
+
+    return workers.serve(work, settings.workers)
 
 
 def look_at_agents() -> int:

@@ -151,7 +151,7 @@ def _facts_of_all() -> dict[str, Any]:
     if own == "memory:":
         raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
     store, of = _opened(own)
-    tenants = {row.tenant for row in store.conversations()}
+    tenants = {row.tenant for row in store.conversations() if not row.tenant.startswith(OURS)}
     return {
         f"{PREFIX}{tenant} {name.removeprefix(PREFIX)}": row
         for tenant in sorted(tenants)

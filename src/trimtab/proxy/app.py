@@ -59,12 +59,16 @@ _CLOSING = (b"connection", b"close")
 class Proxy:
     """Serves one configuration; ``settings`` can be exchanged while it runs."""
 
-    def __init__(self, settings: ProxySettings, *, records: ProxyRecords | None = None) -> None:
+    def __init__(
+        self, settings: ProxySettings, *, records: ProxyRecords | None = None,
+        access: Access | None = None,
+    ) -> None:  # fmt: skip
+        """``access``: shared by workers, so that all know one token; None: its own."""
         self.settings = settings.checked()
         dashboard.check()
         self.records = records or ProxyRecords()
         self.records.activity.savings = SavingsEstimator.of(self.settings.fit.prices)
-        self.access = Access(self.settings)
+        self.access = access or Access(self.settings)
         self.tenants = Tenants(self.settings)
         self.records.connect(self.tenants, self.settings)
         self._background: list[asyncio.Task[None]] = []

@@ -11,12 +11,12 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
 from trimtab.proxy import logs
-from trimtab.proxy.access import PREFIX
+from trimtab.proxy.access import PREFIX, Access
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.client_connection import IDLE_SECONDS, Connections
 from trimtab.proxy.settings import ProxySettings
@@ -29,10 +29,14 @@ START_SECONDS = 30.0
 class Server:
     """Serves a proxy; ``run`` in this thread, or ``with`` in one of its own."""
 
-    def __init__(self, proxy: Proxy, *, reread: Callable[[], ProxySettings] | None = None) -> None:
+    def __init__(
+        self, proxy: Proxy, *, reread: Callable[[], ProxySettings] | None = None,
+        listener: socket.socket | None = None,
+    ) -> None:  # fmt: skip
+        """``listener``: a socket that several workers share; None: one of its own."""
         self.proxy = proxy
         self._reread = reread
-        self._socket = _listening(proxy.settings)
+        self._socket = listener or listening_socket(proxy.settings)
         self.port: int = self._socket.getsockname()[1]
         self._server = _server(proxy, self.stop)
         self._thread: threading.Thread | None = None
@@ -40,14 +44,12 @@ class Server:
     @property
     def url(self) -> str:
         """Where it listens."""
-        host = self.proxy.settings.listen.host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
+        return address_of(self.proxy.settings, self._socket)
 
     @property
     def dashboard(self) -> str:
         """The dashboard's address; with the token, where it was made here and not chosen."""
-        chosen = self.proxy.settings.token
-        return f"{self.url}/_trimtab/" + ("" if chosen else f"?token={self.proxy.access.token}")
+        return dashboard_of(self.url, self.proxy.settings, self.proxy.access)
 
     @property
     def base(self) -> str:
@@ -59,7 +61,7 @@ class Server:
         refused.  SIGHUP reads the settings again."""
         gc.collect()
         gc.freeze()  # modules stay: looking through them takes 26 ms in the middle of an answer
-        asyncio.run(self._serve())
+        run_in_loop(self._serve())
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -96,7 +98,7 @@ class Server:
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(
-            target=lambda: asyncio.run(self._serve()), daemon=True, name="trimtab-proxy"
+            target=lambda: run_in_loop(self._serve()), daemon=True, name="trimtab-proxy"
         )
         self._thread.start()
         deadline = time.monotonic() + START_SECONDS
@@ -112,7 +114,28 @@ class Server:
             self._thread.join(self.proxy.settings.drain_seconds + 5)
 
 
-def _listening(settings: ProxySettings) -> socket.socket:
+def address_of(settings: ProxySettings, listener: socket.socket) -> str:
+    """The address that a socket listens on."""
+    host, port = settings.listen.host, listener.getsockname()[1]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def dashboard_of(url: str, settings: ProxySettings, access: Access) -> str:
+    """The dashboard's address; with the token, where it was made and not chosen."""
+    return f"{url}/_trimtab/" + ("" if settings.token else f"?token={access.token}")
+
+
+def run_in_loop(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end, on uvloop where that is installed."""
+    try:
+        from uvloop import new_event_loop
+    except ImportError:
+        new_event_loop = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(work)
+
+
+def listening_socket(settings: ProxySettings) -> socket.socket:
     listen = settings.listen
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)

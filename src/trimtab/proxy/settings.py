@@ -102,6 +102,9 @@ class ProxySettings:
     upstreams: tuple[Upstream, ...] = setting(
         standard(), UPSTREAMS, "the providers, asked in order; in a file: [[upstream]], below"
     )
+    workers: int = setting(
+        1, COUNT, "processes that serve the one port, with a store that they share"
+    )
     connect_seconds: float = setting(20.0, SECONDS, "the longest wait for a connection upstream")
     system_proxy: bool = setting(False, FLAG, "send through HTTPS_PROXY of the environment")
 

@@ -36,7 +36,9 @@ def prepare(place: LaunchContext) -> Setup:
     return setup
 
 
-AIDER = Agent("aider", prepare, "pip install aider-chat", 0.85, 0.4, "it summarizes its chat history")
+AIDER = Agent(
+    "aider", prepare, "pip install aider-chat", 0.85, 0.4, "it summarizes its chat history"
+)
 MINI = Agent("mini", prepare, "pip install mini-swe-agent", 0.9, 0.4, "it never does")
 
 

@@ -1,0 +1,92 @@
+"""``trimtab proxy --workers N``: one port, one token, one store; a worker that dies comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+
+import pytest
+from long_requests import JSON, long_session
+from proxies import ask
+
+from trimtab.errors import InvalidSetting
+from trimtab.proxy import ProxySettings, workers
+from trimtab.proxy.server import run_in_loop
+from trimtab.testing import StrictProvider
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="workers are forked")
+
+
+def children(process):
+    return Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+
+
+def test_workers_share_port_token_and_store_and_one_that_dies_comes_back(tmp_path):
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("XDG_STATE_HOME", None)
+    with StrictProvider() as provider:
+        words = ("--listen", "127.0.0.1:0", "--workers", "2", "--upstream", provider.url,
+                 "--window", "40k")  # fmt: skip
+        process = subprocess.Popen(
+            [sys.executable, "-m", "trimtab", "proxy", *words], env=env, cwd=tmp_path,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            line = process.stderr.readline()
+            url, token = re.search(r"on (\S+), 2 workers, .*token=(\S+)", line).groups()
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            first = children(process)
+            assert len(first) == 2
+            for _ in range(6):  # whichever serves it: the same edits
+                body = long_session(30, most=500)
+                assert ask(url, "POST", "/v1/messages", body, JSON)[0] == 200
+            assert len({json.dumps(one.body) for one in provider.requests}) == 1
+            for _ in range(6):
+                head = {"x-trimtab-token": token}
+                assert ask(url, "GET", "/_trimtab/", headers=head)[0] == 200
+            os.kill(int(first[0]), signal.SIGKILL)
+            for _ in range(200):
+                if len(now := children(process)) == 2 and now != first:
+                    break
+                time.sleep(0.05)
+            assert first[1] in now
+            assert ask(url, "POST", "/v1/messages", long_session(31, most=500), JSON)[0] == 200
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+        finally:
+            process.kill()
+
+
+def test_a_store_of_one_process_is_none_for_several():
+    with pytest.raises(InvalidSetting, match="through a store"):
+        workers.check(ProxySettings(store="memory:", workers=2))
+    workers.check(ProxySettings(store="sqlite:///x.db", workers=2))
+
+
+def test_workers_that_cannot_begin_are_not_started_for_ever():
+    def work() -> None:
+        raise InvalidSetting("no")
+
+    assert workers.serve(work, 2) == 1
+
+
+def test_uvloop_is_used_where_it_is_installed(monkeypatch):
+    import asyncio
+
+    made = []
+    fake = types.ModuleType("uvloop")
+    fake.new_event_loop = lambda: made.append(1) or asyncio.new_event_loop()
+    monkeypatch.setitem(sys.modules, "uvloop", fake)
+    run_in_loop(asyncio.sleep(0))
+    assert made == [1]
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    run_in_loop(asyncio.sleep(0))
+    assert made == [1]
