@@ -138,7 +138,7 @@ class Run:
     def restart(self, home: Path, *, undo: bool = False) -> str:
         if not self.agent.again:
             return "–"
-        told = story(self.agent, 14, int(self.window * 2 / 14 / LINE_TOKENS))
+        told = story(self.agent, 14, int(self.window * 3 / 14 / LINE_TOKENS))
         more = ("--window", str(self.window))
         with StrictProvider(told, window=self.window, max_requests=80) as provider:
             first = world.run(self.agent, provider, home, *more)
