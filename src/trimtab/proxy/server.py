@@ -12,6 +12,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from importlib import import_module
 from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
@@ -128,10 +129,10 @@ def dashboard_of(url: str, settings: ProxySettings, access: Access) -> str:
 def run_in_loop(work: Coroutine[Any, Any, None]) -> None:
     """Run to the end, on uvloop where that is installed."""
     try:
-        from uvloop import new_event_loop
+        make: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:
-        new_event_loop = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        make = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=make) as runner:
         runner.run(work)
 
 
