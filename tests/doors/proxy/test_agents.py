@@ -75,6 +75,18 @@ def test_codex_keeps_its_provider_and_says_when_its_login_cannot_go_through(plac
     assert setup.problem.endswith("set OPENAI_API_KEY")
 
 
+def test_codex_is_kept_from_trying_websockets_first(place):
+    table = {"base_url": "https://llm.corp/v1", "supports_websockets": True}
+    toml = 'model_provider = "corp"\n[model_providers.corp]\n' + "\n".join(
+        f"{key} = {json.dumps(value)}" for key, value in table.items()
+    )
+    where = place({"OPENAI_API_KEY": "k"})
+    (where.home / ".codex").mkdir()
+    (where.home / ".codex" / "config.toml").write_text(toml)
+    _, at = ready("codex", where)
+    assert "model_providers.corp.supports_websockets=false" in at.arguments
+
+
 def test_opencode_gets_an_address_for_each_provider_of_its_own(place):
     config = '{"provider": {"fake": {"options": {"baseURL": "{env:URL}/v1"}}}, /* x */ "a": 1,}'
     where = place({"URL": "https://fake.example"}, work__opencode_DOT_json=config)

@@ -21,7 +21,10 @@ def prepare(place: LaunchContext) -> Setup:
     setup = Setup()
     if isinstance(table, dict) and table.get("base_url"):
         base = setup.send("codex", str(table["base_url"]))
-        setup.arguments = _given({f"model_providers.{chosen}.base_url": base})
+        values: dict[str, Any] = {f"model_providers.{chosen}.base_url": base}
+        if table.get("supports_websockets"):  # it would try five times before it takes HTTP
+            values[f"model_providers.{chosen}.supports_websockets"] = False
+        setup.arguments = _given(values)
         return setup
     login = read_json(home / "auth.json")
     if not place.env.get("OPENAI_API_KEY") and not login.get("OPENAI_API_KEY"):
@@ -32,7 +35,7 @@ def prepare(place: LaunchContext) -> Setup:
         return setup
     url = place.env.get("OPENAI_BASE_URL") or settings.get("openai_base_url") or _OPENAI
     base = f"model_providers.{NAME}"
-    values: dict[str, Any] = {
+    values = {
         "model_provider": NAME, f"{base}.name": NAME, f"{base}.wire_api": "responses",
         f"{base}.base_url": setup.send("openai", str(url)),
     }  # fmt: skip
