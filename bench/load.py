@@ -97,7 +97,7 @@ async def measured(one: Running, kind: str, first: int, streams: int, most: int)
     async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
         await asyncio.gather(*(talk(number, session) for number in range(streams)))
     took, spent = time.perf_counter() - began, one.cpu() - before
-    assert not errors and not crossed, (errors, crossed)
+    assert (errors, crossed) == (0, 0)
     cuts = statistics.quantiles(times, n=100)
     return len(times) / took, cuts[49], cuts[98], 1_000 * spent / len(times)
 
@@ -123,9 +123,12 @@ def say(name: str, ours: list[Round], bare: list[Round]) -> None:
     mine, other = ([statistics.median(col) for col in zip(*rows, strict=True)]
                    for rows in (ours, bare))  # fmt: skip
     must = f" (at least {BOUNDS[name]})" if name in BOUNDS else ""
-    print(f"{name:10} {share:.2f} x bare{must}; {mine[0]:.0f} and {other[0]:.0f} requests/s; "
-          f"p50 {mine[1]:.0f} and {other[1]:.0f} ms, p99 {mine[2]:.0f} ms = {mine[2] / mine[1]:.1f} "
-          f"x p50; CPU {mine[3]:.1f} and {other[3]:.1f} ms a request", flush=True)  # fmt: skip
+    print(
+        f"{name:10} {share:.2f} x bare{must}; {mine[0]:.0f} and {other[0]:.0f} requests/s; p50 "
+        f"{mine[1]:.0f} and {other[1]:.0f} ms, p99 {mine[2]:.0f} ms, {mine[2] / mine[1]:.1f} x "
+        f"p50; CPU {mine[3]:.1f} and {other[3]:.1f} ms a request",
+        flush=True,
+    )
 
 
 async def beside(ours: Running) -> list[float]:

@@ -167,7 +167,7 @@ class ProxiedRequest:
         recall = self._recall
         assert recall is not None
         rewriter = recall.rewriter
-        opening = _Opening(self._call.route.format, self._reply, self._begin)
+        opening = _Opening(self._reply, self._begin, framed=self._call.route.framed)
         try:
             while True:
                 rewriter.begin()
@@ -246,10 +246,10 @@ class _Opening:
     that a refusal of the next round can still be the whole answer."""
 
     def __init__(
-        self, format: str, reply: HttpResponse, begin: Callable[[HeldAnswer], Awaitable[None]]
+        self, reply: HttpResponse, begin: Callable[[HeldAnswer], Awaitable[None]], *, framed: bool
     ) -> None:
         self._reply, self._begin = reply, begin
-        self._start = StreamStart(frames=format == "bedrock")
+        self._start = StreamStart(frames=framed)
         self._held: list[bytes] = []
         self._lock = asyncio.Lock()
         self._timer: asyncio.Task[None] | None = None
