@@ -11,8 +11,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from typing import Any
 
-from trimtab.errors import InvalidSetting
+from trimtab.errors import InvalidSetting, TrimtabError
 from trimtab.proxy import logs
 from trimtab.proxy.settings import ProxySettings
 
@@ -36,57 +39,52 @@ def serve(work: Callable[[], None], count: int) -> int:
 
     ``work``: what each does, in a process of its own; it ends by SIGTERM.
     """
-    running: dict[int, float] = {}
+    running: dict[Any, float] = {}
     ending = False
 
     def forward(number: int, frame: object) -> None:
         nonlocal ending
         ending = ending or number != signal.SIGHUP
         for worker in list(running):
-            os.kill(worker, signal.SIGTERM if number == signal.SIGINT else number)
+            os.kill(worker.pid, signal.SIGTERM if number == signal.SIGINT else number)
 
-    kept = {
-        number: signal.signal(number, forward)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    kept = {number: signal.signal(number, forward) for number in numbers}
     failed = False
     try:
         for _ in range(count):
-            running[_forked(work)] = time.monotonic()
+            running[_started(work)] = time.monotonic()
         while running:
-            worker, status = os.wait()
-            began = running.pop(worker, None)
-            if began is None or ending:
-                continue
-            code = os.waitstatus_to_exitcode(status)
-            logs.say(f"a worker has ended ({code})", level=logging.WARNING)
-            if code > 0 and time.monotonic() - began < _SOON_SECONDS:
-                failed = True
-                forward(signal.SIGTERM, None)
-            else:
-                running[_forked(work)] = time.monotonic()
+            wait([worker.sentinel for worker in running])
+            for worker in [one for one in running if not one.is_alive()]:
+                began = running.pop(worker)
+                if ending:
+                    continue
+                logs.say(f"a worker has ended ({worker.exitcode})", level=logging.WARNING)
+                if worker.exitcode > 0 and time.monotonic() - began < _SOON_SECONDS:
+                    failed = True
+                    forward(signal.SIGTERM, None)
+                else:
+                    running[_started(work)] = time.monotonic()
     finally:
         for number, before in kept.items():
             signal.signal(number, before)
     return int(failed)
 
 
-def _forked(work: Callable[[], None]) -> int:
-    """The process id of a worker."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    worker = os.fork()
-    if worker:
-        return worker
-    code = 1
+def _started(work: Callable[[], None]) -> Any:
+    """A worker process, forked: it has the socket and the token of this one."""
+    process = get_context("fork").Process(target=_begin, args=(work,))
+    process.start()
+    return process
+
+
+def _begin(work: Callable[[], None]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's comes through the parent
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's goes through the parent
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         work()
-        code = 0
-    except Exception as error:
+    except TrimtabError as error:
         print(f"trimtab: {error}", file=sys.stderr)
-    finally:
-        sys.stderr.flush()
-        os._exit(code)
+        raise SystemExit(1) from None
