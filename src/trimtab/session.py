@@ -378,7 +378,8 @@ class Session:
         facts = SessionFacts()
         if conversations is not None:
             request = self._parser.parse(request)
-            one = conversations.by_id(conversation_id(request, wanted.format))
+            root = conversation_id(request, wanted.format)
+            one = conversations.conversation(root, self._hint)
             facts = SessionFacts(handle_key=conversations.refresh(one))
         with one.lock:
             return one, prepare(request, wanted, one.cache, one.journal, facts)

@@ -246,9 +246,8 @@ def test_files_that_a_page_names_exist(page):
 
 PUBLIC_FIELDS = {"_asdict", "_fields", "_make", "_replace"}
 """Of named tuples, by their documentation."""
-OURS = {"_digest", "_trimtab", "_fact", "_facts", "_keep", "_prunable"}
-"""A field of our ``Block``, what we put on answers of LiteLLM's, and what ``Session`` keeps for our
-own packages."""
+OURS = {"_digest", "_trimtab"}
+"""A field of our ``Block``, and what we put on answers of LiteLLM's."""
 OF_ITSELF = {"self", "cls", "this"}
 
 

@@ -141,16 +141,16 @@ def test_of_320_messages_groups_go_whole_from_the_old_end_and_can_be_recalled(
         assert f"src/mod_{n}.py:5: token {5 * 7919}" in back
 
 
-# --- X1: every strategy, every format -------------------------------------------------------------
+# --- X1: every reducer, every format -------------------------------------------------------------
 
 
 @pytest.mark.row("X1")
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("strategy", REDUCERS, ids=lambda one: one.__name__)
-def test_each_strategy_alone_keeps_every_format_legal_and_is_idempotent(
-    strategy: Any, format: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("reducer", REDUCERS, ids=lambda one: one.__name__)
+def test_each_reducer_alone_keeps_every_format_legal_and_is_idempotent(
+    reducer: Any, format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reducers, "REDUCERS", (strategy,))
+    monkeypatch.setattr(reducers, "REDUCERS", (reducer,))
     request = wounded(format)
     for share in (0.6, 0.25):
         window = int(size(request) * share)
@@ -166,22 +166,22 @@ def test_each_strategy_alone_keeps_every_format_legal_and_is_idempotent(
 
 @pytest.mark.row("X1")
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("strategy", REDUCERS, ids=lambda one: one.__name__)
-def test_each_strategy_alone_acts_on_what_is_meant_for_it_and_what_it_leaves_is_legal(
-    strategy: Any, format: str
+@pytest.mark.parametrize("reducer", REDUCERS, ids=lambda one: one.__name__)
+def test_each_reducer_alone_acts_on_what_is_meant_for_it_and_what_it_leaves_is_legal(
+    reducer: Any, format: str
 ) -> None:
-    request = reducible(strategy.__name__, format)
+    request = reducible(reducer.__name__, format)
     assert trimtab.check(request) == ()
     window, done = int(size(request) / 0.95), set[str]()
     for target in (0.94, 0.8, 0.5):
-        words = {"reducers": (strategy,), "trigger": 0.9, "target": target, "preset": "in-place"}
+        words = {"reducers": (reducer,), "trigger": 0.9, "target": target, "preset": "in-place"}
         fitted = fit(request, window, **words)
         assert trimtab.check(fitted.request) == ()
         assert orphans(fitted.request) == []
         assert fit(fitted.request, window, **words).request is fitted.request
         done |= {edit.kind for edit in fitted.report.edits if edit.tokens_saved > 0}
-    alone = strategy.__name__ != "reasoning" or format not in UNSAID
-    assert (kind_of(strategy.__name__) in done) == alone
+    alone = reducer.__name__ != "reasoning" or format not in UNSAID
+    assert (kind_of(reducer.__name__) in done) == alone
 
 
 # --- X3: the same bytes ---------------------------------------------------------------------------

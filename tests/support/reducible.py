@@ -63,6 +63,8 @@ def kind_of(reducer: str) -> str:
 
 def reducible(reducer: str, format: str) -> dict[str, Any]:
     """The conversation for this reducer."""
+    known = {*STEPS, "reasoning"}
+    assert reducer in known, f"give the reducer {reducer!r} a row in STEPS of reducible.py"
     if reducer == "reasoning":
         return _thoughtful(format)
     body = conversation(format, *STEPS[reducer], *TALK)

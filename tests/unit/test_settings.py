@@ -39,7 +39,7 @@ def body(format: str = "openai-chat") -> dict[str, Any]:
 
 
 def shouts(block: Block, config: Config) -> Iterator[Offer]:
-    """A strategy of somebody else."""
+    """A reducer of somebody else."""
     if block.kind == "result" and "answer" in block.text:
         yield Offer("replace", "AN ANSWER", 0.01, "shouts", "shorter so")
 
@@ -50,7 +50,7 @@ def fails(block: Block, config: Config) -> Iterator[Offer]:
 
 @pytest.mark.row("B7")
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_strategy_of_somebody_else_takes_part(format: str) -> None:
+def test_a_reducer_of_somebody_else_takes_part(format: str) -> None:
     fitted = squeezed(format, body(format), 0.3, extra_reducers=[shouts])
     assert "shouts" in kinds(fitted)
     assert "AN ANSWER" in results(format, fitted.request)
@@ -59,10 +59,10 @@ def test_a_strategy_of_somebody_else_takes_part(format: str) -> None:
 
 @pytest.mark.row("B7")
 @pytest.mark.parametrize("format", FORMATS)
-def test_a_strategy_that_raises_is_skipped_and_reported_once(format: str) -> None:
+def test_a_reducer_that_raises_is_skipped_and_reported_once(format: str) -> None:
     given = body(format)
     fitted = squeezed(format, given, 0.6, extra_reducers=[fails])
-    assert fitted.report.warnings == ("strategy skipped: fails: RuntimeError: not today",)
+    assert fitted.report.warnings == ("reducer skipped: fails: RuntimeError: not today",)
     assert fitted.request == squeezed(format, given, 0.6).request
 
 
@@ -75,7 +75,7 @@ def test_notes_on_old_steps_that_raise_are_skipped_and_reported(
 
     monkeypatch.setattr("trimtab.planning.make_room.fold", broken)
     fitted = squeezed("openai-chat", body("openai-chat"), 0.15)
-    assert fitted.report.warnings == ("strategy skipped: fold: RuntimeError: not today",)
+    assert fitted.report.warnings == ("fold skipped: RuntimeError: not today",)
 
 
 @pytest.mark.row("B7")
@@ -110,14 +110,14 @@ def test_arguments_offered_as_anything_but_an_object_are_refused(format: str) ->
             yield Offer("replace", "[]", 0.0, "odd", "x")
 
     fitted = squeezed(format, body(format), 0.6, extra_reducers=[odd])
-    assert fitted.report.warnings == ("strategy skipped: odd: ValueError: not a JSON object",)
+    assert fitted.report.warnings == ("reducer skipped: odd: ValueError: not a JSON object",)
 
 
 @pytest.mark.row("B7")
-def test_results_are_merged_per_strategy_in_a_documented_order() -> None:
-    names = [strategy.__name__ for strategy in REDUCERS]
+def test_results_are_merged_per_reducer_in_a_documented_order() -> None:
+    names = [reducer.__name__ for reducer in REDUCERS]
     assert names.index("duplicates") < names.index("failed_inputs") < names.index("cut")
-    joined = [strategy.__name__ for strategy in with_extra(REDUCERS, [shouts, fails])]
+    joined = [reducer.__name__ for reducer in with_extra(REDUCERS, [shouts, fails])]
     at = joined.index("shouts")
     assert joined[at + 1] == "fails"
     assert joined.index("failed_inputs") < at < joined.index("reasoning")

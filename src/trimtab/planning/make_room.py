@@ -84,7 +84,7 @@ def _attempt(planner: Planner, name: str, act: Callable[[], None]) -> None:
         act()
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
-        planner.inputs.failures.append(f"strategy skipped: {name}: {said}")
+        planner.inputs.failures.append(f"{name} skipped: {said}")
 
 
 def _cut_newest(planner: Planner) -> None:

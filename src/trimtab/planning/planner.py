@@ -2,10 +2,10 @@
 
 Knows limits, offers and their order.  Does not know JSON, formats or the network.
 
-Two goals.  *want*: down to ``target`` with levels of detail outside the newest part; the oldest
-groups are folded into a note first where the fixed cost of all pairs is too large.  *must*: under
-the window (and the bytes), by dearer rungs in turn: older groups dropped, the newest part cut, the
-model's words cut, and last the user's.
+Two goals, in the order that ``make_room`` keeps.  *want*: down to ``target``: dead weight and small
+losses outside the newest part first, then old groups folded into notes.  *must*: under the window
+(and the bytes), by dearer steps in turn: older groups dropped, the newest part cut, the model's
+words cut, and last the user's.
 """
 
 from __future__ import annotations

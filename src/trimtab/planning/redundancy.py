@@ -64,7 +64,7 @@ class Redundancy:
         self.failed_inputs = failed_inputs or FailedInputs()
 
     def facts(self, place: Place) -> BlockFacts:
-        """What is known of a block, as far as the settings let strategies know it."""
+        """What is known of a block, as far as the settings let reducers know it."""
         call = self._of(place)
         if call is None:
             return BlockFacts()

@@ -78,11 +78,11 @@ REDUCERS: tuple[Reducer, ...] = (
 )
 
 
-DEEP = frozenset((reasoning, digest, cut, arguments, media, markers))
-"""Those that always lose something a reader may need; costly to ask where that is not wanted."""
 DEAD = frozenset((duplicates, failed_inputs))
-"""Those of what nobody needs again: dead weight."""
-_LOSING = frozenset((articles, reasoning, digest, cut, arguments, media, markers))
+"""Those of dead weight: what nobody needs again."""
+DEEP = frozenset((reasoning, digest, cut, arguments, media, markers))
+"""Those whose every offer loses something a reader may need.  They are not asked where only light
+offers are wanted; the others are, and their offers are taken by the loss that each states."""
 
 
 def with_extra(ours: Sequence[Reducer], extra: Sequence[Reducer]) -> tuple[Reducer, ...]:
@@ -90,7 +90,8 @@ def with_extra(ours: Sequence[Reducer], extra: Sequence[Reducer]) -> tuple[Reduc
 
     So they come after what costs nothing and after duplicates; among themselves as given.
     """
-    at = next((index for index, one in enumerate(ours) if one in _LOSING), len(ours))
+    losing = {articles, *DEEP}  # articles may lose little: asked where light offers are wanted
+    at = next((index for index, one in enumerate(ours) if one in losing), len(ours))
     return (*ours[:at], *extra, *ours[at:])
 
 
@@ -130,7 +131,7 @@ def levels(
         except Exception as error:  # an error of ours must never break a request
             if failures is not None:
                 name = getattr(reducer, "__name__", repr(reducer))
-                failures.append(f"strategy skipped: {name}: {type(error).__name__}: {error}")
+                failures.append(f"reducer skipped: {name}: {type(error).__name__}: {error}")
 
 
 def _check(offer: Offer, block: Block) -> None:

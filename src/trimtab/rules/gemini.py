@@ -1,7 +1,7 @@
 """The rules of Gemini generateContent, as data, and the scans and repairs that only it needs.
 
-``gemini_turns`` matches calls with responses.  Sources: quoted error texts, Google's documentation,
-recorded requests.
+``gemini_turns`` has the scan and repairs of calls and responses, ``gemini_pairs`` says which
+answers which.  Sources: quoted error texts, Google's documentation, recorded requests.
 """
 
 from __future__ import annotations

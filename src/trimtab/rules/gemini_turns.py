@@ -1,4 +1,4 @@
-"""Gemini's function calls and responses: how they are matched, and how a mismatch is repaired.
+"""Gemini's function calls and responses: the scan for a mismatch, and how one is repaired.
 
 This provider counts: as many responses in the next content as calls in the model's turn.  Which of
 them answers which call is found by ids and names (``gemini_pairs``).

@@ -13,6 +13,7 @@ from typing import Any
 
 from trimtab.jsontext.paths import Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable, reports
+from trimtab.rules.content import UNREADABLE
 from trimtab.transcript.model import Part
 from trimtab.transcript.transcript import Transcript
 
@@ -53,8 +54,17 @@ def rename_results(
 
 
 def with_id_case(table: RuleTable) -> RuleTable:
-    """The table with this row, in the words that its provider has for a result without a call."""
-    orphan = next(row for row in table.rows if row.name == ORPHAN)
+    """The table with this row, in the words that its provider has for a result without a call.
+
+    The first row of the table must be the one for unreadable text, behind which this one comes, and
+    one row must be ``orphan_result``.  Raises ValueError.
+    """
+    orphan = next((row for row in table.rows if row.name == ORPHAN), None)
+    if orphan is None or table.rows[0].name != UNREADABLE:
+        names = ", ".join(row.name for row in table.rows)
+        raise ValueError(
+            f"{UNREADABLE} must be the first row and {ORPHAN} one of them; there are {names}"
+        )
     row = Rule(NAME, orphan.error_text, orphan.source, rename_results)
     unreadable, *rest = table.rows
     return replace(table, rows=(unreadable, row, *rest), scans=(scan_id_case, *table.scans))

@@ -178,7 +178,7 @@ def test_what_the_report_warns_of_reaches_the_logger_once(
         updates(messages, window=4_000, summarizer=closed, extra_reducers=[broken])
     said = [r.getMessage() for r in caplog.records if r.name == "trimtab"]
     assert sum("summarizer test_B7_C15" in s or "summarizer closed" in s for s in said) == 1
-    assert sum("strategy skipped: broken: RuntimeError" in s for s in said) == 1
+    assert sum("reducer skipped: broken: RuntimeError" in s for s in said) == 1
     assert not any("not today" in s for s in said), "what an error says may quote a message"
 
 

@@ -238,6 +238,6 @@ def test_a_reducer_that_is_skipped_is_logged_by_name(caplog: pytest.LogCaptureFi
     body = conversation("openai-chat", READ, *TALK)
     with caplog.at_level(logging.WARNING, "trimtab"):
         fitted = fit(body, size(body) - 10, settings=trimtab.Settings(extra_reducers=[broken]))
-    assert "strategy skipped: broken: RuntimeError: not today" in fitted.report.warnings
+    assert "reducer skipped: broken: RuntimeError: not today" in fitted.report.warnings
     said = [r.getMessage() for r in caplog.records if "broken" in r.getMessage()]
-    assert said == ["openai-chat: strategy skipped: broken: RuntimeError"]
+    assert said == ["openai-chat: reducer skipped: broken: RuntimeError"]

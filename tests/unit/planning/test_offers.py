@@ -1,4 +1,4 @@
-"""What strategies offered is worked out once per transcript, and that changes nothing.
+"""What reducers offered is worked out once per transcript, and that changes nothing.
 
 Knows the public API.  Does not know how the memo is kept.
 """
@@ -32,7 +32,7 @@ def history(steps=12):
 
 
 def counting(asked):
-    """A strategy that notes which texts it was asked about."""
+    """A reducer that notes which texts it was asked about."""
 
     def halves(block, config):
         if block.kind == "result":
@@ -48,7 +48,7 @@ def minimum_of(request, **settings):
     return refused.value.minimum
 
 
-def test_one_fit_asks_a_strategy_about_a_block_at_most_twice():
+def test_one_fit_asks_a_reducer_about_a_block_at_most_twice():
     asked, request = Counter(), history()
     settings = {"extra_reducers": (counting(asked),)}
     minimum = minimum_of(request, **settings)
@@ -59,7 +59,7 @@ def test_one_fit_asks_a_strategy_about_a_block_at_most_twice():
     assert set(asked.values()) <= {1, 2}  # 2: once more without those that always lose something
 
 
-def test_a_failing_strategy_is_named_in_each_answer():
+def test_a_failing_reducer_is_named_in_each_answer():
     def broken(block, config):
         raise ValueError("no luck")
         yield

@@ -277,7 +277,7 @@ def test_a_reducer_that_raises_or_grows_is_left_out_and_named() -> None:
     whole = [offer.kind for offer in levels(block(LOG), CONFIG)]
     found = offers(block(LOG), CONFIG, reducers=(lying, broken, *REDUCERS), failures=failures)
     assert [o.kind for o in found] == (["broken"] if count(LOG[:-1]) < count(LOG) else []) + whole
-    assert failures == ["strategy skipped: broken: ZeroDivisionError: oops"]
+    assert failures == ["reducer skipped: broken: ZeroDivisionError: oops"]
 
 
 def test_later_levels_work_on_the_lossless_text() -> None:

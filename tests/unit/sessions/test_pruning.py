@@ -13,6 +13,7 @@ from tool_calls import Step, conversation, inputs, results
 import trimtab
 from trimtab import Session
 from trimtab.session import prunable
+from trimtab.stores import MemoryStore
 
 STEPS = [
     Step(
@@ -149,6 +150,17 @@ def test_a_sweep_without_a_number_takes_what_came_since_the_user_spoke() -> None
     told = results("anthropic", one.fit(body).request)
     assert told[:3] == [step.result for step in STEPS[:3]]
     assert all("line 119" not in text for text in told[3:])
+
+
+def test_what_was_pruned_before_any_fit_is_kept_under_the_name_of_the_conversation() -> None:
+    """A client that names a conversation may change its first messages."""
+    store, body = MemoryStore(), conversation("anthropic", *STEPS)
+    first = session(store=store, conversation="mine")
+    (pruned,) = first.prune(body, named(first, body)[:1]).edits
+    first._conversations.writer.flush()
+    body["messages"][0] = {"role": "user", "content": "The client worded this anew."}
+    later = session(store=store, conversation="mine")
+    assert pruned.handle in str(later.fit(body).request)
 
 
 # --- manual mode --------------------------------------------------------------------------------
