@@ -54,7 +54,7 @@ def minimum(prepared: PreparedRequest) -> int:
     return prepared.limits.theirs(smallest(prepared).state.tokens) + prepared.limits.reserve
 
 
-def smallest_or_refuse(prepared: PreparedRequest, bounds: Bounds) -> Planner:
+def smallest_or_cannot_fit(prepared: PreparedRequest, bounds: Bounds) -> Planner:
     """The smallest plan; CannotFit where a limit is not met even so."""
     plan = smallest(prepared)
     if plan.state.tokens > bounds.capacity:

@@ -20,7 +20,7 @@ from trimtab.errors import CannotFit, InvalidSetting, NotAccepted, TrimtabError
 from trimtab.journal.journal import Journal, resting_edits, tip_edits
 from trimtab.jsontext import paths
 from trimtab.message_cache import MessageCache
-from trimtab.minimum import cannot_fit, lower_bound, smallest_or_refuse
+from trimtab.minimum import cannot_fit, lower_bound, smallest_or_cannot_fit
 from trimtab.planning.edits import handle
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.make_room import make_room
@@ -44,7 +44,7 @@ from trimtab.wire.body import RequestBody
 
 @dataclass(frozen=True)
 class FitResult:
-    """What leaves: the request, the edits on it, and how its size came about."""
+    """What leaves: the request, the edits on it, and the figures behind it."""
 
     prepared: PreparedRequest
     sent: RequestBody
@@ -55,6 +55,7 @@ class FitResult:
     originals: dict[str, str] = field(default_factory=dict)
     """What the new edits and repairs took out, by handle."""
     target: int | None = None
+    """Tokens that the plan aimed at; None where it had no such aim."""
     step: str = ""
     """Which step of the ladder gave it; "" where nothing had to be planned."""
     asked: Answers | None = None
@@ -66,7 +67,7 @@ class FitResult:
 
     @property
     def is_refusal_expected(self) -> bool:
-        """Whether it leaves above a limit, or as it came: each way to correct it failed."""
+        """True when every fallback failed and what leaves is above a limit or unrepaired."""
         if self.step not in LAST_STEPS:
             return False
         bounds = self.prepared.limits.bounds
@@ -76,10 +77,10 @@ class FitResult:
 
 
 LAST_STEPS = ("repaired only", "original")
-"""The last of the ladder, which reduce nothing."""
+"""The last of the ladder, which make no new reduction."""
 
 
-# --- read, repair, measure -----------------------------------------------------------------------
+# --- read, repair, set limits --------------------------------------------------------------------
 
 
 def prepare(
@@ -89,7 +90,7 @@ def prepare(
     journal: Journal,
     facts: SessionFacts | None = None,
 ) -> PreparedRequest:
-    """Read, repair and measure.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
+    """Read, repair, set limits.  Raises InvalidRequest, InvalidSetting, NotAccepted (strict)."""
     facts = SessionFacts() if facts is None else facts
     body = RequestBody.of(request)
     arrived, reason = cache.read(body, settings.format, settings.model)
@@ -151,8 +152,8 @@ def _limits(
     idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
     if idle is not None and not limits.is_client_request:
         table = None if settings.prices is None else prices.named(settings.prices)
-        waits = PRESETS[settings.preset].trigger is not None
-        if not waits and economics.is_cache_cold(idle, table):
+        preset_sets_trigger = PRESETS[settings.preset].trigger is not None
+        if not preset_sets_trigger and economics.is_cache_cold(idle, table):
             cold = economics.bounds_for_cold_cache(limits.bounds)
             limits = replace(limits, bounds=cold, cold=True)
     if settings.calls_left is not None:
@@ -168,11 +169,11 @@ def run(prepared: PreparedRequest) -> FitResult:
     """Make it fit.  Raises CannotFit; with ``strict`` also whatever went wrong on the way."""
     arrived = prepared.sizes.measure(prepared.arrived)
     tokens = prepared.sizes.measure(prepared.transcript)
-    calm = not prepared.active and not prepared.needs(tokens)
-    if calm and prepared.repairs is None:
+    nothing_to_reduce = not prepared.active and not prepared.needs_edits(tokens)
+    if nothing_to_reduce and prepared.repairs is None:
         signed = prepared.sizes.signed(prepared.arrived)
         return FitResult(prepared, prepared.body, arrived, arrived, signed=signed)
-    for step, attempt in _ladder(prepared, calm):
+    for step, attempt in _ladder(prepared, nothing_to_reduce):
         try:
             return attempt()
         except (CannotFit, InvalidSetting):
@@ -184,9 +185,11 @@ def run(prepared: PreparedRequest) -> FitResult:
     return FitResult(prepared, prepared.body, arrived, arrived, step=LAST_STEPS[1])
 
 
-def _ladder(prepared: PreparedRequest, calm: bool) -> Iterator[tuple[str, Callable[[], FitResult]]]:
-    """Ways to an answer, the best first; a calm request needs no more than its repair."""
-    if calm:
+def _ladder(
+    prepared: PreparedRequest, nothing_to_reduce: bool
+) -> Iterator[tuple[str, Callable[[], FitResult]]]:
+    """Ways to make it fit, the best first; without anything to reduce the repair alone."""
+    if nothing_to_reduce:
         yield "repair", lambda: only_repaired(prepared)
         return
     yield "planned", lambda: _planned(prepared)
@@ -211,40 +214,37 @@ def _planned(
     if (kept := _with_journal_edits_alone(prepared, step)) is not None:
         return kept
     wanted = bounds = prepared.limits.bounds
-    if (
-        lower_bound(prepared) > wanted.capacity
-    ):  # there is nothing to choose: say what is in the way
-        smallest_or_refuse(prepared, wanted)
+    if lower_bound(prepared) > wanted.capacity:
+        smallest_or_cannot_fit(prepared, wanted)  # raises CannotFit: no plan can get below this
     for _ in range(ATTEMPTS):
-        plan, before = _chosen(prepared, bounds, drops=drops, to_target=to_target)
-        smallest = plan.over() or meet_images(plan) > 0 or meet_result_chars(plan) > 0
+        planner, before = _plan_batch(prepared, bounds, drops=drops, to_target=to_target)
+        smallest = planner.over() or meet_images(planner) > 0 or meet_result_chars(planner) > 0
         if smallest:
-            plan = smallest_or_refuse(prepared, wanted)
-        asked = (
-            None if (say := prepared.settings.summarizer) is None else _answers(plan, say, before)
-        )
-        prepared.warnings.extend(dict.fromkeys(plan.inputs.failures))  # one line for many blocks
-        new = plan.edits()
-        result = _applied(prepared, (*plan.kept(), *new), new, plan.goal, step)
+            planner = smallest_or_cannot_fit(prepared, wanted)
+        summarizer = prepared.settings.summarizer
+        asked = None if summarizer is None else _answers(planner, summarizer, before)
+        prepared.warnings.extend(dict.fromkeys(planner.inputs.failures))  # one line for many blocks
+        new = planner.edits()
+        result = _applied(prepared, (*planner.kept(), *new), new, planner.goal, step)
         over = max(result.tokens_after - wanted.capacity, 0)
         excess = 0
-        if wanted.body_bytes is not None and plan.body_bytes:
+        if wanted.body_bytes is not None and planner.body_bytes:
             excess = max(result.sent.body_bytes - wanted.body_bytes, 0)
         if not over and not excess:
-            money = _money(prepared, plan, new, before, result.tokens_after)
+            money = _money(prepared, planner, new, before, result.tokens_after)
             return replace(result, asked=asked, money=money)
         size = None if bounds.body_bytes is None else bounds.body_bytes - excess
         bounds = replace(bounds, capacity=bounds.capacity - over, body_bytes=size)
     if smallest:
-        raise cannot_fit(prepared, plan, "window" if over else "request_bytes")
+        raise cannot_fit(prepared, planner, "window" if over else "request_bytes")
     raise TrimtabError(f"the plan came out {over or excess:,} larger than was counted")
 
 
 def _smallest(prepared: PreparedRequest) -> FitResult:
-    """Everything reduced as far as it goes, by nothing that the better ways choose with."""
-    plan = smallest_or_refuse(prepared, prepared.limits.bounds)
-    new = plan.edits()
-    return _applied(prepared, (*plan.kept(), *new), new, None, "the smallest")
+    """Everything reduced as far as it goes, without the code that chooses."""
+    planner = smallest_or_cannot_fit(prepared, prepared.limits.bounds)
+    new = planner.edits()
+    return _applied(prepared, (*planner.kept(), *new), new, None, "the smallest")
 
 
 def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult | None:
@@ -265,56 +265,57 @@ def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult
     return result
 
 
-def _chosen(
+def _plan_batch(
     prepared: PreparedRequest, bounds: Bounds, *, drops: bool, to_target: bool
 ) -> tuple[Planner, int]:
-    """The plan, and the tokens before it chose any new edit."""
-    plan = prepared.planner(bounds, drops=drops, to_target=to_target)
-    before = plan.state.tokens
-    free = to_target and not plan.over() and before > bounds.trigger
-    acted = _reduce(prepared, plan)
-    saved = before - plan.state.tokens
+    """The planner, and the tokens before it chose any new edit."""
+    planner = prepared.planner(bounds, drops=drops, to_target=to_target)
+    before = planner.state.tokens
+    free = to_target and not planner.over() and before > bounds.trigger
+    acted = _choose_edits(prepared, planner)
+    saved = before - planner.state.tokens
     if (acted and free) and not economics.is_worthwhile(
-        plan.transcript, plan.usage, bounds.capacity, saved
+        planner.transcript, planner.usage, bounds.capacity, saved
     ):
-        plan = prepared.planner(bounds, drops=drops, to_target=False)
-        _reduce(prepared, plan)
-    return plan, before
+        planner = prepared.planner(bounds, drops=drops, to_target=False)
+        _choose_edits(prepared, planner)
+    return planner, before
 
 
-def _reduce(prepared: PreparedRequest, plan: Planner) -> bool:
+def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
     """Choose new edits if the request, with the journal's edits, still needs any."""
-    before = (plan.state.tokens, len(plan.state.shown))
+    before = (planner.state.tokens, len(planner.state.shown))
     if prepared.arriving:
-        arrive(plan, prepared.settings.on_arrival, prepared.quotable)
-    if plan.state.tokens <= plan.bounds.trigger:
-        for dead in prepared.early_dead_weight(plan):
-            plan.show(dead.place, dead.offer)
-    meet_images(plan)
-    meet_result_chars(plan)
-    if plan.state.tokens > plan.bounds.trigger or plan.over():
-        make_room(plan)
-    acted = (plan.state.tokens, len(plan.state.shown)) != before
+        arrive(planner, prepared.settings.on_arrival, prepared.quotable)
+    if planner.state.tokens <= planner.bounds.trigger:
+        for dead in prepared.early_dead_weight(planner):
+            planner.show(dead.place, dead.offer)
+    meet_images(planner)
+    meet_result_chars(planner)
+    if planner.state.tokens > planner.bounds.trigger or planner.over():
+        make_room(planner)
+    acted = (planner.state.tokens, len(planner.state.shown)) != before
     if acted or prepared.new_repairs:
-        unbind(plan, prepared.settings.thinking, prepared.new_repairs)
+        unbind(planner, prepared.settings.thinking, prepared.new_repairs)
     return acted
 
 
-def _answers(plan: Planner, say: Callable[..., Any], before: int) -> Answers:
-    """Answers of a summarizer; where they leave room under the target articles become whole."""
-    bounds, goal = plan.bounds, None
+def _answers(planner: Planner, say: Callable[..., Any], before: int) -> Answers:
+    """What a summarizer answered; articles that it shortened are shown whole again where there is
+    room under the target."""
+    bounds, goal = planner.bounds, None
     if before > min(bounds.trigger, bounds.capacity) and bounds.result_chars is None:
-        goal = min(bounds.capacity, plan.eligibility.target(bounds.target, bounds.trigger))
-    return answer(plan, say, goal, steps=bool(getattr(say, "steps", True)))
+        goal = min(bounds.capacity, planner.eligibility.target(bounds.target, bounds.trigger))
+    return answer(planner, say, goal, steps=bool(getattr(say, "steps", True)))
 
 
 def _money(
-    prepared: PreparedRequest, plan: Planner, new: tuple[Edit, ...], before: int, after: int
+    prepared: PreparedRequest, planner: Planner, new: tuple[Edit, ...], before: int, after: int
 ) -> BatchCost | None:
     """What the new edits do to the bill, where a price table is named."""
     if prepared.settings.prices is None or not new:
         return None
-    batch = economics.edit_batch(plan, new, before, after, prepared.limits.cold)
+    batch = economics.edit_batch(planner, new, before, after, prepared.limits.cold)
     name = prepared.settings.model or prepared.transcript.facts.model
     model = models.find(name) if name else None
     left = economics.requests_left(prepared.transcript)
@@ -323,12 +324,13 @@ def _money(
 
 
 def only_repaired(prepared: PreparedRequest, step: str = "") -> FitResult:
-    """The repaired request without any reduction; reasoning that a repair unbound goes."""
-    plan = prepared.planner()
+    """The repaired request without a new reduction; reasoning that a repair made invalid is taken
+    out."""
+    planner = prepared.planner()
     if prepared.new_repairs:
-        unbind(plan, prepared.settings.thinking, prepared.new_repairs)
-    new = plan.edits()
-    return _applied(prepared, (*plan.kept(), *new), new, None, step)
+        unbind(planner, prepared.settings.thinking, prepared.new_repairs)
+    new = planner.edits()
+    return _applied(prepared, (*planner.kept(), *new), new, None, step)
 
 
 def _applied(

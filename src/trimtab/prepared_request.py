@@ -170,8 +170,8 @@ class PreparedRequest:
             return 4 * len(self.body.written) > limit
         return self.sizes.bytes_bound(self.transcript) > limit
 
-    def needs(self, tokens: int) -> bool:
-        """Whether anything is above a trigger or a limit."""
+    def needs_edits(self, tokens: int) -> bool:
+        """Whether anything is above a trigger or a limit, or is to be shown smaller at once."""
         bounds = self.limits.bounds
         if tokens > bounds.trigger or tokens > bounds.capacity:
             return True

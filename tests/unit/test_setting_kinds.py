@@ -114,7 +114,7 @@ def test_where_every_plan_fails_the_smallest_form_is_sent_and_fits(
 def test_what_leaves_above_the_window_says_in_log_and_report_that_it_will_be_refused(
     planted: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    for name in ("make_room", "smallest_or_refuse"):
+    for name in ("make_room", "smallest_or_cannot_fit"):
         monkeypatch.setattr(pipeline, name, _failing)
     if planted == "repaired":
         monkeypatch.setattr(pipeline, "only_repaired", _failing)
