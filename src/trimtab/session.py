@@ -1,7 +1,8 @@
 """``Session`` fits the requests of a conversation turn by turn; an edit, once made, stays.
 
 A turn reads what other processes stored, plans, stores the new edits and returns the request.
-Without a store a session is one conversation and does no I/O; with one it is any number of them.
+Without a store a session is one conversation and does no I/O; with a store it serves any number of
+conversations.
 """
 
 from __future__ import annotations
@@ -128,9 +129,9 @@ class Session:
         self._lock = Lock()
         self._conversations: ConversationStore | None = None
         self._last = Conversation("")
-        self._hint = conversation
+        self._conversation_name = conversation
         self._compactions_made: Compactions | None = None
-        self._name = os.urandom(6).hex()
+        self._stats_writer_id = os.urandom(6).hex()
         if store is not None:
             if journal is not None:
                 raise InvalidSetting("journal= and store= both say what came before: give one")
@@ -168,74 +169,85 @@ class Session:
         if conversation is not None:
             expect_text("conversation", conversation)
         wanted = self._with(keywords)
-        done = self._fitted(request, wanted, conversation)
-        given = done.given()
+        fitted = self._fitted(request, wanted, conversation)
+        given = fitted.given()
         link = self._chains.link(given)
         if link is None:
-            return done
-        done.held_tokens = link.tokens
-        fits = not done.capacity or link.tokens + done.tokens_after <= done.capacity
+            return fitted
+        fitted.held_tokens = link.tokens
+        fits = not fitted.capacity or link.tokens + fitted.tokens_after <= fitted.capacity
         if fits and not link.detached:
-            return done
+            return fitted
+        # the server's history does not fit: send all of it ourselves
         whole: Any = unchained(given, link)
         if not isinstance(request, (dict, list)):
             whole = paths.dump(whole) if isinstance(request, str) else paths.dump(whole).encode()
-        done = self._fitted(whole, wanted, conversation)
-        done.chained = given
-        return done
+        fitted = self._fitted(whole, wanted, conversation)
+        fitted.chained = given
+        return fitted
 
-    def _fitted(self, request: Any, wanted: Settings, conversation: str | None) -> Fitted:
+    def _fitted(self, request: Any, wanted: Settings, name: str | None) -> Fitted:
         conversations = self._conversations
         if conversations is not None or isinstance(request, bytes):
             request = self._parser.parse(request)
         if conversations is not None:
             root = conversation_id(request, wanted.format)
-            one = conversations.conversation(root, conversation or self._hint)
-            self._learned(conversations)
+            conversation = conversations.conversation(root, name or self._conversation_name)
+            self._read_calibrations(conversations)
         else:
-            one = self._last
-        asks, compacted, row = wanted.compaction == "provider", None, None
-        if asks:
+            conversation = self._last
+        asks_provider, compacted, compaction_edit = wanted.compaction == "provider", None, None
+        if asks_provider:
             given = RequestBody.of(request)
-            request, compacted, row = self._compactions.applied(one, given)
+            request, compacted, compaction_edit = self._compactions.applied(conversation, given)
             request = request.given if request is given else request
-        control = bool(wanted.control) and self._in_control(one, request, wanted)
-        with one.lock:
-            if control and not one.journal.entries:
+        in_control_arm = bool(wanted.control) and self._is_in_control_arm(
+            conversation, request, wanted
+        )
+        with conversation.lock:
+            if in_control_arm and not conversation.journal.entries:
                 wanted = untouched(wanted)
-            now, before = self._clock(), one.sent_at
+            now, before = self._clock(), conversation.sent_at
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
                 idle_seconds=None if before is None else max(0.0, now - before),
-                compacted=row,
+                compacted=compaction_edit,
             )
             if conversations is None:
-                turn, done, one.journal = take_turn(request, wanted, one.cache, one.journal, facts)
+                turn, fitted, conversation.journal = take_turn(
+                    request, wanted, conversation.cache, conversation.journal, facts
+                )
             else:
-                turn, done = conversations.turn(one, request, wanted, facts)
+                turn, fitted = conversations.turn(conversation, request, wanted, facts)
             if not turn.is_client_request:
-                one.sent_at = now
-                one.stats.add(turn.result, done)
+                conversation.sent_at = now
+                conversation.stats.add(turn.result, fitted)
                 if conversations is not None:
                     conversations.write_fact_later(
-                        f"{STATS}{one.id}/{self._name}", one.stats.as_dict()
+                        f"{STATS}{conversation.id}/{self._stats_writer_id}",
+                        conversation.stats.as_dict(),
                     )
             if wanted.control:
-                outgrown = ", outgrown" if one.journal.entries else ""
-                done.arm = f"control{outgrown}" if control else "treated"
-            if asks:
-                done.compaction_offer = self._compactions.offer(one, given, compacted, turn.result)
-            self._observed.last = done.counted
-            self._last, self._last_fitted = one, done
-        return done
+                outgrown = ", outgrown" if conversation.journal.entries else ""
+                fitted.arm = f"control{outgrown}" if in_control_arm else "treated"
+            if asks_provider:
+                fitted.compaction_offer = self._compactions.offer(
+                    conversation, given, compacted, turn.result
+                )
+            self._observed.last = fitted.counted
+            self._last, self._last_fitted = conversation, fitted
+        return fitted
 
-    def _in_control(self, one: Conversation, request: Any, wanted: Settings) -> bool:
+    def _is_in_control_arm(
+        self, conversation: Conversation, request: Any, wanted: Settings
+    ) -> bool:
         """Whether a conversation is in the control arm; its id, or first request, decides."""
-        if not one.control_key:
-            one.control_key = one.id or self._hint or conversation_id(
+        if not conversation.control_key:
+            known = conversation.id or self._conversation_name
+            conversation.control_key = known or conversation_id(
                 self._parser.parse(request), wanted.format
-            )  # fmt: skip
-        return is_control(one.control_key, wanted.control)
+            )
+        return is_control(conversation.control_key, wanted.control)
 
     @property
     def _compactions(self) -> Compactions:
@@ -279,12 +291,12 @@ class Session:
 
     def compacted(self, fitted: Fitted, answer: Any) -> bool:
         """Use the provider's answer to ``fitted.compaction_offer`` from the next ``fit`` on, in
-        place of the edits that this one made; False where it cannot be used."""
+        place of the edits that this ``fit`` made; False where it cannot be used."""
         expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
         if fitted.compaction_offer is None:
             return False
-        one, offer = fitted.compaction_offer
-        if not self._compactions.take(one, offer, as_mapping(answer)):
+        conversation, offer = fitted.compaction_offer
+        if not self._compactions.take(conversation, offer, as_mapping(answer)):
             return False
         for edit in fitted.report.edits:
             if edit.new and edit.op != "compact":
@@ -293,8 +305,8 @@ class Session:
         return True
 
     def follow(self, answer: Any, fitted: Fitted) -> None:
-        """Remember the history behind an answer's id.  A later request that names the id can then
-        be sent in full once the server's history no longer fits.  ``observe`` calls this.
+        """Remember which messages an answer's id stands for.  A later request that names the id can
+        then be sent in full once the server's history no longer fits.  ``observe`` calls this.
 
         ``answer``: a whole one, or the events of its stream, one by one."""
         whole = as_mapping(answer)
@@ -304,13 +316,13 @@ class Session:
         was_whole = fitted.chained is not None
         self._chains.take(fitted.given(), whole, fitted.tokens_after, was_whole)
 
-    def _learned(self, conversations: ConversationStore) -> None:
+    def _read_calibrations(self, conversations: ConversationStore) -> None:
         """Read the calibrations that other sessions stored."""
         facts = conversations.new_facts(CALIBRATIONS)
         with self._lock:
             self._observed.take(facts.items())
 
-    # --- results that the model itself takes out ---
+    # --- results taken out on request (pruning) ---
 
     def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
@@ -320,7 +332,7 @@ class Session:
         """
         from trimtab.sessions.pruning import prune
 
-        return self._give_up(request, keywords, lambda prepared: prune(prepared, names))
+        return self._take_out_results(request, keywords, lambda prepared: prune(prepared, names))
 
     def distill(
         self, request: Any, words: Mapping[str, str], **keywords: Unpack[FitKeywords]
@@ -328,7 +340,7 @@ class Session:
         """Like ``prune``; ``words``: each result's name → the model's text in its place."""
         from trimtab.sessions.pruning import distill
 
-        return self._give_up(request, keywords, lambda prepared: distill(prepared, words))
+        return self._take_out_results(request, keywords, lambda prepared: distill(prepared, words))
 
     def compress(
         self, request: Any, first: str, last: str, words: str, **keywords: Unpack[FitKeywords]
@@ -337,7 +349,7 @@ class Session:
         them and the long arguments of their calls."""
         from trimtab.sessions.pruning import compress
 
-        return self._give_up(
+        return self._take_out_results(
             request, keywords, lambda prepared: compress(prepared, first, last, words)
         )
 
@@ -347,26 +359,26 @@ class Session:
         """Like ``prune`` for the newest ``most`` results; None: all since the last user message."""
         from trimtab.sessions.pruning import sweep
 
-        return self._give_up(request, keywords, lambda prepared: sweep(prepared, most))
+        return self._take_out_results(request, keywords, lambda prepared: sweep(prepared, most))
 
-    def _give_up(
+    def _take_out_results(
         self,
         request: Any,
         keywords: FitKeywords,
         choose: Callable[[PreparedRequest], Pruned],
     ) -> Pruned:
         """Add the chosen edits to the journal.  Raises StoreError where they are not stored."""
-        one, prepared = self._prepared(request, keywords)
-        done = choose(prepared)
-        if done.edits:
-            with one.lock:
+        conversation, prepared = self._prepared(request, keywords)
+        pruned = choose(prepared)
+        if pruned.edits:
+            with conversation.lock:
                 if self._conversations is None:
-                    one.journal = one.journal.add(done.edits, done.originals)
+                    conversation.journal = conversation.journal.add(pruned.edits, pruned.originals)
                 elif problem := self._conversations.save(
-                    one, one.journal.add(done.edits, {}), done.originals
+                    conversation, conversation.journal.add(pruned.edits, {}), pruned.originals
                 ):
                     raise StoreError(problem)
-        return done
+        return pruned
 
     def _prepared(
         self, request: Any, keywords: FitKeywords
@@ -374,15 +386,17 @@ class Session:
         """The conversation of a request, and the request as the next ``fit`` would read it."""
         from trimtab.pipeline import prepare
 
-        wanted, conversations, one = self._with(keywords), self._conversations, self._last
+        wanted, conversations, conversation = self._with(keywords), self._conversations, self._last
         facts = SessionFacts()
         if conversations is not None:
             request = self._parser.parse(request)
             root = conversation_id(request, wanted.format)
-            one = conversations.conversation(root, self._hint)
-            facts = SessionFacts(handle_key=conversations.refresh(one))
-        with one.lock:
-            return one, prepare(request, wanted, one.cache, one.journal, facts)
+            conversation = conversations.conversation(root, self._conversation_name)
+            facts = SessionFacts(handle_key=conversations.refresh(conversation))
+        with conversation.lock:
+            return conversation, prepare(
+                request, wanted, conversation.cache, conversation.journal, facts
+            )
 
     # --- originals ---
 
@@ -448,16 +462,16 @@ class Session:
 
     def pin(self, ref: str) -> None:
         """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's name in a
-        report, or the handle of an edit, whose blocks are then not reduced any further.  What must
+        report, or the handle of an edit: then its blocks stay as the edit left them.  What must
         never give way is a pin of the settings.  Raises UnknownHandle."""
-        one, edit = self._edit(ref)
-        self._add(one, lambda journal: journal.pinned(edit.targets if edit else [ref]))
+        conversation, edit = self._edit(ref)
+        self._add(conversation, lambda journal: journal.pinned(edit.targets if edit else [ref]))
 
     def unpin(self, ref: str) -> None:
         """Remove a pin; ``ref`` as for ``pin``.  Raises UnknownHandle."""
-        one, edit = self._edit(ref)
+        conversation, edit = self._edit(ref)
         refs = edit.targets if edit else [ref]
-        self._add(one, lambda journal: journal.pinned(refs, pin=False))
+        self._add(conversation, lambda journal: journal.pinned(refs, pin=False))
 
     def undo(self, handle: str) -> None:
         """Show the original of an edit again from the next request on, and pin it.
@@ -467,27 +481,34 @@ class Session:
         """
         if self._last.compactions and self._compactions.undo(self._last, handle):
             return
-        one, _ = self._edit(handle)
-        restore = one.journal.undone(handle)
-        self._add(one, lambda journal: journal.add([restore], {}).pinned(restore.targets))
+        conversation, _ = self._edit(handle)
+        restore = conversation.journal.undone(handle)
+        self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
 
     def shown(self, handle: str) -> str:
-        """What is sent in place of an original; "" where it is taken out.  Raises UnknownHandle."""
+        """What is sent in place of an original; "" where it is taken out.
+
+        Of a fold only the result that stands for all others; not the words of model and user that
+        are left beside it.
+
+        Raises UnknownHandle.
+        """
         _, edit = self._edit(handle)
         return "" if edit is None else edit.text
 
     def history(self) -> list[dict[str, Any]]:
         """Every entry of the journal of the conversation fitted last, oldest first, and behind
         them what its provider compacted."""
-        asked = self._compactions.history(self._last) if self._last.compactions else []
+        compacted = self._compactions.history(self._last) if self._last.compactions else []
         return [
             {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
              "handle": edit.handle, "refs": list(edit.targets)}
             for edit in self._last.journal.entries
-        ] + asked  # fmt: skip
+        ] + compacted  # fmt: skip
 
     def stats(self) -> dict[str, Any]:
-        """Totals over all turns; with a store, over the turns of every process."""
+        """Totals over all turns of this conversation; with a store, of all conversations of the
+        tenant, in every process."""
         total = ConversationStats()
         if self._conversations is None:
             return self._last.stats.as_dict()
@@ -508,25 +529,26 @@ class Session:
         return file_format.to_dict(journal)
 
     def _edit(self, name: str) -> tuple[Conversation, Edit | None]:
-        """The conversation and the edit of a handle; None for the ref of a block."""
+        """The conversation and the edit of a handle; None for a ref of a block, which has a dot."""
         expect_text("name", name)
-        one = self._last
-        found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
+        conversation = self._last
+        found = _last_edit(conversation.journal, name)
         if found is None and "." not in name:
             if self._conversations is None:
                 raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
-            one = self._conversations.by_id(self._conversations.original(name).conversation)
-            self._conversations.refresh(one)
-            found = next((e for e in reversed(one.journal.entries) if e.handle == name), None)
-        return one, found
+            root = self._conversations.original(name).conversation
+            conversation = self._conversations.by_id(root)
+            self._conversations.refresh(conversation)
+            found = _last_edit(conversation.journal, name)
+        return conversation, found
 
-    def _add(self, one: Conversation, change: Callable[[Journal], Journal]) -> None:
+    def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
         """Change the journal.  Raises StoreError where the store does not keep the change."""
-        with one.lock:
-            after = change(one.journal)
+        with conversation.lock:
+            after = change(conversation.journal)
             if self._conversations is None:
-                one.journal = after
-            elif problem := self._conversations.save(one, after, {}):
+                conversation.journal = after
+            elif problem := self._conversations.save(conversation, after, {}):
                 raise StoreError(problem)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
@@ -541,7 +563,7 @@ class Session:
             self._conversations.close()
 
 
-# --- for the doors: what users do not call ---
+# --- for our own entry points: what users do not call ---
 
 
 def prunable(session: Session, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
@@ -568,6 +590,11 @@ def keep_fact(session: Session, name: str, value: Any) -> None:
     before this returns; a local one soon after."""
     if session._conversations is not None:
         session._conversations.write_fact_now(name, value)
+
+
+def _last_edit(journal: Journal, handle: str) -> Edit | None:
+    """The last edit that was journalled under a handle."""
+    return next((edit for edit in reversed(journal.entries) if edit.handle == handle), None)
 
 
 def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
