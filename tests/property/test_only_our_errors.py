@@ -145,9 +145,7 @@ FITTED = SESSION.fit(session("openai-chat", steps=16))
 HANDLE = FITTED.report.edits[0].handle
 USES: dict[str, Callable[[Any], Any]] = {
     **{name: getattr(SESSION, name) for name in ("pin", "unpin", "undo", "recall", "search")},
-    **{name: getattr(SESSION, name) for name in ("shown", "fact", "facts")},
-    "keep": lambda v: SESSION.keep("a", v),
-    "keep under": lambda v: SESSION.keep(v, 1),
+    "shown": SESSION.shown,
     "recall from": lambda v: SESSION.recall(HANDLE, v),
     "recall to": lambda v: SESSION.recall(HANDLE, 0, v),
     "search in": lambda v: SESSION.search("a", v),
