@@ -80,7 +80,7 @@ def test_nobody_else_can_listen_on_the_proxys_port_on_windows(
     monkeypatch.setattr(
         server.socket.socket, "setsockopt", lambda self, level, name, value: asked.append(name)
     )
-    server._listening(ProxySettings(listen=Address(port=0))).close()
+    server.listening_socket(ProxySettings(listen=Address(port=0))).close()
     assert asked == [-5]
 
 

@@ -19,6 +19,8 @@ from trimtab.errors import InvalidSetting, TrimtabError
 from trimtab.proxy import logs
 from trimtab.proxy.settings import ProxySettings
 
+_READ_SETTINGS = getattr(signal, "SIGHUP", signal.SIGTERM)
+"""Where there is no SIGHUP nothing asks to read the settings again."""
 _SOON_SECONDS = 3.0
 """A worker that fails so soon after its start would do so again; one that was killed would not."""
 
@@ -44,11 +46,11 @@ def serve(work: Callable[[], None], count: int) -> int:
 
     def forward(number: int, frame: object) -> None:
         nonlocal ending
-        ending = ending or number != signal.SIGHUP
+        ending = ending or number != _READ_SETTINGS
         for worker in list(running):
             os.kill(worker.pid, signal.SIGTERM if number == signal.SIGINT else number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    numbers = (signal.SIGINT, signal.SIGTERM, _READ_SETTINGS)
     kept = {number: signal.signal(number, forward) for number in numbers}
     failed = False
     try:
@@ -81,7 +83,7 @@ def _started(work: Callable[[], None]) -> Any:
 
 def _begin(work: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's comes through the parent
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, _READ_SETTINGS):
         signal.signal(number, signal.SIG_DFL)
     try:
         work()
