@@ -48,14 +48,14 @@ SENTINEL = "skip_thought_signature_validator"
 def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_order and calls_apart."""
     messages = transcript.messages
-    for run in turn_ranges(transcript):
-        if run.first and run.end - run.first == 1:
+    for turn_range in turn_ranges(transcript):
+        if turn_range.first and turn_range.end - turn_range.first == 1:
             continue
-        bearing = [i for i in range(run.first, run.end) if messages[i].calls]
+        bearing = [i for i in range(turn_range.first, turn_range.end) if messages[i].calls]
         if not bearing:
             continue
         # Cached content may end with the user's words.
-        if run.first == 0 and not transcript.facts.server_state:
+        if turn_range.first == 0 and not transcript.facts.server_state:
             yield Finding("call_order", (*transcript.base, 0), "no user speaks before this call")
         for number in bearing[1:]:
             path = (*transcript.base, number)
@@ -127,8 +127,12 @@ def _unsigned(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     start = len(messages) - 1
     while start > 0 and not _begins_turn(messages[start]):
         start -= 1
-    for run in turn_ranges(transcript, last_turn_start(transcript, start + 1)):
-        calls = located_parts(messages, run.first, run.end, "call") if run.end > start else ()
+    for turn_range in turn_ranges(transcript, last_turn_start(transcript, start + 1)):
+        calls = (
+            located_parts(messages, turn_range.first, turn_range.end, "call")
+            if turn_range.end > start
+            else ()
+        )
         if calls and calls[0].part.flaw == "unsigned":
             detail = f"function call {calls[0].part.tool} has no signature"
             path = path_of_part(transcript, calls[0])

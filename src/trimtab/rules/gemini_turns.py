@@ -24,7 +24,7 @@ class GeminiTurn(NamedTuple):
     all must stand; ``late`` those further on in the user's contents.  ``open`` are calls without
     any response, ``extra`` responses without any call."""
 
-    run: TurnRange
+    turn_range: TurnRange
     calls: tuple[LocatedPart, ...]
     first: tuple[LocatedPart, ...]
     late: tuple[LocatedPart, ...]
@@ -43,12 +43,14 @@ def located_parts(
     )
 
 
-def _turn_at(messages: Sequence[Message], run: TurnRange) -> GeminiTurn:
-    calls = located_parts(messages, run.first, run.end, "call")
-    first = located_parts(messages, run.end, min(run.end + 1, run.stop), "result")
-    late = located_parts(messages, run.end + 1, run.stop, "result")
+def _turn_at(messages: Sequence[Message], turn_range: TurnRange) -> GeminiTurn:
+    calls = located_parts(messages, turn_range.first, turn_range.end, "call")
+    first = located_parts(
+        messages, turn_range.end, min(turn_range.end + 1, turn_range.stop), "result"
+    )
+    late = located_parts(messages, turn_range.end + 1, turn_range.stop, "result")
     open_, extra = _unmatched(calls, (*first, *late))
-    return GeminiTurn(run, calls, first, late, open_, extra)
+    return GeminiTurn(turn_range, calls, first, late, open_, extra)
 
 
 def _unmatched(
@@ -73,11 +75,11 @@ def _same_id(call: Part, result: Part) -> bool:
     return bool(call.id_path and result.id_path) and call.id == result.id
 
 
-def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
+def _answered_in_order(messages: Sequence[Message], turn_range: TurnRange) -> bool:
     """The usual case, decided quickly: equal ids, given or made of names, in one content behind."""
-    calls = [part.id for i in range(run.first, run.end) for part in messages[i].calls]
-    replies = messages[run.end].results if run.end < run.stop else ()
-    if any(messages[i].results for i in range(run.end + 1, run.stop)):
+    calls = [part.id for i in range(turn_range.first, turn_range.end) for part in messages[i].calls]
+    replies = messages[turn_range.end].results if turn_range.end < turn_range.stop else ()
+    if any(messages[i].results for i in range(turn_range.end + 1, turn_range.stop)):
         return False
     return calls == [part.id for part in replies]
 
@@ -85,16 +87,16 @@ def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
 def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, extra_result, mixed_response."""
     messages = transcript.messages
-    for run in turn_ranges(transcript):
-        for number in range(run.end, run.stop):
+    for turn_range in turn_ranges(transcript):
+        for number in range(turn_range.end, turn_range.stop):
             if messages[number].results and messages[number].other_parts:
                 path = (*transcript.base, number)
                 yield Finding("mixed_response", path, "responses and other parts in one content")
-        if _answered_in_order(messages, run):
+        if _answered_in_order(messages, turn_range):
             continue
-        turn = _turn_at(messages, run)
+        turn = _turn_at(messages, turn_range)
         # What cached content holds comes before the first content sent.
-        cached = transcript.facts.server_state and run.first == 0 and not turn.calls
+        cached = transcript.facts.server_state and turn_range.first == 0 and not turn.calls
         for located in turn.extra if not cached else ():
             rule = "extra_result" if turn.calls else "orphan_result"
             yield _finding(transcript, located, rule, "answers no call before it", located)
@@ -102,7 +104,7 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
             if located not in turn.extra:
                 detail = "does not stand in the content right after its call"
                 yield _finding(transcript, located, "result_late", detail, turn)
-        if not (open_tail and run.stop == len(messages)):
+        if not (open_tail and turn_range.stop == len(messages)):
             for located in turn.open:
                 yield _finding(transcript, located, "call_unanswered", "has no response", turn)
 
@@ -120,14 +122,14 @@ def answer_calls(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """All responses of a turn into the content right after it; synthetic ones where none is."""
-    turns = {f.data.run: f.data for f in findings}.values()
+    turns = {f.data.turn_range: f.data for f in findings}.values()
     stray_responses = _stray_responses(transcript)
     moves: list[tuple[GeminiTurn, list[LocatedPart], list[LocatedPart]]] = []
     for turn in turns:
         moved = [located for located in turn.late if located not in turn.extra]
         missing = []
         for call in turn.open:
-            stray = next((s for s in stray_responses if s.message >= turn.run.stop
+            stray = next((s for s in stray_responses if s.message >= turn.turn_range.stop
                           and _same_id(call.part, s.part)), None)  # fmt: skip
             if stray is None:
                 missing.append(call)
@@ -152,9 +154,9 @@ def _stray_responses(transcript: Transcript) -> list[LocatedPart]:
     """Responses that answer nothing where they stand, oldest first."""
     return [
         located
-        for run in turn_ranges(transcript)
-        if not _answered_in_order(transcript.messages, run)
-        for located in _turn_at(transcript.messages, run).extra
+        for turn_range in turn_ranges(transcript)
+        if not _answered_in_order(transcript.messages, turn_range)
+        for located in _turn_at(transcript.messages, turn_range).extra
     ]
 
 
@@ -166,7 +168,7 @@ def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:
 def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[PathOp]:
     """Behind the responses that stand right after the turn, or in a content of their own."""
     if not turn.first:
-        where: Path = (*transcript.base, turn.run.end)
+        where: Path = (*transcript.base, turn.turn_range.end)
         return [Insert(where, gemini.results_message(parts))]
     *path, last = path_of_part(transcript, turn.first[-1])
     assert isinstance(last, int)

@@ -46,18 +46,22 @@ class CallTurn(NamedTuple):
 
 def call_turns(transcript: Transcript) -> Iterator[CallTurn]:
     """Every run with calls or results in it, looked at closely."""
-    for run in turn_ranges(transcript):
-        turn = _turn_at(transcript.messages, run)
+    for turn_range in turn_ranges(transcript):
+        turn = _turn_at(transcript.messages, turn_range)
         if turn.calls or turn.results or turn.late:
             yield turn
 
 
-def _turn_at(messages: Sequence[Message], run: TurnRange) -> CallTurn:
-    calls = [LocatedPart(i, part) for i in range(run.first, run.end) for part in messages[i].calls]
+def _turn_at(messages: Sequence[Message], turn_range: TurnRange) -> CallTurn:
+    calls = [
+        LocatedPart(i, part)
+        for i in range(turn_range.first, turn_range.end)
+        for part in messages[i].calls
+    ]
     open_ = True
     leading: list[LocatedPart] = []
     late: list[LocatedPart] = []
-    for i in range(run.end, run.stop):
+    for i in range(turn_range.end, turn_range.stop):
         for part in messages[i].parts:
             if part.kind != "result":
                 open_ = False
@@ -65,24 +69,24 @@ def _turn_at(messages: Sequence[Message], run: TurnRange) -> CallTurn:
                 leading.append(LocatedPart(i, part))
             else:
                 late.append(LocatedPart(i, part))
-    return CallTurn(tuple(calls), tuple(leading), tuple(late), run.end, run.stop)
+    return CallTurn(tuple(calls), tuple(leading), tuple(late), turn_range.end, turn_range.stop)
 
 
-def _answered_in_order(messages: Sequence[Message], run: TurnRange) -> bool:
+def _answered_in_order(messages: Sequence[Message], turn_range: TurnRange) -> bool:
     """The usual case, decided quickly: the same ids on both sides, in order, results first."""
-    if run.end - run.first == 1 == run.stop - run.end:
-        model, user = messages[run.first], messages[run.end]
+    if turn_range.end - turn_range.first == 1 == turn_range.stop - turn_range.end:
+        model, user = messages[turn_range.first], messages[turn_range.end]
         calls = model.call_ids
         if calls != user.result_ids:
             return False
         return not calls or (user.results_first and _differ(calls))
-    calls = tuple([i for m in messages[run.first : run.end] for i in m.call_ids])
-    bearing = [i for i in range(run.end, run.stop) if messages[i].result_ids]
+    calls = tuple([i for m in messages[turn_range.first : turn_range.end] for i in m.call_ids])
+    bearing = [i for i in range(turn_range.end, turn_range.stop) if messages[i].result_ids]
     if calls != tuple([i for n in bearing for i in messages[n].result_ids]):
         return False
     return not calls or (
         _differ(calls)
-        and bearing == list(range(run.end, run.end + len(bearing)))
+        and bearing == list(range(turn_range.end, turn_range.end + len(bearing)))
         and all(messages[i].results_first for i in bearing)
         and all(not messages[i].other_parts for i in bearing[:-1])
     )
@@ -99,10 +103,10 @@ def path_of_part(transcript: Transcript, located: LocatedPart) -> Path:
 
 def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, duplicate_result, duplicate_call."""
-    for run in turn_ranges(transcript):
-        if _answered_in_order(transcript.messages, run):
+    for turn_range in turn_ranges(transcript):
+        if _answered_in_order(transcript.messages, turn_range):
             continue
-        turn = _turn_at(transcript.messages, run)
+        turn = _turn_at(transcript.messages, turn_range)
         waiting = [located.part.id for located in turn.calls]
         if not _differ(waiting):
             yield from _duplicate_calls(transcript, turn)
@@ -283,14 +287,14 @@ def remove_orphan_results(
 ) -> Iterator[Repair]:
     """Take results out that answer nothing; a note names them, their text stays recallable."""
     by_end: dict[int, list[LocatedPart]] = {}
-    run = range(0)  # in which all have the same end
+    turn_range = range(0)  # in which all have the same end
     for finding in findings:
         located = finding.data
         end = number = located.message
         if not located.part.path:
-            if number not in run:
-                run = range(number, _run_end(transcript, number))
-            end = run.stop
+            if number not in turn_range:
+                turn_range = range(number, _run_end(transcript, number))
+            end = turn_range.stop
         by_end.setdefault(end, []).append(located)
     for end, orphans in by_end.items():
         chars = _chars(transcript, orphans)
