@@ -112,7 +112,8 @@ class Run:
         rows = list(prefixes(mine))
         tokens = [one.tokens for one in mine[1:]]
         read = sum(t * share for t, (*_, share) in zip(tokens, rows, strict=True))
-        rewritten = sum(same < before for _, before, same, _ in rows)
+        # Agents themselves take reminders off the newest message: that is no rewrite.
+        rewritten = sum(same < before - 1 for _, before, same, _ in rows)
         over = sum(one.status >= 400 for one in provider.requests)
         texts = (json.dumps(one.body)[-6_000:].casefold() for one in provider.requests)
         compacted = sum(any(sign in text for sign in COMPACTS) for text in texts)
