@@ -1,7 +1,7 @@
-"""Claude Code, Codex and opencode, each through ``trimtab run``: a tool turn, a history five times
-the window, an overflow in mid-session.
+"""Seven coding agents, each through ``trimtab run``: a tool turn, a history five times the window,
+an overflow and an error in mid-session, a session that is taken up again.
 
-Knows what their users see.
+Knows what their users see.  ``bench/agents.py`` prints the same as a table, with more figures.
 """
 
 from __future__ import annotations
@@ -20,10 +20,17 @@ from trimtab.testing import StrictProvider
 PLUGIN = ROOT / "src/trimtab/proxy/agents/opencode_status.js"
 pytestmark = pytest.mark.world
 EVERY = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
+LONG = pytest.mark.parametrize("agent", AGENTS[:3], ids=lambda agent: agent.name)
+"""Those that neither shorten results themselves nor ask only once."""
+RESUMING = pytest.mark.parametrize(
+    "agent", [agent for agent in AGENTS[:3] if agent.again], ids=lambda agent: agent.name
+)
 
 
-def story(agent, steps, lines, refuse_at=0):
-    return Story(agent.tool, agent.argument, steps, lines, refuse_at, dict(agent.more))
+def story(agent, steps, lines, **more):
+    return Story(
+        agent.tool, agent.argument, steps, lines, more=dict(agent.more), final=agent.final, **more
+    )
 
 
 @EVERY
@@ -42,7 +49,7 @@ def test_a_tool_turn_ends_as_it_does_without_us_and_leaves_no_trace(agent, tmp_p
     assert own <= {"work/opencode.json"}
 
 
-@EVERY
+@LONG
 def test_a_history_five_times_the_window_ends_well_and_is_not_compacted_by_the_agent(
     agent, tmp_path
 ):
@@ -63,7 +70,7 @@ def test_a_history_five_times_the_window_ends_well_and_is_not_compacted_by_the_a
 
 @EVERY
 def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agent, tmp_path):
-    told = story(agent, steps=6, lines=400, refuse_at=5)
+    told = story(agent, steps=6, lines=400, refuse_at=5 if agent.tool else 1)
     with StrictProvider(told, window=200_000, max_requests=MOST_REQUESTS) as provider:
         done = run(agent, provider, tmp_path / "home")
         assert done.returncode == 0, done.stderr[-2_000:]
@@ -75,6 +82,37 @@ def test_an_overflow_in_mid_session_is_survived_and_the_agent_never_sees_it(agen
         assert again.tokens < refused[0].tokens
         assert not any(map(_compacts, provider.requests))
         assert done.stderr.strip().endswith("1 refusal survived")
+
+
+@EVERY
+def test_an_error_of_the_provider_in_mid_session_is_the_agent_s_to_try_again(agent, tmp_path):
+    told = story(agent, steps=4, lines=20, fail_at=3 if agent.tool else 1)
+    with StrictProvider(told, max_requests=MOST_REQUESTS) as provider:
+        done = run(agent, provider, tmp_path / "home")
+        assert done.returncode == 0, done.stderr[-2_000:]
+        assert "MARMALADE" in done.stdout
+        assert [record.status for record in provider.requests].count(500) == 1
+        assert ", 1 request failed" in done.stderr
+
+
+@RESUMING
+def test_a_session_that_is_taken_up_again_begins_with_the_same_bytes(agent, tmp_path):
+    told, window = story(agent, steps=14, lines=700), 100_000
+    with StrictProvider(told, window=window, max_requests=MOST_REQUESTS) as provider:
+        words = ("--window", str(window))
+        first = run(agent, provider, tmp_path / "home", *words)
+        before = len(provider.requests)
+        again = run(agent, provider, tmp_path / "home", *words, again=True)
+        assert (first.returncode, again.returncode) == (0, 0), again.stderr[-2_000:]
+        assert {record.status for record in provider.requests} == {200}
+        records = [
+            r for r in provider.requests if json.dumps(r.body).count("of a long listing") > 9
+        ]
+        last, next_one = (
+            [r for r in records if r.number <= before][-1],
+            next(r for r in records if r.number > before),
+        )
+        assert next_one.cached_tokens > 0.9 * last.tokens
 
 
 def _compacts(record):
