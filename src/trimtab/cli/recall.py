@@ -1,5 +1,5 @@
 """``trimtab recall``: an original, whole, in part, or the lines that hold some words; of steps that
-were folded together their table of contents, or some of them.
+were folded together their table of contents, or some of them; or why it was taken out.
 
 Originals come from the file of ``fit --journal`` or from a store.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from datetime import UTC, datetime
 
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE, NO_ORIGINAL
@@ -19,10 +20,12 @@ from trimtab.cli.store_options import (
     other_tenants,
     own_store,
 )
+from trimtab.cli.terminal import clean
 from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
 from trimtab.journal import excerpts
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
+from trimtab.transcript.model import Edit
 
 
 def add(parser: ArgumentParser) -> None:
@@ -43,6 +46,9 @@ def add(parser: ArgumentParser) -> None:
     )
     what.add_argument("--whole", action="store_true", help="all of many folded steps, as JSON")
     what.add_argument("--search", metavar="TEXT", help="only the lines that hold these words")
+    what.add_argument(
+        "--why", action="store_true", help="not the original: when and why it was taken out"
+    )
     parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
     parser.set_defaults(run=run)
 
@@ -51,8 +57,7 @@ def run(args: Namespace) -> int:
     """Print the exact original or part of it, not a character more; of many steps that were folded
     together their table of contents, unless they are asked for."""
     if args.journal is not None:
-        originals = journal_file.load(args.journal, must_exist=True).originals
-        text = recall(originals, args.handle)
+        text = recall(journal_file.load(args.journal, must_exist=True).originals, args.handle)
     elif args.store is None:
         text = _from_the_proxy(args)
     else:
@@ -62,7 +67,9 @@ def run(args: Namespace) -> int:
         except UnknownHandle as error:
             more = other_tenants(args)
             raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
-    if args.search is not None:
+    if args.why:
+        text = _reasons(args)
+    elif args.search is not None:
         hits = excerpts.hits(text, args.search, most=len(text) + 1)
         if not hits:
             print("trimtab: no line of the original holds that", file=sys.stderr)
@@ -82,6 +89,22 @@ def run(args: Namespace) -> int:
         text = "".join(f"{step}\n" for step in steps)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
+
+
+def _reasons(args: Namespace) -> str:
+    """A line for each entry of the journal under the handle, oldest first."""
+    dated: list[tuple[int | None, Edit]]
+    if args.journal is not None:
+        made = journal_file.load(args.journal, must_exist=True).entries
+        dated = [(None, edit) for edit in made if edit.handle == args.handle]
+    else:
+        dated = [*originals_of(args).edits(args.handle)]
+    lines = [
+        f"{'' if at is None else datetime.fromtimestamp(at, UTC).isoformat() + '  '}{edit.op}, "
+        f"{edit.kind}, {len(edit.targets)} block(s), loss {edit.loss:.2f}: {clean(edit.why)}\n"
+        for at, edit in dated
+    ]
+    return "".join(lines) or "no edit: a repair, or the provider's compaction, took it out\n"
 
 
 def _from_the_proxy(args: Namespace) -> str:

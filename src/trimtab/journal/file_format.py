@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -112,6 +112,15 @@ def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
         else:
             journal = journal.pinned([row.get("pin") or row["unpin"]], pin="pin" in row)
     return journal.add(edits, {}, repaired)
+
+
+def dated_edits(data: Iterable[bytes]) -> Iterator[tuple[int, Edit]]:
+    """The edits in rows of a stream, and when each was written, in seconds since 1970; those of a
+    newer release are passed over."""
+    for one in data:
+        row = json.loads(one)
+        if row["v"] <= VERSION and "edit" in row:
+            yield row["at"], _read(row["edit"])
 
 
 def _check(version: Any) -> None:

@@ -19,10 +19,11 @@ from trimtab.journal.excerpts import (
     hits,
     is_handle,
 )
-from trimtab.journal.file_format import replayed, rows
+from trimtab.journal.file_format import dated_edits, replayed, rows
 from trimtab.journal.journal import Journal
 from trimtab.stores.base import ConversationInfo
 from trimtab.stores.tenant import Original, TenantStore
+from trimtab.transcript.model import Edit
 
 MOST_RANKED_CHARS = 8_000_000
 MOST_SEARCHED = 2_000
@@ -45,6 +46,12 @@ class OriginalsReader:
     def recall(self, handle: str) -> str:
         """The exact original.  Raises UnknownHandle, which says so where it was purged."""
         return self._original(handle).text
+
+    def edits(self, handle: str) -> list[tuple[int, Edit]]:
+        """What the journal says of a handle, oldest first, each with when it was written (seconds
+        since 1970); [] for what a repair or the provider took out.  Raises UnknownHandle."""
+        data, _ = self._store.read(self._original(handle).conversation)
+        return [(at, edit) for at, edit in dated_edits(data) if edit.handle == handle]
 
     def _original(self, handle: str) -> Original:
         known = is_handle(handle)

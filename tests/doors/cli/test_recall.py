@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from long_sessions import request as grown_chat
 
+import trimtab
 from trimtab import stores
 from trimtab.cli import main
 
@@ -70,6 +74,38 @@ def test_folded_steps_come_as_a_table_of_contents_one_by_one_or_whole(
     assert recalled(tmp_path, "--store", url, "--whole") == (0, whole)
     assert json.loads(recalled(tmp_path, "--store", url, "--steps", "2-3")[1]) == items[2:6]
     assert recalled(tmp_path, "--store", url, "--steps", "9")[0] == 7
+
+
+def test_why_says_when_and_for_what_reason_an_original_was_taken_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"sqlite:///{tmp_path}/why.db"
+    session = trimtab.Session(window="8k", store=url)
+    body = grown_chat(60)
+    edit = session.fit(body).report.edits[0]
+    session.close()
+    assert main(["recall", edit.handle, "--store", url, "--why"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    made, said = line.split("  ", 1)
+    assert abs(datetime.fromisoformat(made).timestamp() - time.time()) < 60
+    assert said.startswith(f"{edit.op}, {edit.kind}, {len(edit.refs)} block(s), loss ")
+    assert said.endswith(f": {edit.why}")
+    undone = trimtab.Session(window="8k", store=url)
+    undone.fit(body)
+    undone.undo(edit.handle)
+    undone.close()
+    assert main(["recall", edit.handle, "--store", url, "--why"]) == 0
+    assert "  restore, undo, " in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_why_reads_the_file_of_a_journal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session, file = trimtab.Session(window="8k"), tmp_path / "kept.json"
+    edit = session.fit(grown_chat(60)).report.edits[0]
+    file.write_text(json.dumps(session.journal))
+    assert main(["recall", edit.handle, "--journal", str(file), "--why"]) == 0
+    assert capsys.readouterr().out.startswith(f"{edit.op}, {edit.kind}, ")
 
 
 def test_another_tenants_handle_is_unknown(
