@@ -29,6 +29,7 @@ class Arrived:
 
     def __init__(self, request: Any) -> None:
         self.texts = {who: set(said) for who, said in by_speaker(request).items()}
+        self.own = {who: "\0".join(said) for who, said in self.texts.items()}
         self.tools = {name for name, _ in calls(request)}
         self.known = {
             who: {piece for text in said for piece in pieces(text)}
@@ -50,15 +51,17 @@ class Arrived:
         return found
 
     def _is_foreign(self, who: str, piece: str) -> bool:
-        if piece in self.known[who]:
+        if piece in self.known[who] or not any(piece in known for known in self.known.values()):
             return False
-        return any(piece in known for known in self.known.values())
+        # Two lines of one's own meet where those between them went, as they stood with another.
+        rows = [row for row in piece.split("\n") if row.strip()]
+        return "\n" not in piece or not all(row in self.own[who] for row in rows)
 
 
 def without_headers(text: str, tools: set[str]) -> str:
     """A note's header may name its call: the tool, and at most 80 characters."""
     rows = []
-    for row in text.split("\n"):
+    for row in text.replace("\0", "\0\n").split("\n"):
         tool = next((t for t in tools if row.startswith(f"# {t}")), None)
         is_header = tool is not None and len(row) <= len(f"# {tool} ") + HEADER
         rows.append("\0" if is_header else row)
