@@ -128,7 +128,7 @@ def waits(url: str) -> None:
 
 def _timed(session: trimtab.Session, spent: list[float]) -> None:
     """Have a session's store calls measured."""
-    shelf: Any = session._shelf
+    conversations: Any = session._conversations
 
     def timed(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         start = time.perf_counter()
@@ -137,8 +137,8 @@ def _timed(session: trimtab.Session, spent: list[float]) -> None:
         finally:
             spent.append(1000 * (time.perf_counter() - start))
 
-    for name in ("begin", "news", "save", "end", "state"):
-        setattr(shelf, name, partial(timed, getattr(shelf, name)))
+    for name in ("conversation", "refresh", "has_news", "save", "new_facts"):
+        setattr(conversations, name, partial(timed, getattr(conversations, name)))
 
 
 def main() -> None:

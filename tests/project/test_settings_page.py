@@ -45,7 +45,7 @@ def test_the_page_says_each_key_that_a_file_can_have(tmp_path: Path) -> None:
         assert f"| `{path[-1]}` |" in PAGE
 
 
-def test_the_example_strategy_runs() -> None:
+def test_the_example_reducer_runs() -> None:
     example = {}
     exec(blocks("python")[1], example)
     call = {"id": "c", "type": "function", "function": {"name": "tickets", "arguments": "{}"}}

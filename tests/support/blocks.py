@@ -1,4 +1,4 @@
-"""Blocks, texts and arguments to try strategies on.
+"""Blocks, texts and arguments to try reducers on.
 
 Knows ``Block`` and a simple token count; asserts nothing.
 """

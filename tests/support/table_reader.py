@@ -1,6 +1,6 @@
 """Reads a table back into the JSON it stands for, from the text alone.
 
-Knows the few rules that stand in the file of the strategy and in the note above each table; does
+Knows the few rules that stand in the file of the reducer and in the note above each table; does
 not import the library.  Numbers are ``("number", spelling)``, objects ``("object", pairs)``.
 """
 

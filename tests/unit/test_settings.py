@@ -1,4 +1,4 @@
-"""Rows B7, B12, B18 and B20: settings, presets, strategies of others, the log, own requests."""
+"""Rows B7, B12, B18 and B20: settings, presets, reducers of others, the log, own requests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def body(format: str = "openai-chat") -> dict[str, Any]:
     return conversation(format, READ, WRONG, *TALK[:4], READ, *TALK[4:])
 
 
-# --- strategies of others ----------------------------------------------------------------------
+# --- reducers of others -----------------------------------------------------------------------
 
 
 def shouts(block: Block, config: Config) -> Iterator[Offer]:
@@ -127,7 +127,7 @@ def test_results_are_merged_per_reducer_in_a_documented_order() -> None:
 
 
 @pytest.mark.row("B7")
-def test_strategies_replace_ours_where_asked() -> None:
+def test_reducers_replace_ours_where_asked() -> None:
     fitted = squeezed("openai-chat", body(), 0.7, reducers=[shouts])
     assert kinds(fitted) <= {"shouts", "drop"}
 
@@ -153,7 +153,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.row("B7")
 @pytest.mark.usefixtures("installed")
-def test_strategies_of_installed_packages_are_loaded_by_name(tmp_path: Path) -> None:
+def test_reducers_of_installed_packages_are_loaded_by_name(tmp_path: Path) -> None:
     loaded = config.load(tmp_path, {})
     assert loaded.reducers == (fails, shouts, shouts)
     assert loaded.settings().extra_reducers == loaded.reducers

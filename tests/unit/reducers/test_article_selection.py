@@ -18,7 +18,7 @@ from retrieval_cases import ANSWER, QUESTION, SHAPES, articles, conversation, pr
 import trimtab
 from trimtab import ArticleRule
 from trimtab.reducers import Config, Offer, levels
-from trimtab.reducers.article_selection import articles as strategy
+from trimtab.reducers.article_selection import articles as reducer
 from trimtab.reducers.article_selection import long_articles
 from trimtab.reducers.base import json_bytes, utf8_bytes
 
@@ -27,7 +27,7 @@ JUST_IN_TIME = replace(ASKED, articles=ArticleRule.just_in_time())
 
 
 def offers(text: str, config: Config = ASKED) -> list[Offer]:
-    """The levels of the strategy alone, as the chain passes them on."""
+    """The levels of the reducer alone, as the chain passes them on."""
     found = levels(block(text), config)
     return [offer for offer in found if offer.kind == "articles"]
 
@@ -119,7 +119,7 @@ SKIPPED: dict[str, Any] = {
 @pytest.mark.row("C3")
 @pytest.mark.parametrize("name", SKIPPED)
 def test_what_is_no_list_of_articles_is_skipped(name: str) -> None:
-    assert list(strategy(block(SKIPPED[name]), ASKED)) == []
+    assert list(reducer(block(SKIPPED[name]), ASKED)) == []
 
 
 @pytest.mark.row("C3")
@@ -148,7 +148,7 @@ def test_each_article_keeps_at_most_its_share_and_the_sentence_asked_for(shape: 
     text = SHAPES[shape](articles(4, sentences=40, answer=2))
     rule = ArticleRule(order="position", shares=(0.30,), newest_first=True)
     last = next(
-        offer for offer in strategy(block(text), replace(ASKED, articles=rule))
+        offer for offer in reducer(block(text), replace(ASKED, articles=rule))
         if offer.why.startswith("4 of 4")
     )  # fmt: skip
     before = long_articles(text, rule)
@@ -310,13 +310,13 @@ def test_without_metadata_some_is_added_behind_the_other_fields() -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_compressed_already_never_is_again(shape: str) -> None:
     text = SHAPES[shape](articles(4, sentences=40, answer=2))
-    for offer in strategy(block(text), ASKED):
-        for again in strategy(block(offer.text), ASKED):
+    for offer in reducer(block(text), ASKED):
+        for again in reducer(block(offer.text), ASKED):
             before = {a.title: a for a in _all(offer.text, ArticleRule())}
             for article in _all(again.text, ArticleRule()):
                 if before[article.title].compressed:
                     assert article.content == before[article.title].content
-    assert list(strategy(block(offer.text), ASKED)) == []
+    assert list(reducer(block(offer.text), ASKED)) == []
 
 
 # ---------------------------------------------------------------- the best stay

@@ -1,4 +1,4 @@
-"""Strategies on single blocks: what they offer, what they keep, when they stay silent."""
+"""Reducers on single blocks: what they offer, what they keep, when they stay silent."""
 
 from __future__ import annotations
 
