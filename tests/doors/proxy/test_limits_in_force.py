@@ -49,6 +49,9 @@ def test_a_model_whose_window_nobody_knows_is_said():
         assert ask(server.url, "POST", "/v1/messages", body, JSON)[0] == 200
         (said,) = settled(server).proxy.records.activity.warnings
         assert said.startswith("house-model: its window is not known")
+        page = ask(server.url, "GET", "/_trimtab/")[2].decode()
+        assert "house-model: its window is not known" in page
+        assert "(1 request)" in page
 
 
 def test_what_cannot_be_made_to_fit_is_said_with_its_numbers():

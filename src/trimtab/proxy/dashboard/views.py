@@ -42,6 +42,10 @@ def home(
         "home.html", "Sessions", live=LIVE_SECONDS,
         any=bool(activity.sessions), url=url, wanted=wanted, figures=_totals(activity),
         problem=problem, problems=_problems(requests.rows, now),
+        warnings=[
+            {"text": text, "count": many(count, "request")}
+            for text, count in reversed(activity.warnings.items())
+        ],
         sessions=[_session_row(one, now) for one in found[:SHOWN_SESSIONS]],
         more=len(found) - SHOWN_SESSIONS,
     )  # fmt: skip
