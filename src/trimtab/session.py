@@ -84,6 +84,12 @@ class SessionKeywords(FitKeywords, total=False):
     clock: Callable[[], float]
 
 
+class PruneKeywords(FitKeywords, total=False):
+    """The keywords of ``prune`` and what is like it."""
+
+    conversation: str | None
+
+
 class Session:
     """Fits requests turn by turn; each edit is made once and then stays.
 
@@ -92,9 +98,9 @@ class Session:
 
     With ``store`` (a URL or a ``Store``) it is any number of conversations of one ``tenant``.  A
     conversation is found by its first messages, in any process, and every original stays
-    recallable.  ``conversation`` names one whose first messages the client changes; ``fit`` takes
-    such a name for each request too.  ``clock`` returns seconds; it measures how long a
-    conversation lay idle, and so whether the prompt cache has expired.
+    recallable.  ``conversation`` names one whose first messages the client changes; ``fit``
+    and ``prune`` take such a name for each request too.  ``clock`` returns seconds; it measures
+    how long a conversation lay idle, and so whether the prompt cache has expired.
     """
 
     @naming_nearest
@@ -324,18 +330,20 @@ class Session:
 
     # --- results taken out on request (pruning) ---
 
-    def prune(self, request: Any, names: Sequence[str], **keywords: Unpack[FitKeywords]) -> Pruned:
+    def prune(
+        self, request: Any, names: Sequence[str], **keywords: Unpack[PruneKeywords]
+    ) -> Pruned:
         """Take results out from the next ``fit`` on, as if they had been cut: recallable.
 
-        What cannot be taken out is reported with the reason.  Raises StoreError where the store
-        does not keep it.
+        What cannot be taken out is reported with the reason.  Keywords are those of ``fit``, and
+        ``conversation``.  Raises StoreError where the store does not keep it.
         """
         from trimtab.sessions.pruning import prune
 
         return self._take_out_results(request, keywords, lambda prepared: prune(prepared, names))
 
     def distill(
-        self, request: Any, words: Mapping[str, str], **keywords: Unpack[FitKeywords]
+        self, request: Any, words: Mapping[str, str], **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
         """Like ``prune``; ``words``: each result's name → the model's text in its place."""
         from trimtab.sessions.pruning import distill
@@ -343,7 +351,7 @@ class Session:
         return self._take_out_results(request, keywords, lambda prepared: distill(prepared, words))
 
     def compress(
-        self, request: Any, first: str, last: str, words: str, **keywords: Unpack[FitKeywords]
+        self, request: Any, first: str, last: str, words: str, **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
         """Like ``prune`` for all results from ``first`` to ``last``: the model's ``words`` replace
         them and the long arguments of their calls."""
@@ -354,7 +362,7 @@ class Session:
         )
 
     def sweep(
-        self, request: Any, most: int | None = None, **keywords: Unpack[FitKeywords]
+        self, request: Any, most: int | None = None, **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
         """Like ``prune`` for the newest ``most`` results; None: all since the last user message."""
         from trimtab.sessions.pruning import sweep
@@ -364,7 +372,7 @@ class Session:
     def _take_out_results(
         self,
         request: Any,
-        keywords: FitKeywords,
+        keywords: PruneKeywords,
         choose: Callable[[PreparedRequest], Pruned],
     ) -> Pruned:
         """Add the chosen edits to the journal.  Raises StoreError where they are not stored."""
@@ -381,17 +389,19 @@ class Session:
         return pruned
 
     def _prepared(
-        self, request: Any, keywords: FitKeywords
+        self, request: Any, keywords: PruneKeywords
     ) -> tuple[Conversation, PreparedRequest]:
         """The conversation of a request, and the request as the next ``fit`` would read it."""
         from trimtab.pipeline import prepare
 
+        if (name := keywords.pop("conversation", None)) is not None:
+            expect_text("conversation", name)
         wanted, conversations, conversation = self._with(keywords), self._conversations, self._last
         facts = SessionFacts()
         if conversations is not None:
             request = self._parser.parse(request)
             root = conversation_id(request, wanted.format)
-            conversation = conversations.conversation(root, self._conversation_name)
+            conversation = conversations.conversation(root, name or self._conversation_name)
             facts = SessionFacts(handle_key=conversations.refresh(conversation))
         with conversation.lock:
             return conversation, prepare(
@@ -566,7 +576,7 @@ class Session:
 # --- for our own entry points: what users do not call ---
 
 
-def prunable(session: Session, request: Any, **keywords: Unpack[FitKeywords]) -> list[Prunable]:
+def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) -> list[Prunable]:
     """The results that ``Session.prune`` may take out, oldest first."""
     from trimtab.sessions import pruning
 

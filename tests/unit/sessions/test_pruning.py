@@ -152,15 +152,21 @@ def test_a_sweep_without_a_number_takes_what_came_since_the_user_spoke() -> None
     assert all("line 119" not in text for text in told[3:])
 
 
-def test_what_was_pruned_before_any_fit_is_kept_under_the_name_of_the_conversation() -> None:
+@pytest.mark.parametrize("by_call", [False, True], ids=["of the session", "of the call"])
+def test_what_was_pruned_before_any_fit_is_kept_under_the_name_of_the_conversation(
+    by_call: bool,
+) -> None:
     """A client that names a conversation may change its first messages."""
     store, body = MemoryStore(), conversation("anthropic", *STEPS)
-    first = session(store=store, conversation="mine")
-    (pruned,) = first.prune(body, named(first, body)[:1]).edits
+    of_session: Any = {} if by_call else {"conversation": "mine"}
+    of_call: Any = {"conversation": "mine"} if by_call else {}
+    first = session(store=store, **of_session)
+    names = [able.name for able in prunable(first, body, **of_call)]
+    (pruned,) = first.prune(body, names[:1], **of_call).edits
     first._conversations.writer.flush()
     body["messages"][0] = {"role": "user", "content": "The client worded this anew."}
-    later = session(store=store, conversation="mine")
-    assert pruned.handle in str(later.fit(body).request)
+    later = session(store=store, **of_session)
+    assert pruned.handle in str(later.fit(body, **of_call).request)
 
 
 # --- manual mode --------------------------------------------------------------------------------
