@@ -233,7 +233,7 @@ def test_odd_calls_are_answered(url: str, name: str, arguments: Any, words: str)
 
 def test_an_empty_store_and_one_that_is_not_there_say_so(tmp_path: Path) -> None:
     empty = mine(f"sqlite:///{tmp_path}/new.db", "nobody")
-    assert said(empty, "status", {}).text == "nothing is kept for the tenant 'nobody' yet"
+    assert said(empty, "status", {}).text == "nothing is kept here yet"
     nowhere = said(mine("redis://127.0.0.1:1/0"), "status", {})
     assert nowhere.failed
     assert "cannot be read now" in nowhere.text

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from datetime import UTC, datetime
 
 from trimtab.cli import files, journal_file
-from trimtab.cli.exit_codes import DONE, NO_ORIGINAL
+from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, USAGE, ExitWith
 from trimtab.cli.store_options import (
     STORES,
     add_tenant,
@@ -110,7 +110,12 @@ def _reasons(args: Namespace) -> str:
 def _from_the_proxy(args: Namespace) -> str:
     """The original in the store that the proxy keeps for this user, whichever tenant has it."""
     args.store = own_store()
-    store = existing_store(args.store)
+    try:
+        store = existing_store(args.store)
+    except ExitWith:
+        raise ExitWith(
+            USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
+        ) from None
     for tenant in sorted({row.tenant for row in store.conversations()}):
         args.tenant = tenant
         try:

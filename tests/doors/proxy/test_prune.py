@@ -36,6 +36,8 @@ class Pruner:
         self.told.append(text)
         if self.number == 5:
             self.listed = NAME.findall(text)
+            if not self.listed:
+                return Answer("Done.")
             return Answer("", [Call("prune", {"names": [self.listed[0]]})])
         if self.number == 6:
             return Answer("", [Call("prune", {"names": [self.listed[0], "p000000"]})])
@@ -181,8 +183,5 @@ def test_a_protected_tool_s_results_cannot_be_taken_out():
         while said.calls and number < 3:
             number += 1
             client.give({call_id: file(number) for call_id, _, _ in said.calls})
-            if number == 3:
-                pruner.number = 3
-                pruner.listed = ["p111111"]
             said = client.send(True)
         assert "There is nothing that could be taken out." in json.dumps(provider.requests[4].body)
