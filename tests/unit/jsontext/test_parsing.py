@@ -39,15 +39,16 @@ def test_what_is_not_json_gets_one_clear_line_from_both_readers(text: str) -> No
         assert "; send " in str(caught.value)
 
 
-@pytest.mark.parametrize("depth", [5_000, 200_000])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
-def test_deep_nesting_is_an_invalid_request_and_no_crash(
-    depth: int, opening: str, closing: str
-) -> None:
-    text = opening * depth + "1" + closing * depth
-    for read in (paths.parse, lambda text: paths.splice(text, [Set((), 1), Set(("a",), 1)])):
+def test_deep_nesting_is_an_invalid_request_and_no_crash(opening: str, closing: str) -> None:
+    """What is spliced was parsed before, so there only Python's own limit counts."""
+    ops = [Set((), 1), Set(("a",), 1)]
+    for depth, read in (
+        (5_000, paths.parse), (200_000, paths.parse),
+        (200_000, lambda text: paths.splice(text, ops)),
+    ):  # fmt: skip
         with pytest.raises(InvalidRequest, match="nested more than 256 levels"):
-            read(text)
+            read(opening * depth + "1" + closing * depth)
 
 
 def test_the_depth_limit_is_exact_and_its_deepest_leaf_can_be_edited() -> None:
