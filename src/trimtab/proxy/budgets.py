@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 from trimtab.interruption import Interrupted
+from trimtab.wire.base import MESSAGE_LISTS
 
 RATIO = 100
 """So many times larger a packed body may become; real ones become 5 to 40 times larger."""
@@ -106,5 +107,5 @@ def parts_of(tree: Any, most: int) -> int:
     return count
 
 
-_LISTS = ("messages", "input", "contents", "system", "tools")
+_LISTS = (*MESSAGE_LISTS, "system", "tools")
 _PARTS = ("content", "parts", "tool_calls")

@@ -7,12 +7,15 @@ between two requests of a session: our edits, the client's own history, the time
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from trimtab.proxy.session_record import SessionRecord, TurnRecord
+from trimtab.wire.base import MESSAGE_LISTS
 
 LEAST = 2_048
-"""Tokens; providers cache no shorter prefix than 1,024 to 4,096."""
+"""Tokens.  A shorter prefix may never have been in the cache: providers keep none below 1,024 to
+4,096 tokens, which depends on the model."""
 LIFETIME = 300.0
 """Seconds that a prefix surely stays cached with the providers that say so."""
 OURS, CLIENT, EXPIRED, PROVIDER = "our edits", "the client", "expiry", "the provider"
@@ -22,8 +25,7 @@ CAUSES = {
     EXPIRED: "more than five minutes passed since the last request",
     PROVIDER: "nothing changed that can be seen from here",
 }
-_LISTS = ("messages", "input", "contents")
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
 _MOST_STRINGS = 200
 
 
@@ -34,11 +36,13 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
     """
     if not isinstance(tree, Mapping):
         return ()
-    messages: Any = next((tree[key] for key in _LISTS if isinstance(tree.get(key), list)), [])
+    messages: Any = next(
+        (tree[key] for key in MESSAGE_LISTS if isinstance(tree.get(key), list)), []
+    )
     tools = tree.get("tools")
     found = [
         ("model", _hash(tree.get("model"))),
-        ("system", _hash([tree.get(key) for key in _SYSTEM])),
+        ("system", _hash([tree.get(key) for key in SYSTEM_KEYS])),
         ("tools", len(tools) if isinstance(tools, list) else 0),
     ]
     place = 0
@@ -50,8 +54,7 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
 
 def _hash(value: Any) -> int:
     """Of the strings in it, as far as the first two hundred; Python keeps each string's hash."""
-    strings = _strings(value)
-    return hash(tuple(text for text, _ in zip(strings, range(_MOST_STRINGS), strict=False)))
+    return hash(tuple(islice(_strings(value), _MOST_STRINGS)))
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from trimtab.proxy.prefix_breaks import SYSTEM_KEYS
+from trimtab.wire.base import MESSAGE_LISTS
+
 CHARS = 120
-_LISTS = ("messages", "input", "contents")
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _LOOKED_AT = 6
 """Messages, from the first."""
 _TEXT_CHARS = 40_000
@@ -43,7 +44,7 @@ def first_prompt(tree: Any) -> str:
 
 def folder(tree: Any) -> str:
     """The name of the folder that the agent says it works in; ""."""
-    system = [tree.get(key) for key in _SYSTEM] if isinstance(tree, Mapping) else []
+    system = [tree.get(key) for key in SYSTEM_KEYS] if isinstance(tree, Mapping) else []
     for text in [*_strings(system), *(text for _, text in _texts(tree))]:
         if found := _FOLDER.search(text[:_TEXT_CHARS]):
             return re.split(r"[\\/]", found[1].rstrip("\\/.,;"))[-1][:80]
@@ -52,7 +53,7 @@ def folder(tree: Any) -> str:
 
 def _texts(tree: Any) -> Iterator[tuple[str, str]]:
     """Role and text of the first messages, a part at a time."""
-    given: Any = [tree.get(key) for key in _LISTS] if isinstance(tree, Mapping) else [tree]
+    given: Any = [tree.get(key) for key in MESSAGE_LISTS] if isinstance(tree, Mapping) else [tree]
     messages: Any = next((one for one in given if one), [])
     if isinstance(messages, str):
         messages = [{"content": messages}]

@@ -24,6 +24,7 @@ from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
+from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
 from trimtab.wire.incremental_json import IncrementalParser
 
@@ -195,7 +196,6 @@ def _tell(store: WatchedStore) -> None:
         logs.say(f"the store fails: {store.failing}", level=logging.WARNING)
 
 
-LISTS = ("messages", "input", "contents")
 """Keys of a request under which its history stands."""
 
 
@@ -212,7 +212,7 @@ def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
 
 def first_words(body: Any) -> str:
     """The text of the first message of a user; "" where there is none."""
-    given = [body.get(key) for key in LISTS] if isinstance(body, dict) else [body]
+    given = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
     messages: Any = next((one for one in given if one), None)
     for message in messages if isinstance(messages, list) else []:
         if isinstance(message, dict) and message.get("role") == "user":

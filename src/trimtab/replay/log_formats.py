@@ -18,6 +18,7 @@ from trimtab.replay import agent_logs
 from trimtab.replay.agent_logs import seconds
 from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.wire import FORMATS
+from trimtab.wire.base import MESSAGE_LISTS
 
 Found = tuple[int, Recording | str]
 """Line and what it gave: a recording, or why there is none."""
@@ -171,7 +172,7 @@ def _is_body(value: Any) -> bool:
         return bool(value) and all(isinstance(item, dict) for item in value)
     if not isinstance(value, dict):
         return False
-    return any(isinstance(value.get(key), list) for key in ("messages", "input", "contents"))
+    return any(isinstance(value.get(key), list) for key in MESSAGE_LISTS)
 
 
 def _answer(answer: Any) -> list[Any]:

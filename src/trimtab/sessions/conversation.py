@@ -20,6 +20,7 @@ from trimtab.journal.journal import Journal
 from trimtab.message_cache import MessageCache
 from trimtab.sessions.stats import ConversationStats
 from trimtab.transcript.model import Block
+from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
 
 _LOOKED_AT = 16
@@ -131,8 +132,6 @@ def _beginning(tree: Any) -> Any:
     if not isinstance(tree, dict):
         return tree
     return {
-        key: value[:_LOOKED_AT]
-        if key in ("messages", "input", "contents") and isinstance(value, list)
-        else value
+        key: value[:_LOOKED_AT] if key in MESSAGE_LISTS and isinstance(value, list) else value
         for key, value in tree.items()
     }

@@ -25,6 +25,9 @@ from trimtab.wire.compacted import IGNORED, without_compacted
 
 Tree = Any
 
+MESSAGE_LISTS = ("messages", "input", "contents")
+"""Where the messages of a request stand, in any format."""
+
 
 class Format(Protocol):
     """One request format.  All methods are pure; trees are never changed."""

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from trimtab.wire.base import MESSAGE_LISTS
+
 _MESSAGE = '{"role": "user", "content": "…"}'
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model")
 _RESPONSES: tuple[tuple[str, str, str], ...] = (
@@ -19,7 +21,6 @@ _RESPONSES: tuple[tuple[str, str, str], ...] = (
     ("output", "Responses", "each item of output"),
 )
 """A key that only responses have, whose they are, and which part goes into the next request."""
-_LISTS = ("messages", "input", "contents")
 _OBJECTS = {
     "ChatCompletion": _RESPONSES[0],
     "GenerateContentResponse": _RESPONSES[1],
@@ -65,7 +66,7 @@ def _why(tree: Any) -> str | None:
         return _in_list(tree, "the list of messages")
     if not isinstance(tree, dict):
         return None
-    for name in _LISTS:
+    for name in MESSAGE_LISTS:
         if isinstance(tree.get(name), list):
             return _in_list(tree[name], name)
         if name in tree:
@@ -89,7 +90,7 @@ def _in_list(messages: list[Any], name: str) -> str | None:
     if not messages:
         return f"{name} is empty: give at least one message, as [{_MESSAGE}]"
     for index, message in enumerate(messages):
-        where = f"message {index}" + ("" if name not in _LISTS else f" ({name}.{index})")
+        where = f"message {index}" + ("" if name not in MESSAGE_LISTS else f" ({name}.{index})")
         if not isinstance(message, dict):
             return f"{where} is {_kind(message)}, not an object: give {_MESSAGE}"
         role = message.get("role")
