@@ -29,7 +29,8 @@ from trimtab.rules.content import (
     scan_unreadable,
     unreadable_row,
 )
-from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.orphan_results import remove_orphan_results
+from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 

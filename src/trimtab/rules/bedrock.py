@@ -41,7 +41,8 @@ from trimtab.rules.content import (
     scan_unreadable,
     unreadable_row,
 )
-from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.orphan_results import remove_orphan_results
+from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.bedrock import APART, ID

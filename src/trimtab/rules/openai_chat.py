@@ -51,7 +51,8 @@ from trimtab.rules.content import (
     scan_unreadable,
     unreadable_row,
 )
-from trimtab.rules.pairing import answer_calls, remove_orphan_results, rename_calls, scan_pairing
+from trimtab.rules.orphan_results import remove_orphan_results
+from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),

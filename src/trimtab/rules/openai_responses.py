@@ -19,7 +19,7 @@ from trimtab.rules.content import (
     scan_unreadable,
     unreadable_row,
 )
-from trimtab.rules.pairing import remove_orphan_results
+from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.responses_ids import (
     remove_duplicate_item,
     remove_item_id,
