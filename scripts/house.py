@@ -6,9 +6,9 @@
     python scripts/house.py --src OTHER/src   another source tree
 
 Bounds: the files of which ``fit`` executes a function, class names defined more than once, import
-cycles between files and between layers (folders and files at the top of the package), and doors
-loaded by ``fit``.  For information: cycles of folders within a layer, files of more than 400 lines,
-and lines by folder.  The order of the layers is held by import-linter.
+cycles between files, between layers (folders and files at the top of the package) and between all
+folders, and doors loaded by ``fit``.  For information: files of more than 400 lines, and lines by
+folder.  The order of the layers is held by import-linter.
 """
 
 from __future__ import annotations
@@ -221,7 +221,8 @@ def main() -> int:
     bound(not layers, "import cycles between layers")
     folders = edges(graph, known, folder)
     within = cycles(folders)
-    show("cycles of folders, those within a layer too", len(within), map(" ↔ ".join, within))
+    show("import cycles between folders (0)", len(within), map(" ↔ ".join, within))
+    bound(not within, "import cycles between folders")
     if args.verbose:
         for group in within:
             for here, there in permutations(group, 2):

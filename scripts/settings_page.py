@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from trimtab.proxy import ProxySettings, Upstream  # noqa: E402
-from trimtab.proxy.settings import Address  # noqa: E402
+from trimtab.proxy.config.settings import Address  # noqa: E402
 from trimtab.setting_kinds import Declared, declared  # noqa: E402
 from trimtab.settings import Settings  # noqa: E402
 

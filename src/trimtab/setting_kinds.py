@@ -1,8 +1,8 @@
 """How a setting is declared: its kind of value, and a field of a dataclass with a help text.
 
 A kind says which values hold and how one is read from a file, a variable or an option.  Which
-settings there are is said where they are declared (``settings.py``, ``proxy/settings.py`` and the
-tables in between).
+settings there are is said where they are declared (``settings.py``,
+``proxy/config/settings.py`` and the tables in between).
 """
 
 from __future__ import annotations

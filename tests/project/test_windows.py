@@ -17,7 +17,7 @@ import trimtab
 from trimtab.batch import files
 from trimtab.proxy import server
 from trimtab.proxy.app import Proxy
-from trimtab.proxy.settings import Address, ProxySettings
+from trimtab.proxy.config.settings import Address, ProxySettings
 from trimtab.stores import open_store, sqlite
 
 SRC = Path(trimtab.__file__).parent

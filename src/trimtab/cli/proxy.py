@@ -19,8 +19,8 @@ from trimtab.cli.options import add_settings, given_settings
 from trimtab.cli.store_options import own_store
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidSetting
-from trimtab.proxy.settings import OPTIONS, ProxySettings, from_environment, load
-from trimtab.proxy.upstreams import Upstream
+from trimtab.proxy.config.settings import OPTIONS, ProxySettings, from_environment, load
+from trimtab.proxy.config.upstreams import Upstream
 from trimtab.setting_kinds import Declared
 
 FIT = {
@@ -86,7 +86,8 @@ def _settings(args: Namespace) -> ProxySettings:
 
 def run_proxy(args: Namespace) -> int:
     """Serve until stopped."""
-    from trimtab.proxy import Proxy, Server, logs
+    from trimtab.proxy import Proxy, Server
+    from trimtab.proxy.records import logs
 
     settings = _settings(args)
     logs.set_up(args.log_format)
@@ -107,7 +108,7 @@ def run_proxy(args: Namespace) -> int:
 def _run_workers(args: Namespace, settings: ProxySettings) -> int:
     """Serve in several processes until stopped."""
     from trimtab.proxy import Proxy, Server, workers
-    from trimtab.proxy.access import Access
+    from trimtab.proxy.callers.access import Access
     from trimtab.proxy.server import address_of, dashboard_of, listening_socket
 
     workers.check(settings)
@@ -147,8 +148,8 @@ def run_agent(args: Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command:
         raise InvalidSetting("which agent? trimtab run claude, codex, opencode, gemini, aider, …")
-    from trimtab.proxy import logs
     from trimtab.proxy.agents import launch
+    from trimtab.proxy.records import logs
 
     settings = _settings(args)
     for warning in settings.warnings:

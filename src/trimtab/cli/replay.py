@@ -115,7 +115,8 @@ def _keep_warm(args: Namespace) -> int:
     """The frontier of cap against savings, of pings at an idle session's cache."""
     import json
 
-    from trimtab.replay import keep_warm, log_files
+    from trimtab.replay import log_files
+    from trimtab.replay.bill import keep_warm
     from trimtab.replay.bill.conversations import conversations
 
     logs = log_files.read(args.files)

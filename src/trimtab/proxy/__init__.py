@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from trimtab.proxy.settings import ProxySettings, load
-from trimtab.proxy.upstreams import Upstream, standard
+from trimtab.proxy.config.settings import ProxySettings, load
+from trimtab.proxy.config.upstreams import Upstream, standard
 
 if TYPE_CHECKING:
     from trimtab.proxy.app import Proxy

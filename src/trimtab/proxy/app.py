@@ -12,10 +12,16 @@ from functools import partial
 from typing import Any, cast
 
 from trimtab.errors import MissingExtra
-from trimtab.proxy import dashboard, logs
-from trimtab.proxy.access import HEADER, Access
-from trimtab.proxy.answer_usage import TokenUsage
-from trimtab.proxy.asgi import (
+from trimtab.proxy import dashboard
+from trimtab.proxy.cache_warmer import CacheWarmer
+from trimtab.proxy.callers.access import HEADER, Access
+from trimtab.proxy.callers.tenants import HOLDER, NOBODY, Tenants, conversation
+from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.config.upstreams import choose
+from trimtab.proxy.dashboard import DashboardData
+from trimtab.proxy.flow_driver import FlowDriver
+from trimtab.proxy.http.answer_usage import TokenUsage
+from trimtab.proxy.http.asgi import (
     Body,
     ClientGone,
     Declined,
@@ -25,25 +31,20 @@ from trimtab.proxy.asgi import (
     Send,
     while_there,
 )
-from trimtab.proxy.aws_signing import NoCredentials
-from trimtab.proxy.budgets import HeldBytes, RequestBudget
-from trimtab.proxy.cache_warmer import CacheWarmer
-from trimtab.proxy.content_encoding import unpacked
-from trimtab.proxy.dashboard import DashboardData
-from trimtab.proxy.flow_driver import FlowDriver
-from trimtab.proxy.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
-from trimtab.proxy.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
+from trimtab.proxy.http.aws_signing import NoCredentials
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
+from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.proxy.http.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
+from trimtab.proxy.http.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
+from trimtab.proxy.http.routes import climbs, route
+from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.proxied_request import ClientRequest, ProxiedRequest
 from trimtab.proxy.recall import ExchangeMemory, RecallRounds, rewritable
-from trimtab.proxy.recent_requests import RequestTexts
-from trimtab.proxy.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
-from trimtab.proxy.routes import climbs, route
-from trimtab.proxy.savings import SavingsEstimator
-from trimtab.proxy.settings import ProxySettings
-from trimtab.proxy.tenants import HOLDER, NOBODY, Tenants, conversation
-from trimtab.proxy.upstreams import choose
-from trimtab.proxy.usage_ledger import SECONDS
-from trimtab.proxy.worker import in_worker
+from trimtab.proxy.records import logs
+from trimtab.proxy.records.recent_requests import RequestTexts
+from trimtab.proxy.records.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
+from trimtab.proxy.records.savings import SavingsEstimator
+from trimtab.proxy.records.usage_ledger import SECONDS
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 from trimtab.wire.body import RequestBody
@@ -70,7 +71,7 @@ class Proxy:
         self.records.activity.savings = SavingsEstimator.of(self.settings.fit.prices)
         self.access = access or Access(self.settings)
         self.tenants = Tenants(self.settings)
-        self.records.connect(self.tenants, self.settings)
+        self._connect_records()
         self._background: list[asyncio.Task[None]] = []
         self.warmer = CacheWarmer(self.records, self.settings)
         self.hidden = ExchangeMemory()
@@ -93,7 +94,13 @@ class Proxy:
         self.warmer.settings = fresh
         self.held.most = fresh.most_held_bytes
         self.settings = fresh
-        self.records.connect(self.tenants, self.settings)
+        self._connect_records()
+
+    def _connect_records(self) -> None:
+        tenants, keeps_texts = self.tenants, self.settings.keeps_texts
+        self.records.connect(
+            tenants.usage_store(), tenants.history_store(), keeps_texts=keeps_texts
+        )
 
     # --- ASGI --------------------------------------------------------------------------------
 

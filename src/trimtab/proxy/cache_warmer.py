@@ -23,14 +23,15 @@ from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
-from trimtab.proxy import logs
-from trimtab.proxy.answer_usage import TokenUsage
-from trimtab.proxy.content_encoding import unpacked
-from trimtab.proxy.http_client import HttpClient, UpstreamFailed
-from trimtab.proxy.request_recorder import ProxyRecords, agent_of
-from trimtab.proxy.session_record import SessionRecord
-from trimtab.proxy.settings import ProxySettings
-from trimtab.proxy.worker import in_worker
+from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.http.answer_usage import TokenUsage
+from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
+from trimtab.proxy.http.worker import in_worker
+from trimtab.proxy.records import logs
+from trimtab.proxy.records.request_recorder import ProxyRecords, agent_of
+from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.proxy.records.usage_ledger import WARMER
 from trimtab.stores.tenant import TenantStore
 
 if TYPE_CHECKING:
@@ -46,8 +47,6 @@ SECONDS = 1.0
 MOST_ANSWER_BYTES = 1_000_000
 PREFIX = "gaps/"
 """Facts of the store: what each process learned."""
-AGENT = "trimtab keep-warm"
-"""Under which name a bill shows what pings cost."""
 
 
 @dataclass(slots=True)
@@ -137,7 +136,7 @@ class CacheWarmer:
         costs = [
             price_of(row.usage, dear=row.dear)
             for fact in usage.values()
-            if fact.get("agent") == AGENT
+            if fact.get("agent") == WARMER
             for row in ConversationUsage.from_dict(fact)
             if row.day == today
         ]
@@ -234,7 +233,7 @@ class CacheWarmer:
         self._spent = (today, (spent if day == today else 0.0) + dollars)
         if usage.prompt:
             self._records.ledger.add(
-                f"{one.session.upstream}/{one.session.id}/keep-warm", agent=AGENT,
+                f"{one.session.upstream}/{one.session.id}/keep-warm", agent=WARMER,
                 upstream=one.session.upstream, arm="", when=now, arrived=0, usage=billed,
                 tenant=one.session.tenant,
             )  # fmt: skip

@@ -14,14 +14,14 @@ from typing import Unpack
 
 from trimtab.fitted import Fitted
 from trimtab.interruption import Interrupted, stopped_by
-from trimtab.proxy import logs
-from trimtab.proxy.answer_usage import TokenUsage
-from trimtab.proxy.asgi import Header
-from trimtab.proxy.budgets import RequestBudget
-from trimtab.proxy.headers import plain
 from trimtab.proxy.held_answer import HeldAnswer
-from trimtab.proxy.request_recorder import RequestRecorder
-from trimtab.proxy.worker import in_worker
+from trimtab.proxy.http.answer_usage import TokenUsage
+from trimtab.proxy.http.asgi import Header
+from trimtab.proxy.http.budgets import RequestBudget
+from trimtab.proxy.http.headers import plain
+from trimtab.proxy.http.worker import in_worker
+from trimtab.proxy.records import logs
+from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
 from trimtab.retry.guesses import RESULT_CHARS, undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits, key_for

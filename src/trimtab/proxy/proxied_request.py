@@ -11,19 +11,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from trimtab.proxy import aws_signing, logs
-from trimtab.proxy.answer_usage import TokenUsage, UsageReader, frames_for
-from trimtab.proxy.asgi import HttpResponse
+from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.flow_driver import FlowDriver
-from trimtab.proxy.headers import DIGESTS, Raw, downwards, upwards
 from trimtab.proxy.held_answer import HOLD_SECONDS, Attempt, HeldAnswer
-from trimtab.proxy.http_client import HttpClient, UpstreamFailed
+from trimtab.proxy.http import aws_signing
+from trimtab.proxy.http.answer_usage import TokenUsage, UsageReader, frames_for
+from trimtab.proxy.http.asgi import HttpResponse
+from trimtab.proxy.http.headers import DIGESTS, Raw, downwards, upwards
+from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
+from trimtab.proxy.http.routes import Route
+from trimtab.proxy.http.stream_events import StreamEvent, parsed
+from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.recall import RecallRounds
 from trimtab.proxy.recall.stream_rewriter import SaidError, StreamRewriter, dumped
-from trimtab.proxy.routes import Route
-from trimtab.proxy.stream_events import StreamEvent, parsed
-from trimtab.proxy.upstreams import Upstream
-from trimtab.proxy.worker import in_worker
+from trimtab.proxy.records import logs
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.wire.body import RequestBody
 

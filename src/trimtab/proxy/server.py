@@ -16,11 +16,11 @@ from importlib import import_module
 from typing import Any, Self, cast
 
 from trimtab.errors import InvalidSetting, MissingExtra, TrimtabError
-from trimtab.proxy import logs
-from trimtab.proxy.access import PREFIX, Access
 from trimtab.proxy.app import Proxy
-from trimtab.proxy.client_connection import IDLE_SECONDS, Connections
-from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.callers.access import PREFIX, Access
+from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.http.client_connection import IDLE_SECONDS, Connections
+from trimtab.proxy.records import logs
 
 WINDOWS = os.name == "nt"
 

@@ -16,8 +16,8 @@ from multiprocessing.connection import wait
 from typing import Any
 
 from trimtab.errors import InvalidSetting, TrimtabError
-from trimtab.proxy import logs
-from trimtab.proxy.settings import ProxySettings
+from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.records import logs
 
 _READ_SETTINGS = getattr(signal, "SIGHUP", signal.SIGTERM)
 """Where there is no SIGHUP nothing asks to read the settings again."""

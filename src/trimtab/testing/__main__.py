@@ -13,9 +13,9 @@ from pathlib import Path
 from trimtab.errors import TrimtabError
 from trimtab.testing.faults import ScriptStep, step_from
 from trimtab.testing.http_apis.refusals import styles
+from trimtab.testing.http_apis.server import LOOPBACK
 from trimtab.testing.provider import StrictProvider
 from trimtab.testing.record import Record
-from trimtab.testing.server import LOOPBACK
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

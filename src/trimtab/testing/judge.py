@@ -14,8 +14,8 @@ from trimtab import rules
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.rules import Violation
-from trimtab.testing import compaction, signed_reasoning
-from trimtab.testing.http_apis import HttpApi
+from trimtab.testing import signed_reasoning
+from trimtab.testing.http_apis import HttpApi, compaction
 from trimtab.testing.http_apis.refusals import Style
 from trimtab.testing.prompt_parts import PromptPart, prompt_parts
 from trimtab.testing.record import Record

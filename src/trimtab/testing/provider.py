@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from trimtab.errors import InvalidSetting
-from trimtab.testing import compaction, http_apis
+from trimtab.testing import http_apis
 from trimtab.testing.faults import Cut, Refuse, Script, ScriptRunner, ScriptStep, Slow, as_answer
-from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts
+from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts, compaction
 from trimtab.testing.http_apis.answers import Answer, Call
 from trimtab.testing.http_apis.base import arguments, dump, hex_id
 from trimtab.testing.http_apis.hosted_claude import hosted
@@ -26,11 +26,11 @@ from trimtab.testing.http_apis.refusals import (
     style_for,
     styles,
 )
+from trimtab.testing.http_apis.server import LocalServer, Response
 from trimtab.testing.judge import ProviderConfig, Verdict, judge, numbers
 from trimtab.testing.prefix_cache import CacheHit, PrefixCache, rule_for
 from trimtab.testing.prompt_parts import after_all
 from trimtab.testing.record import Record
-from trimtab.testing.server import LocalServer, Response
 from trimtab.testing.signed_reasoning import sign
 from trimtab.transcript.tokens import Counter, counter_for
 

@@ -18,7 +18,7 @@ from proxy_story import answers, turn_by_turn
 from sdk_clients import CLIENTS, PROMPT
 
 import trimtab
-from trimtab.proxy.metrics import Metrics
+from trimtab.proxy.records.metrics import Metrics
 from trimtab.testing import Answer, Call, StrictProvider
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
@@ -202,7 +202,8 @@ def test_bedrock_is_signed_anew_with_the_proxy_s_own_credentials(stream, monkeyp
     from botocore.credentials import Credentials
     from sdk_clients import Bedrock
 
-    from trimtab.proxy import Upstream, aws_signing
+    from trimtab.proxy import Upstream
+    from trimtab.proxy.http import aws_signing
 
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)

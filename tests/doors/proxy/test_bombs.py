@@ -16,8 +16,8 @@ from proxies import ask, proxied, settled
 from raw_provider import raw_provider, whole
 
 from trimtab import Session, interruption
-from trimtab.proxy.budgets import HeldBytes, RequestBudget, parts_of
-from trimtab.proxy.content_encoding import unpacked
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, parts_of
+from trimtab.proxy.http.content_encoding import unpacked
 
 JSON = {"content-type": "application/json"}
 PACKED = {**JSON, "content-encoding": "gzip"}

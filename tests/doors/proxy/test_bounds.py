@@ -15,7 +15,7 @@ from proxies import ask, proxied, settled
 
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import Proxy, ProxySettings, Server, load, proxied_request
-from trimtab.proxy.tenants import Tenants
+from trimtab.proxy.callers.tenants import Tenants
 from trimtab.testing import StrictProvider
 from trimtab.wire.incremental_json import IncrementalParser
 
@@ -31,7 +31,7 @@ def body(number: int, size: int) -> bytes:
 
 def test_bodies_are_remembered_by_their_bytes(monkeypatch):
     """Before: 24 bodies of 20 MB stayed, 1.07 GB."""
-    monkeypatch.setattr("trimtab.proxy.tenants.MOST_PARSED_BYTES", 1_000_000)
+    monkeypatch.setattr("trimtab.proxy.callers.tenants.MOST_PARSED_BYTES", 1_000_000)
     tenants = Tenants(ProxySettings())
     for number in range(24):
         assert tenants.source("t", body(number, 200_000)) is not None

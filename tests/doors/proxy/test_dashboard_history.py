@@ -13,9 +13,16 @@ from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 from trimtab import stores
-from trimtab.proxy.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER, beginning, note_break
-from trimtab.proxy.session_record import SessionRecord, TurnRecord
-from trimtab.proxy.session_title import first_prompt, folder
+from trimtab.proxy.records.prefix_breaks import (
+    CLIENT,
+    EXPIRED,
+    OURS,
+    PROVIDER,
+    beginning,
+    note_break,
+)
+from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
+from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab.testing import StrictProvider
 
 

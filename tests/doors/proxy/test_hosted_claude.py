@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from proxies import proxied, settled
 
 import trimtab
-from trimtab.proxy.routes import route
+from trimtab.proxy.http.routes import route
 from trimtab.testing import StrictProvider
 
 CLAUDE = "us.anthropic.claude-opus-4-6-v1:0"

@@ -16,7 +16,8 @@ import pytest
 from proxies import ask, proxied, settled
 
 from trimtab.proxy import Server, cache_warmer
-from trimtab.proxy.cache_warmer import AGENT, ping_body
+from trimtab.proxy.cache_warmer import ping_body
+from trimtab.proxy.records.usage_ledger import WARMER
 from trimtab.testing import Refuse, Slow, StrictProvider
 
 BEGAN = 1_790_000_000.0
@@ -100,7 +101,7 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         home = ask(w.server.url, "GET", "/_trimtab/?q=")[2].decode()
         assert "Kept warm" in home
         agents = [one.agent for one in w.server.proxy.records.ledger._kept.values()]
-        assert AGENT in agents
+        assert WARMER in agents
 
 
 def _pinged(w: World) -> bool:

@@ -15,15 +15,15 @@ import pytest
 
 from trimtab.errors import MissingExtra
 from trimtab.pricing.call_usage import CallUsage, price_of
-from trimtab.proxy import Proxy, ProxySettings, recent_requests
-from trimtab.proxy.activity_log import ActivityLog
-from trimtab.proxy.cache_warmer import AGENT
+from trimtab.proxy import Proxy, ProxySettings
 from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
 from trimtab.proxy.dashboard import page as whole_pages
-from trimtab.proxy.prefix_breaks import CLIENT
-from trimtab.proxy.recent_requests import RecentRequests, RequestRecord, RequestTexts
-from trimtab.proxy.session_record import EditRecord, RefusalRecord, TurnRecord
-from trimtab.proxy.usage_ledger import UsageLedger
+from trimtab.proxy.records import recent_requests
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.prefix_breaks import CLIENT
+from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord, RequestTexts
+from trimtab.proxy.records.session_record import EditRecord, RefusalRecord, TurnRecord
+from trimtab.proxy.records.usage_ledger import WARMER, UsageLedger
 from trimtab.reporting import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x1b\u202e"
@@ -215,7 +215,7 @@ def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
     for number in range(40):
         add(f"t{number}", "treated", 6_000 + 10 * number)
         add(f"c{number}", "control", 10_000)
-    add("t1/keep-warm", "", 1_000, agent=AGENT)
+    add("t1/keep-warm", "", 1_000, agent=WARMER)
     found = spend_view.spend(ledger, "agent")
     rows = spend_view._answers(found, activity)
     answers, how = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}

@@ -13,14 +13,14 @@ import zstandard
 
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import ProxySettings, Upstream, standard
-from trimtab.proxy.access import Access
-from trimtab.proxy.content_encoding import unpacked
-from trimtab.proxy.headers import downwards, fingerprint, upwards
-from trimtab.proxy.routes import route
-from trimtab.proxy.savings import RequestSizes, SavingsEstimator
-from trimtab.proxy.settings import listening
-from trimtab.proxy.stream_events import AwsEventReader, ServerSentEventReader
-from trimtab.proxy.upstreams import choose
+from trimtab.proxy.callers.access import Access
+from trimtab.proxy.config.settings import listening
+from trimtab.proxy.config.upstreams import choose
+from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.proxy.http.headers import downwards, fingerprint, upwards
+from trimtab.proxy.http.routes import route
+from trimtab.proxy.http.stream_events import AwsEventReader, ServerSentEventReader
+from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
 from trimtab.wire.aws_event_stream import event_frame
 
 ROUTES = [

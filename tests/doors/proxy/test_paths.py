@@ -11,7 +11,7 @@ from proxies import ask, proxied, settled
 from raw_provider import raw_provider, whole
 
 from trimtab.proxy import Upstream
-from trimtab.proxy.routes import climbs
+from trimtab.proxy.http.routes import climbs
 from trimtab.testing import StrictProvider
 
 JSON = {"content-type": "application/json"}

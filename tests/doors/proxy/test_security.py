@@ -154,7 +154,7 @@ def test_wrong_tokens_are_answered_ever_more_slowly(monkeypatch):
         waited.append(seconds)
 
     with proxied(provider_url(), require_token=True) as server:
-        monkeypatch.setattr("trimtab.proxy.access.pause", slept)
+        monkeypatch.setattr("trimtab.proxy.callers.access.pause", slept)
         for number in range(40):
             wrong = {"x-trimtab-token": f"guess {number}"}
             assert ask(server.url, "GET", HOME, headers=wrong)[0] == 401

@@ -12,7 +12,7 @@ from trimtab.cli.proxy import FIT
 from trimtab.config import variable
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import ProxySettings, Upstream, load, standard
-from trimtab.proxy.settings import KEYS, OPTIONS, PREFIX, Address, from_environment
+from trimtab.proxy.config.settings import KEYS, OPTIONS, PREFIX, Address, from_environment
 
 ROOT = Path(__file__).resolve().parents[3]
 SAID = {

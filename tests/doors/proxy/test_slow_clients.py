@@ -42,7 +42,7 @@ def rest_of(connection):
 
 
 def bedrock_with_credentials(provider, monkeypatch):
-    from trimtab.proxy import aws_signing
+    from trimtab.proxy.http import aws_signing
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
@@ -144,7 +144,7 @@ def test_a_slow_head_in_time_and_a_long_answer_are_not_cut(parser):
 
 
 def test_a_connection_that_says_nothing_is_closed_without_a_word(parser, monkeypatch):
-    monkeypatch.setattr("trimtab.proxy.client_connection.IDLE_SECONDS", 0.2)
+    monkeypatch.setattr("trimtab.proxy.http.client_connection.IDLE_SECONDS", 0.2)
     with (
         StrictProvider() as provider,
         proxied(provider.url) as server,

@@ -16,7 +16,8 @@ from proxies import ask, proxied
 from trimtab import Settings
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
-from trimtab.proxy import Proxy, ProxySettings, Upstream, aws_signing
+from trimtab.proxy import Proxy, ProxySettings, Upstream
+from trimtab.proxy.http import aws_signing
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import json
 from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
-from trimtab.proxy.activity_log import ActivityLog, TurnRecord
-from trimtab.proxy.savings import SavingsEstimator
+from trimtab.proxy.records.activity_log import ActivityLog, TurnRecord
+from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.testing import Refuse, StrictProvider
 
 

@@ -12,7 +12,7 @@ from billed_logs import START, as_lines, provider_run
 
 from trimtab.cli import main
 from trimtab.pricing.keep_warm import PrefixPrices
-from trimtab.replay.keep_warm import (
+from trimtab.replay.bill.keep_warm import (
     WarmCall,
     WarmSession,
     best_of_gap,

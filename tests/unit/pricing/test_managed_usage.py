@@ -11,7 +11,7 @@ import pytest
 
 import trimtab
 from trimtab.pricing.reported_usage import read_usage
-from trimtab.proxy.answer_usage import TokenUsage
+from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.retry.flow import Accepted, Refused, flow
 from trimtab.retry.learned_limits import LearnedLimits
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from trimtab.proxy.upstreams import PREFIX, Upstream, standard
+from trimtab.proxy.config.upstreams import PREFIX, Upstream, standard
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, credentials
-from trimtab.proxy.settings import Address
+from trimtab.proxy.config.settings import Address
 
 _EXTRAS = (("aiohttp", "proxy"), ("uvicorn", "proxy"))
 _OPTIONAL = (("botocore", "bedrock", "Bedrock cannot be signed for"),)

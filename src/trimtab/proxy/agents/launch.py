@@ -17,11 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from trimtab.proxy import logs
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
+from trimtab.proxy.config.settings import Address, ProxySettings
+from trimtab.proxy.records import logs
 from trimtab.proxy.server import Server
-from trimtab.proxy.settings import Address, ProxySettings
 from trimtab.setting_kinds import nearest
 from trimtab.settings import Settings
 

@@ -7,17 +7,17 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote
 
 from trimtab.errors import TrimtabError
-from trimtab.proxy.access import COOKIE, Access
-from trimtab.proxy.asgi import Body, HttpResponse, Receive, Scope
+from trimtab.proxy.callers.access import COOKIE, Access
+from trimtab.proxy.callers.tenants import Tenants
 from trimtab.proxy.dashboard import exports, request_views, spend_view, views
 from trimtab.proxy.dashboard.page import HOME, message, page_templates, policy, sign_in
 from trimtab.proxy.dashboard.status import session_status
-from trimtab.proxy.headers import plain
-from trimtab.proxy.metrics import CONTENT_TYPE
-from trimtab.proxy.request_recorder import ProxyRecords
-from trimtab.proxy.session_record import SessionRecord
-from trimtab.proxy.tenants import Tenants
-from trimtab.proxy.worker import in_worker
+from trimtab.proxy.http.asgi import Body, HttpResponse, Receive, Scope
+from trimtab.proxy.http.headers import plain
+from trimtab.proxy.http.worker import in_worker
+from trimtab.proxy.records.metrics import CONTENT_TYPE
+from trimtab.proxy.records.request_recorder import ProxyRecords
+from trimtab.proxy.records.session_record import SessionRecord
 
 STATUS = f"{HOME}status"
 HTML, JSON = "text/html; charset=utf-8", "application/json"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from trimtab.proxy.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER
-from trimtab.proxy.session_record import TurnRecord
+from trimtab.proxy.records.prefix_breaks import CLIENT, EXPIRED, OURS, PROVIDER
+from trimtab.proxy.records.session_record import TurnRecord
 from trimtab.reporting.axis import axis_ticks, short_number
 
 TOP, BOTTOM = 18, 40

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from trimtab.proxy.recent_requests import RecentRequests
-from trimtab.proxy.session_record import SessionRecord, as_row
+from trimtab.proxy.records.recent_requests import RecentRequests
+from trimtab.proxy.records.session_record import SessionRecord, as_row
 
 
 def as_json(value: Any) -> bytes:

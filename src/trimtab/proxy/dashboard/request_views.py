@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trimtab.proxy.content_encoding import unpacked
 from trimtab.proxy.dashboard.format import ago, duration
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, REQUESTS, page
 from trimtab.proxy.dashboard.readable import indented, statements
 from trimtab.proxy.dashboard.views import cut
-from trimtab.proxy.recent_requests import RecentRequests, RequestRecord
-from trimtab.proxy.request_recorder import agent_of
-from trimtab.proxy.session_record import SessionRecord
+from trimtab.proxy.http.content_encoding import unpacked
+from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord
+from trimtab.proxy.records.request_recorder import agent_of
+from trimtab.proxy.records.session_record import SessionRecord
 
 SHOWN = 100
 MOST_TEXT = 4_000_000

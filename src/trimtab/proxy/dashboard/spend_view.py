@@ -13,13 +13,12 @@ from trimtab.errors import StoreError, TrimtabError
 from trimtab.pricing.arms import Savings, arms_of
 from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
 from trimtab.pricing.paid import Paid, calls_of, grouped, total
-from trimtab.proxy.activity_log import ActivityLog
-from trimtab.proxy.cache_warmer import AGENT as WARMER
+from trimtab.proxy.callers.tenants import HOLDER, ONE
 from trimtab.proxy.dashboard.format import dollars, many, share
 from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
-from trimtab.proxy.session_record import SessionRecord
-from trimtab.proxy.tenants import HOLDER, ONE
-from trimtab.proxy.usage_ledger import UsageLedger
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.proxy.records.usage_ledger import WARMER, UsageLedger
 from trimtab.reporting.axis import short_number
 
 GROUPS = {

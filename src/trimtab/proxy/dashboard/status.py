@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from trimtab.proxy.activity_log import ActivityLog
-from trimtab.proxy.session_record import SessionRecord
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.session_record import SessionRecord
 
 HANDLES = 5
 

@@ -11,15 +11,20 @@ from typing import Any
 from urllib.parse import quote
 
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, steps_of
-from trimtab.proxy.activity_log import ActivityLog
 from trimtab.proxy.dashboard import chart
 from trimtab.proxy.dashboard.format import ago, dollars, duration, many, share
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
 from trimtab.proxy.dashboard.readable import statements
-from trimtab.proxy.prefix_breaks import CAUSES
-from trimtab.proxy.recent_requests import RecentRequests, RequestRecord
-from trimtab.proxy.request_recorder import agent_of
-from trimtab.proxy.session_record import EditRecord, RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.prefix_breaks import CAUSES
+from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord
+from trimtab.proxy.records.request_recorder import agent_of
+from trimtab.proxy.records.session_record import (
+    EditRecord,
+    RefusalRecord,
+    SessionRecord,
+    TurnRecord,
+)
 from trimtab.reporting.axis import short_number
 
 SHOWN_SESSIONS, SHOWN_EDITS, SHOWN_TURNS, SHOWN_PROBLEMS = 100, 200, 50, 5

@@ -13,7 +13,7 @@ from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.jsontext import paths
-from trimtab.proxy import logs
+from trimtab.proxy.http.routes import Route
 from trimtab.proxy.recall import tools
 from trimtab.proxy.recall.anthropic import AnthropicRewriter
 from trimtab.proxy.recall.bedrock import BedrockRewriter
@@ -36,7 +36,7 @@ from trimtab.proxy.recall.request_layouts import (
     with_turn,
 )
 from trimtab.proxy.recall.stream_rewriter import StreamRewriter, dumped
-from trimtab.proxy.routes import Route
+from trimtab.proxy.records import logs
 from trimtab.session import Session
 from trimtab.sessions.recall_tool import NAME
 from trimtab.stores import TenantStore

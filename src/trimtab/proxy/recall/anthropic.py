@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from trimtab.proxy.http.stream_events import StreamEvent
 from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
-from trimtab.proxy.stream_events import StreamEvent
 
 
 class AnthropicRewriter(RewriterBase):

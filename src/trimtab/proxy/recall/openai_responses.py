@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from trimtab.proxy.http.stream_events import StreamEvent
 from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
-from trimtab.proxy.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from trimtab.proxy.stream_events import StreamEvent, parsed, server_sent
+from trimtab.proxy.http.stream_events import StreamEvent, parsed, server_sent
 from trimtab.sessions.recall_tool import NAME, recall_tool
 
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from trimtab.testing.compaction import MadeCompaction
 from trimtab.testing.http_apis.base import ApiRoute, ModelReply, arguments, inner, pieces, sse
+from trimtab.testing.http_apis.compaction import MadeCompaction
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 format = "anthropic"

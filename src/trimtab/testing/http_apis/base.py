@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
-from trimtab.testing.compaction import MadeCompaction
 from trimtab.testing.http_apis.answers import Call, Stop
+from trimtab.testing.http_apis.compaction import MadeCompaction
 from trimtab.testing.http_apis.refusals import ErrorResponse
 
 STARTED = 1_700_000_000

@@ -15,7 +15,7 @@ from typing import Any
 
 from trimtab.testing.http_apis.base import dump
 from trimtab.testing.http_apis.bedrock import error_type
-from trimtab.testing.server import Response
+from trimtab.testing.http_apis.server import Response
 from trimtab.wire.aws_event_stream import event_frame, exception_frame
 
 _BEDROCK = re.compile(

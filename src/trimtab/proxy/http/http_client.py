@@ -11,7 +11,7 @@ from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 from trimtab.errors import MissingExtra
-from trimtab.proxy.headers import Raw
+from trimtab.proxy.http.headers import Raw
 
 STALE_SECONDS = 5.0
 """A kept connection that breaks within this time, before a byte came, was closed while idle."""

@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from trimtab.fitted import Fitted
-from trimtab.proxy.savings import RequestSizes
+from trimtab.proxy.records.savings import RequestSizes
 
 TURNS = 1_000
 EDITS = 2_000

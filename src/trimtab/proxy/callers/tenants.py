@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
 from trimtab.pricing.conversation_usage import TENANT as USAGE
-from trimtab.proxy import logs
-from trimtab.proxy.headers import fingerprint
+from trimtab.proxy.config.settings import ProxySettings
+from trimtab.proxy.config.upstreams import Upstream
+from trimtab.proxy.http.headers import fingerprint
 from trimtab.proxy.recall import StoreBackoff, StoredExchanges
-from trimtab.proxy.session_record import EditRecord, SessionRecord
-from trimtab.proxy.settings import ProxySettings
-from trimtab.proxy.upstreams import Upstream
+from trimtab.proxy.records import logs
+from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.retry.learned_limits import LearnedLimits
 from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session

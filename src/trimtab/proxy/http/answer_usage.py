@@ -7,8 +7,8 @@ from typing import Any
 
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.reported_usage import read_cleared, read_usage
-from trimtab.proxy.routes import Route
-from trimtab.proxy.stream_events import (
+from trimtab.proxy.http.routes import Route
+from trimtab.proxy.http.stream_events import (
     AwsEventReader,
     EventReader,
     ServerSentEventReader,

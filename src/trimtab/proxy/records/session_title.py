@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trimtab.proxy.prefix_breaks import SYSTEM_KEYS
+from trimtab.proxy.records.prefix_breaks import SYSTEM_KEYS
 from trimtab.wire.base import MESSAGE_LISTS
 
 CHARS = 120

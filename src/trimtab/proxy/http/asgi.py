@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping, Sequ
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.proxy.budgets import RequestBudget
+from trimtab.proxy.http.budgets import RequestBudget
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -21,6 +21,8 @@ MOST = 2_000
 """Conversations in memory; of those used longest ago a new fact begins."""
 SECONDS = 5.0
 """Between two writings."""
+WARMER = "trimtab keep-warm"
+"""The agent under which a bill shows what the pings of keep-warm cost."""
 
 
 class UsageLedger:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.proxy.asgi import Message, Receive, Scope, Send
+from trimtab.proxy.http.asgi import Message, Receive, Scope, Send
 
 LOOK_SECONDS = 0.25
 """How often a half-closed connection is looked at."""

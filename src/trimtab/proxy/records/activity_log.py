@@ -9,8 +9,13 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from trimtab.proxy.savings import RequestSizes, SavingsEstimator
-from trimtab.proxy.session_record import EditRecord, RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
+from trimtab.proxy.records.session_record import (
+    EditRecord,
+    RefusalRecord,
+    SessionRecord,
+    TurnRecord,
+)
 
 SESSIONS = 300
 WARNINGS = 50

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from trimtab.proxy.session_record import SessionRecord, TurnRecord
+from trimtab.proxy.records.session_record import SessionRecord, TurnRecord
 from trimtab.wire.base import MESSAGE_LISTS
 
 LEAST = 2_048

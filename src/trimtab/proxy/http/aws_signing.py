@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from trimtab.errors import MissingExtra, TrimtabError
-from trimtab.proxy.headers import Raw
+from trimtab.proxy.http.headers import Raw
 
 
 class NoCredentials(TrimtabError):

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.errors import StoreError
-from trimtab.proxy.activity_log import SESSIONS, ActivityLog
-from trimtab.proxy.session_record import (
+from trimtab.proxy.records.activity_log import SESSIONS, ActivityLog
+from trimtab.proxy.records.session_record import (
     EditRecord,
     RefusalRecord,
     SessionRecord,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 
-from trimtab.proxy.budgets import RATIO, RATIO_FREE_BYTES
+from trimtab.proxy.http.budgets import RATIO, RATIO_FREE_BYTES
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _PIECE = 1_024

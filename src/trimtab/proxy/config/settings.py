@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from trimtab import config
 from trimtab.errors import InvalidSetting
 from trimtab.pricing.keep_warm import DOLLARS_A_DAY, PINGS_A_SESSION
-from trimtab.proxy.upstreams import Upstream, standard
+from trimtab.proxy.config.upstreams import Upstream, standard
 from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.setting_kinds import (
     AMOUNT,

@@ -15,8 +15,8 @@ from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
-from trimtab.proxy.headers import CREDENTIALS, Raw
-from trimtab.proxy.settings import LOOPBACK, ProxySettings
+from trimtab.proxy.config.settings import LOOPBACK, ProxySettings
+from trimtab.proxy.http.headers import CREDENTIALS, Raw
 
 COOKIE = "trimtab"
 HEADER = "x-trimtab-token"

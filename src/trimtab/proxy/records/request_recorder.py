@@ -10,19 +10,18 @@ from typing import Any
 
 from trimtab.errors import StoreError
 from trimtab.fitted import Fitted
-from trimtab.proxy import logs
-from trimtab.proxy.activity_log import ActivityLog
-from trimtab.proxy.answer_usage import TokenUsage
-from trimtab.proxy.metrics import TOKEN_KINDS, Metrics
-from trimtab.proxy.prefix_breaks import beginning, note_break
-from trimtab.proxy.recent_requests import RecentRequests, RequestRecord, RequestTexts
-from trimtab.proxy.session_history import SessionHistory
-from trimtab.proxy.session_record import RefusalRecord, SessionRecord, TurnRecord
-from trimtab.proxy.session_title import first_prompt, folder
-from trimtab.proxy.settings import ProxySettings
-from trimtab.proxy.tenants import Tenants
-from trimtab.proxy.usage_ledger import UsageLedger
+from trimtab.proxy.http.answer_usage import TokenUsage
+from trimtab.proxy.records import logs
+from trimtab.proxy.records.activity_log import ActivityLog
+from trimtab.proxy.records.metrics import TOKEN_KINDS, Metrics
+from trimtab.proxy.records.prefix_breaks import beginning, note_break
+from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord, RequestTexts
+from trimtab.proxy.records.session_history import SessionHistory
+from trimtab.proxy.records.session_record import RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.records.session_title import first_prompt, folder
+from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.retry.refusals import classify
+from trimtab.stores.tenant import TenantStore
 
 HUNG_UP = "the client hung up"
 
@@ -38,11 +37,12 @@ class ProxyRecords:
     requests: RecentRequests = field(default_factory=RecentRequests)
     history: SessionHistory = field(default_factory=SessionHistory)
 
-    def connect(self, tenants: Tenants, settings: ProxySettings) -> None:
-        """Keep it where the settings say."""
-        self.ledger.store = tenants.usage_store()
-        self.history.store = tenants.history_store()
-        self.requests.keeps_texts = settings.keeps_texts
+    def connect(
+        self, usage: TenantStore, history: TenantStore | None, *, keeps_texts: bool
+    ) -> None:
+        """Keep bills and sessions in these stores; ``keeps_texts``: requests' texts, in memory."""
+        self.ledger.store, self.history.store = usage, history
+        self.requests.keeps_texts = keeps_texts
 
     def read_history(self) -> None:
         """Take up the sessions of earlier runs.  In a worker thread."""

@@ -1,0 +1,1 @@
+"""Who calls the proxy: who may, and the session of each tenant."""

@@ -1,0 +1,1 @@
+"""What the proxy keeps of the requests that it served: log, metrics, sessions and spend."""
