@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import histories
@@ -112,3 +113,21 @@ def test_the_judge_sees_a_moved_text_and_lets_a_header_name_its_call() -> None:
     for header, bad in ((f"# read {path}", 0), (f"{path}", 1), (f"# read {path} {path}", 1)):
         messages = [*request["messages"][:2], {"role": "tool", "content": f"{header}\nshort"}]
         assert len(foreign_pieces(request, {"messages": messages})) == bad, header
+
+
+def test_the_judge_knows_json_without_its_spaces_as_its_speakers() -> None:
+    asked = {"query": "docs on how a setting is read at run time", "top_k": 12}
+    found = json.dumps({**asked, "results": [{"title": "Settings", "content": NOTICE}]})
+    short = json.dumps(json.loads(found), separators=(",", ":"))
+    script: Script = ["Go.", Step("", (Called("search", asked, found),)), "And?"]
+    request = spoken.written("openai-chat", script)
+    own = json.dumps(asked, separators=(",", ":"))
+    assert own[:40] == short[:40]
+    request["messages"][1]["tool_calls"][0]["function"]["arguments"] = own
+    user, call, result, *_ = request["messages"]
+    spelled = [user, call, {**result, "content": short}]
+    assert foreign_pieces(request, {"messages": spelled}) == []
+    planted = [{"role": "user", "content": f"Go. {short}"}, call, result]
+    assert {who for who, _ in foreign_pieces(request, {"messages": planted})} == {"user"}
+    other = {**request, "messages": [user, call, {**result, "content": "nothing found"}]}
+    assert {who for who, _ in foreign_pieces(other, {"messages": spelled})} == {"tool"}

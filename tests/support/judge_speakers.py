@@ -25,10 +25,16 @@ def foreign_pieces(arrived: Any, sent: Any) -> list[tuple[str, str]]:
 
 
 class Arrived:
-    """Who said what in a request as it came; read once, for any number of requests sent for it."""
+    """Who said what in a request as it came; read once, for any number of requests sent for it.
+
+    What is JSON counts as its speaker's without the spaces between its values too.
+    """
 
     def __init__(self, request: Any) -> None:
-        self.texts = {who: set(said) for who, said in by_speaker(request).items()}
+        self.texts = {
+            who: {text for one in said for text in (one, without_spaces(one))}
+            for who, said in by_speaker(request).items()
+        }
         self.own = {who: "\0".join(said) for who, said in self.texts.items()}
         self.tools = {name for name, _ in calls(request)}
         self.known = {
@@ -99,6 +105,17 @@ def strings(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for item in value for text in strings(item)]
     return []
+
+
+def without_spaces(text: str) -> str:
+    """Of a text that is JSON, the same values with nothing between them; else the text."""
+    if text[:1] not in "{[" or text[-1:] not in "}]":
+        return text
+    try:
+        json.loads(text)
+    except ValueError:
+        return text
+    return re.sub(r'("(?:[^"\\]|\\.)*")|\s+', r"\1", text)
 
 
 def messages_of(request: Any) -> list[Any]:
