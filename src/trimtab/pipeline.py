@@ -287,7 +287,7 @@ def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
     before = (planner.state.tokens, len(planner.state.shown))
     if prepared.arriving:
         arrive(planner, prepared.settings.on_arrival, prepared.quotable)
-    if planner.state.tokens <= planner.bounds.trigger:
+    if planner.state.tokens <= planner.bounds.trigger or planner.waits_for_the_window:
         for dead in prepared.early_dead_weight(planner):
             planner.show(dead.place, dead.offer)
     meet_images(planner)

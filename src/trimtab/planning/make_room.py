@@ -27,10 +27,15 @@ def make_room(planner: Planner) -> None:
         first = min(most_loss, STALE)
         any_loss = most_loss == 1.0
         if (below := planner.inputs.below) is not None:
-            if below != "dead":
+            dead_only = below == "dead"
+            if planner.waits_for_the_window:
+                return  # what pays for the cache it breaks has gone
+            if not dead_only:
                 planner.reduce(places, lambda: state.tokens <= goal, SMALL, which=below)
             remove_dead_weight(planner, lambda: state.tokens <= goal)
-            if not planner.over():
+            # Dead weight that frees little breaks the cache, and soon a fold breaks it again.
+            least = _enough(planner, goal) if dead_only else bounds.capacity
+            if not planner.over() and state.tokens <= least:
                 planner.fill(goal)
                 planner.revert(goal)
                 return

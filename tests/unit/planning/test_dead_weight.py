@@ -185,6 +185,16 @@ def test_above_the_window_dead_weight_goes_first_and_may_be_enough() -> None:
     assert kinds(fit(body, size(body) - 10)) == {"duplicate"}
 
 
+@pytest.mark.row("B7", "B17")
+def test_dead_weight_that_frees_little_breaks_no_cache_before_the_window_is_full() -> None:
+    wrong = WRONG._replace(arguments={**WRONG.arguments, "old_string": OTHER})
+    body = conversation("openai-chat", wrong, *TALK)
+    assert fit(body, int(size(body) / 0.97)).request is body
+    full = fit(body, size(body) - 10)
+    assert kinds(full) - DEAD, "the cache breaks once for all that has to go"
+    assert full.report.tokens_after <= 0.8 * size(body)
+
+
 @pytest.mark.row("B7")
 def test_above_the_window_everything_is_allowed_down_to_the_target() -> None:
     body = conversation("openai-chat", *TALK)
@@ -198,7 +208,8 @@ def test_above_the_window_everything_is_allowed_down_to_the_target() -> None:
 def test_given_reducers_mean_what_they_say_below_the_window(preset: str) -> None:
     body = long_ago("openai-chat", READ, READ, WRONG)
     window = int(size(body) / 0.95)
-    fitted = fit(body, window, preset=preset, settings=trimtab.Settings(reducers=[duplicates]))
+    settings = trimtab.Settings(reducers=[duplicates], prices="none")  # any saving pays
+    fitted = fit(body, window, preset=preset, settings=settings)
     assert kinds(fitted) == {"duplicate"}
     assert len(fitted.request["messages"]) == len(body["messages"])
     alive = conversation("openai-chat", *TALK)
