@@ -86,8 +86,8 @@ def check(
     """
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     tree = RequestBody.of(request).tree
-    found, _ = wire.find(tree, format)
-    return rules.check(wire.read(tree, found, model=model), open_tail=open_tail)
+    detected, _ = wire.find(tree, format)
+    return rules.check(wire.read(tree, detected, model=model), open_tail=open_tail)
 
 
 @naming_nearest

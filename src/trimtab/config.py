@@ -43,13 +43,13 @@ class Loaded:
     def settings(self) -> Settings:
         """What was read, tables as the values that ``Settings`` takes.  Raises InvalidSetting where
         a table lacks something, MissingExtra where a package is."""
-        found = dict(self.values)
-        for name, table in found.items():
+        values = dict(self.values)
+        for name, table in values.items():
             if (build := SETTINGS[name].kind.build) is not None:
-                found[name] = build(table, self.env)
+                values[name] = build(table, self.env)
         if self.reducers:
-            found["extra_reducers"] = self.reducers
-        return Settings(**found)
+            values["extra_reducers"] = self.reducers
+        return Settings(**values)
 
 
 def readable(cls: type) -> dict[str, Declared]:
@@ -77,10 +77,10 @@ def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = N
     for file, table in _tables(folder, env):
         loaded.sources.append(str(file))
         _take(loaded, table, str(file))
-    found = from_environment(env, SETTINGS, loaded.problems, passed_over=_NOT_SETTINGS)
-    if found:
+    from_env = from_environment(env, SETTINGS, loaded.problems, passed_over=_NOT_SETTINGS)
+    if from_env:
         loaded.sources.append("the environment")
-        merge(loaded.values, found)
+        merge(loaded.values, from_env)
     if loaded.values.get("plugins", True):
         loaded.reducers = installed_reducers(loaded.problems)
     return loaded
@@ -230,7 +230,7 @@ def from_environment(
     ``passed_over``: beginnings of variables that are something else.  Raises InvalidSetting.
     """
     names = {variable(path, prefix): (path, one) for path, one in leaves(settings)}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name in sorted(env):
         if not name.startswith(prefix) or not env[name]:
             continue
@@ -243,8 +243,8 @@ def from_environment(
         given: Any = env[name]
         if one.kind.is_list:
             given = [item.strip() for item in given.split(",") if item.strip()]
-        merge(found, nested(path, read_value(one, given, f"the environment: {name}")))
-    return found
+        merge(values, nested(path, read_value(one, given, f"the environment: {name}")))
+    return values
 
 
 # --- other packages ----------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def installed_reducers(problems: list[str]) -> tuple[Reducer, ...]:
     loaded are named in ``problems``."""
     from importlib import metadata
 
-    found: list[Reducer] = []
+    reducers: list[Reducer] = []
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         try:
             value = point.load()
@@ -265,5 +265,5 @@ def installed_reducers(problems: list[str]) -> tuple[Reducer, ...]:
         except Exception as error:  # whatever another package does
             problems.append(f"reducer {point.name} ({point.value}): {error}; left out")
         else:
-            found += given
-    return tuple(found)
+            reducers += given
+    return tuple(reducers)

@@ -53,8 +53,8 @@ class EffectiveLimits:
         capacity of its count in which they fit."""
         if self.factors is None:
             return tokens
-        found = ceil(tokens * self.factors.worst)
-        return found if int(found / self.factors.worst) >= tokens else found + 1
+        scaled = ceil(tokens * self.factors.worst)
+        return scaled if int(scaled / self.factors.worst) >= tokens else scaled + 1
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
         """For the report."""
@@ -158,11 +158,11 @@ def calibrated(
 
     ``calibrations``: what answers taught, by ``calibration_key``.
     """
-    found = calibrations.get(calibration_key(settings, transcript, usage.counter))
-    if found is None or force.window >= NO_WINDOW:
+    calibration = calibrations.get(calibration_key(settings, transcript, usage.counter))
+    if calibration is None or force.window >= NO_WINDOW:
         return force
     tokens, signed, bounds = usage.measure(transcript), usage.signed(transcript), force.bounds
-    factors = found.factors(tokens - signed, signed, bounds.capacity)
+    factors = calibration.factors(tokens - signed, signed, bounds.capacity)
     if factors is None:
         return force
     capacity = max(1, int(bounds.capacity / factors.worst))

@@ -72,7 +72,7 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
     kept = [read(place.block) for place in sent.places()]
     names = frozenset[str]().union(*(lines.names for lines in kept))
     rows = {line.text.strip() for lines in kept for line in lines.lines}
-    found = []
+    losses = []
     for applied in result.applied:
         edit = applied.edit
         if edit.handle not in fresh or not edit.targets:
@@ -80,12 +80,12 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
         gone = [read(place.block) for place in prepared.places(edit)]
         lines = {line.text.strip() for one in gone for line in one.lines} - rows - {""}
         own = dict.fromkeys(n for one in gone for line in one.lines for n in line.names)
-        found.append(EditLoss(
+        losses.append(EditLoss(
             edit.handle, prepared.before_repair(applied.paths[0]), edit.kind, edit.why,
             len(lines), tuple(name for name in own if name not in names),
             f'recall("{edit.handle}") has it, Session.undo("{edit.handle}") puts it back',
         ))  # fmt: skip
-    return tuple(found)
+    return tuple(losses)
 
 
 def _reason(result: FitResult) -> str:
@@ -153,9 +153,9 @@ def _why_below(prepared: PreparedRequest) -> str:
 
 def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> ReportEdit:
     edit, transcript = applied.edit, prepared.transcript
-    found = applied.paths
+    paths_sent = applied.paths
     if prepared.repairs is not None:
-        found = tuple(prepared.before_repair(path) for path in found)
+        paths_sent = tuple(prepared.before_repair(path) for path in paths_sent)
     span = transcript.table.span(edit.targets) if edit.op in ("drop", "fold") else None
     before, chars, tools = _blocks(prepared, edit) if span is None else _groups(prepared, *span)
     texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
@@ -174,7 +174,7 @@ def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> 
     if first is not None:
         role = "head" if first.message < 0 else transcript.messages[first.message].role
     return ReportEdit(
-        kind=edit.kind, op=edit.op, path=found[0], paths=found, why=edit.why,
+        kind=edit.kind, op=edit.op, path=paths_sent[0], paths=paths_sent, why=edit.why,
         tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
         tool=", ".join(tools) or None, role=role, refs=edit.targets,
         new=False, chars_before=chars, chars_after=sum(map(len, texts)),

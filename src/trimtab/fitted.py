@@ -127,8 +127,8 @@ class Fitted:
         """Tokens of the longest prompt that the provider has counted of late; 0: not known."""
         prepared = self._result.prepared
         key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
-        found = prepared.facts.calibrations.get(key)
-        return max((one.billed for one in found.samples), default=0) if found else 0
+        calibration = prepared.facts.calibrations.get(key)
+        return max((one.billed for one in calibration.samples), default=0) if calibration else 0
 
     @cached_property
     def scale(self) -> float:
@@ -136,8 +136,8 @@ class Fitted:
         window given to ``fit`` is divided by."""
         prepared, tokens, signed = self._result.prepared, self.tokens_after, self._result.signed
         key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
-        found = prepared.facts.calibrations.get(key)
-        factors = found.factors(tokens - signed, signed, tokens) if found else None
+        calibration = prepared.facts.calibrations.get(key)
+        factors = calibration.factors(tokens - signed, signed, tokens) if calibration else None
         return factors.worst if factors else 1.0
 
     def advice(self, unit: str = "tokens") -> str:

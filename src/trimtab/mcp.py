@@ -71,14 +71,14 @@ def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Sa
 
 
 def _searched(stored: OriginalsReader, wanted: str) -> Said:
-    found = stored.search(wanted)
-    if not found:
+    matches = stored.search(wanted)
+    if not matches:
         return Said(f"nothing that was left out has a line with {wanted[:LINE_CHARS]!r}", True)
     rows = [
         f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {_shortened(one.hit.text)}"
-        for one in found
+        for one in matches
     ]
-    if len(found) == MOST_HITS:
+    if len(matches) == MOST_HITS:
         rows.append(f"[the first {MOST_HITS} lines; search for more words to see others]")
     return Said("\n".join(rows))
 

@@ -85,10 +85,10 @@ class MessageCache:
 
     def lines(self, block: Block) -> Lines:
         """The lines of a block."""
-        found = self._lines.get(block)
-        if found is None:
-            found = self._lines[block] = lines_of(block)
-        return found
+        block_lines = self._lines.get(block)
+        if block_lines is None:
+            block_lines = self._lines[block] = lines_of(block)
+        return block_lines
 
     def keep_only(self, *transcripts: Transcript) -> None:
         """Forget the values of messages that are in none of these, once they are the larger part;

@@ -117,12 +117,12 @@ def _repair(
     """
     repaired, transcript, repairs = body, arrived, None
     left: tuple[Violation, ...] = ()
-    if found := checked(arrived, settings, warnings):
+    if violations := checked(arrived, settings, warnings):
         if settings.strict:
             raise NotAccepted(
-                f"{len(found)} violation(s), the first: {paths.escape(found[0].path)}: "
-                f"{found[0].message}; repair() fixes them",
-                found,
+                f"{len(violations)} violation(s), the first: {paths.escape(violations[0].path)}: "
+                f"{violations[0].message}; repair() fixes them",
+                violations,
             )
         made = rules.repair(
             body.tree, arrived.format, arrived, open_tail=settings.open_tail, failures=warnings
@@ -349,9 +349,9 @@ def _applied(
     ops = in_order(applied)
     sent = body.after([ops]) if ops else body
     after = prepared.cache.read_changed(sent, body, transcript)
-    if edits and (found := prepared.check(after)):
-        where = paths.escape(found[0].path)
-        raise TrimtabError(f"edits broke a rule at {where}: {found[0].message}")
+    if edits and (violations := prepared.check(after)):
+        where = paths.escape(violations[0].path)
+        raise TrimtabError(f"edits broke a rule at {where}: {violations[0].message}")
     fresh = {edit.handle for edit in new}
     originals = {a.edit.handle: prepared.original(a) for a in applied if a.edit.handle in fresh}
     return FitResult(

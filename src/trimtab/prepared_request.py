@@ -118,14 +118,14 @@ class PreparedRequest:
 
     def original(self, applied: Applied) -> str:
         """What an edit takes away: the string of a leaf, the JSON of anything else."""
-        edit, found = applied.edit, self.provenance
+        edit, origins = applied.edit, self.provenance
         if edit.op in ("drop", "fold"):
             items = gone_items(self.transcript, edit)
-            given = items if found is None else found.messages(items)
+            given = items if origins is None else origins.messages(items)
             return f"[{','.join(self.body.spelled(given))}]"
         if len(edit.targets) > 1:
             items = [self.transcript.item(self.transcript.refs[ref]) for ref in edit.targets]
-            given = items if found is None else [found.given(item) or item for item in items]
+            given = items if origins is None else [origins.given(item) or item for item in items]
             return f"[{','.join(self.body.spelled(given))}]"
         place = self.transcript.refs[edit.targets[0]]
         leaf = edit.op == "replace" and place.block.spelling in ("string", "json-string")
@@ -265,8 +265,10 @@ class PreparedRequest:
 
     def check(self, transcript: Transcript) -> tuple[Violation, ...]:
         """Violations that edits brought; a rule that raises is a warning unless ``strict``."""
-        found = checked(transcript, self.settings, self.warnings)
-        return tuple(violation for violation in found if violation.rule not in self.unrepairable)
+        violations = checked(transcript, self.settings, self.warnings)
+        return tuple(
+            violation for violation in violations if violation.rule not in self.unrepairable
+        )
 
     # --- planning ---
 

@@ -451,17 +451,17 @@ class Session:
         """
         expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
         expect_text("text", text)
-        found = list[SearchHit]()
+        results = list[SearchHit]()
         names = self._handles() if handle is None else [handle]
         for name in reversed(names):
-            hits = excerpts.hits(self.recall(name), text, most - len(found))
-            found += [SearchHit(name, *hit) for hit in hits]
-            if len(found) >= most:
+            hits = excerpts.hits(self.recall(name), text, most - len(results))
+            results += [SearchHit(name, *hit) for hit in hits]
+            if len(results) >= most:
                 break
-        if not found:
+        if not results:
             best = excerpts.best_passages(((name, self.recall(name)) for name in names), text, most)
-            found = [SearchHit(name, *hit) for name, hit in best]
-        return found
+            results = [SearchHit(name, *hit) for name, hit in best]
+        return results
 
     def _handles(self) -> Sequence[str]:
         if self._conversations is None:
@@ -542,15 +542,15 @@ class Session:
         """The conversation and the edit of a handle; None for a ref of a block, which has a dot."""
         expect_text("name", name)
         conversation = self._last
-        found = _last_edit(conversation.journal, name)
-        if found is None and "." not in name:
+        edit = _last_edit(conversation.journal, name)
+        if edit is None and "." not in name:
             if self._conversations is None:
                 raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
             root = self._conversations.original(name).conversation
             conversation = self._conversations.by_id(root)
             self._conversations.refresh(conversation)
-            found = _last_edit(conversation.journal, name)
-        return conversation, found
+            edit = _last_edit(conversation.journal, name)
+        return conversation, edit
 
     def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
         """Change the journal.  Raises StoreError where the store does not keep the change."""
@@ -586,8 +586,8 @@ def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) 
 def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
     """Small facts that the store keeps beside conversations, by name; {} without a store."""
     kept = session._conversations
-    found = {} if kept is None else kept.facts(prefix)
-    return {name: json.loads(value) for name, value in found.items()}
+    facts = {} if kept is None else kept.facts(prefix)
+    return {name: json.loads(value) for name, value in facts.items()}
 
 
 def stored_fact(session: Session, name: str) -> Any:

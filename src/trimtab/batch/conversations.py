@@ -51,8 +51,8 @@ def fit(request: Any, settings: Settings) -> FittedRecord:
 
 def _messages(tree: Any, format: Format) -> list[Any]:
     base = format.base(tree)
-    found = tree if not base else tree.get(base[0])
-    return found if isinstance(found, list) else []
+    messages = tree if not base else tree.get(base[0])
+    return messages if isinstance(messages, list) else []
 
 
 def _with(tree: Any, messages: list[Any], format: Format) -> Any:

@@ -68,13 +68,13 @@ def run(
     if f"{out}/".startswith(f"{source}/"):
         raise InvalidSetting(f"{out} is in {source}, which is read: give another folder")
     wanted = RecordOptions(with_keywords(Settings(), keywords), key, originals)
-    found = files.found(source, tuple(sources.KINDS))
-    facts = _facts(source, found, wanted, shard_bytes)
+    source_files = files.found(source, tuple(sources.KINDS))
+    facts = _facts(source, source_files, wanted, shard_bytes)
     identity = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
     folder = files.folder(out)
     if (known := _begin(folder, facts, identity)) is not None:
         return Finished(known, known["shards"], known["shards"])
-    shards = sources.shards(found, shard_bytes)
+    shards = sources.shards(source_files, shard_bytes)
     job = BatchJob(source, out, wanted, identity)
     done = _done_before(folder, shards, identity)
     taken_up = len(done)
@@ -99,17 +99,17 @@ def _absolute(name: str | os.PathLike[str]) -> str:
 
 
 def _facts(
-    source: str, found: Sequence[files.SourceFile], wanted: RecordOptions, shard_bytes: int
+    source: str, source_files: Sequence[files.SourceFile], wanted: RecordOptions, shard_bytes: int
 ) -> dict[str, Any]:
     """Everything the output depends on, as JSON."""
-    listed = [[files.relative(one.name, source), one.size, one.state] for one in found]
-    parquet = any(sources.kind_of(one.name) == "parquet" for one in found)
+    listed = [[files.relative(one.name, source), one.size, one.state] for one in source_files]
+    parquet = any(sources.kind_of(one.name) == "parquet" for one in source_files)
     return {
         "versions": manifest.versions(parquet=parquet),
         "settings": {name: _as_json(value) for name, value in wanted.settings.given.items()},
         "key": wanted.key, "originals": wanted.originals, "shard_bytes": shard_bytes,
         "source": {
-            "files": len(listed), "bytes": sum(one.size for one in found),
+            "files": len(listed), "bytes": sum(one.size for one in source_files),
             "digest": hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:32],
         },
     }  # fmt: skip
@@ -167,14 +167,14 @@ def _done_before(
     folder: files.OutputFolder, shards: Sequence[Shard], identity: str
 ) -> dict[int, ShardDone]:
     """Finished shards: their note belongs to this job and their files have the noted sizes."""
-    names, found = set(folder.names()), dict[int, ShardDone]()
+    names, done_shards = set(folder.names()), dict[int, ShardDone]()
     for shard in shards:
         if (name := done_name(shard.number)) not in names:
             continue
         done = ShardDone.of(folder.read(name), identity)
         if done and all(folder.size(own) == file[0] for own, file in done.files.items()):
-            found[shard.number] = done
-    return found
+            done_shards[shard.number] = done
+    return done_shards
 
 
 def _finish(

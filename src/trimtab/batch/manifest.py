@@ -23,13 +23,13 @@ MOST_KNOWN = 500_000
 
 def versions(*, parquet: bool) -> dict[str, str]:
     """Of what decides which bytes come out."""
-    found = {"trimtab": own_version, "python": platform.python_version()}
+    installed = {"trimtab": own_version, "python": platform.python_version()}
     for name in ("splintr-rs", "pyarrow") if parquet else ("splintr-rs",):
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def summed(

@@ -52,8 +52,8 @@ class ShardDone:
     def of(cls, data: bytes | None, identity: str) -> ShardDone | None:
         """What was written; None where it was not, not to its end, or by another job."""
         try:
-            found = json.loads(data or b"")
-            done = cls(found["shard"], found["job"], found["files"])
+            row = json.loads(data or b"")
+            done = cls(row["shard"], row["job"], row["files"])
         except (ValueError, TypeError, KeyError):
             return None
         return done if done.identity == identity else None

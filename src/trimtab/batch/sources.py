@@ -74,7 +74,7 @@ def kind_of(name: str) -> str:
     return next((KINDS[end] for end in ends if name.endswith(end)), "lines")
 
 
-def shards(found: Sequence[files.SourceFile], size: int) -> list[Shard]:
+def shards(source_files: Sequence[files.SourceFile], size: int) -> list[Shard]:
     """The corpus in shards of about ``size`` bytes.  Raises MissingExtra, InvalidRequest."""
     made: list[Shard] = []
     pieces: list[tuple[Piece, int]] = []
@@ -85,7 +85,7 @@ def shards(found: Sequence[files.SourceFile], size: int) -> list[Shard]:
             made.append(Shard(len(made), tuple(piece for piece, _ in pieces), total))
             pieces.clear()
 
-    for piece, weight in _pieces(found, size):
+    for piece, weight in _pieces(source_files, size):
         full = sum(held for _, held in pieces) + weight > size
         if pieces and (full or pieces[0][0].kind != piece.kind or piece.kind == "parquet"):
             close()
@@ -94,9 +94,9 @@ def shards(found: Sequence[files.SourceFile], size: int) -> list[Shard]:
     return made
 
 
-def _pieces(found: Sequence[files.SourceFile], size: int) -> Iterator[tuple[Piece, int]]:
+def _pieces(source_files: Sequence[files.SourceFile], size: int) -> Iterator[tuple[Piece, int]]:
     """Pieces of at most ``size`` bytes where the file can be cut, with their bytes."""
-    for file in found:
+    for file in source_files:
         kind = kind_of(file.name)
         if kind == "lines":
             for start in range(0, file.size, size):

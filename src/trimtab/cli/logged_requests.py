@@ -87,13 +87,13 @@ def _is_request(data: bytes) -> bool:
 
 def _requests(recordings: list[Recording]) -> list[_Logged]:
     """All requests: those of the main conversations in their order, then those of subagents."""
-    found: list[_Logged] = []
+    requests: list[_Logged] = []
     last = {recording.session or recording.id: recording for recording in recordings}
     for recording in sorted(recordings, key=_is_sidechain):
-        found += [_Logged(recording, turn.sent) for turn in recording.turns]
+        requests += [_Logged(recording, turn.sent) for turn in recording.turns]
         if recording in last.values() and recording.views[-1].role != "assistant":
-            found.append(_Logged(recording, len(recording.messages)))  # not answered yet
-    return found
+            requests.append(_Logged(recording, len(recording.messages)))  # not answered yet
+    return requests
 
 
 def _is_sidechain(recording: Recording) -> bool:

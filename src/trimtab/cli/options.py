@@ -58,12 +58,12 @@ def _dest(path: Iterable[str]) -> str:
 
 def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[str, Any]:
     """What options said, nested as a file would have it.  Raises InvalidSetting."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for path, one in config.leaves(settings):
         value = getattr(args, _dest(path), None)
         if value is not None:
-            config.merge(found, config.nested(path, config.read_value(one, value, option(path))))
-    return found
+            config.merge(values, config.nested(path, config.read_value(one, value, option(path))))
+    return values
 
 
 def setting(args: Namespace, name: str) -> Any:

@@ -136,11 +136,11 @@ def look_at_agents() -> int:
     from trimtab.proxy.agents import LaunchContext
     from trimtab.proxy.agents.doctor import findings
 
-    found = list(findings(LaunchContext(os.environ, Path.home(), Path.cwd())))
-    for finding in found:
+    setup_findings = list(findings(LaunchContext(os.environ, Path.home(), Path.cwd())))
+    for finding in setup_findings:
         for line in str(finding).splitlines():
             print(clean(line))
-    return VIOLATIONS if any(finding.ok is False for finding in found) else DONE
+    return VIOLATIONS if any(finding.ok is False for finding in setup_findings) else DONE
 
 
 def run_agent(args: Namespace) -> int:

@@ -55,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
         given = _given(args)
         session = args.session or _first(given, _SESSION_KEYS)
         address, token = _proxy(args.proxy or os.environ.get(PROXY, ""))
-        found = _asked(address, token, session)
-        sys.stdout.write(_printed(found, given, as_json=args.json))
+        status = _asked(address, token, session)
+        sys.stdout.write(_printed(status, given, as_json=args.json))
         sys.stdout.flush()
     return 0
 
@@ -67,10 +67,10 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
     if text is None and sys.stdin is not None and not sys.stdin.isatty():
         text = _waiting()
     try:
-        found = json.loads(text or "{}")
+        tree = json.loads(text or "{}")
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return tree if isinstance(tree, dict) else {}
 
 
 def _waiting() -> str:
@@ -116,53 +116,53 @@ def _asked(host: str, token: str, session: str) -> dict[str, Any] | None:
             while len(data) < _MOST_BYTES and (part := connection.recv(65_536)):
                 data += part
         head, _, body = data.partition(b"\r\n\r\n")
-        found = json.loads(body) if b" 200 " in head.partition(b"\r\n")[0] else None
+        answer = json.loads(body) if b" 200 " in head.partition(b"\r\n")[0] else None
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return answer if isinstance(answer, dict) else None
 
 
-def _printed(found: dict[str, Any] | None, given: dict[str, Any], *, as_json: bool) -> str:
+def _printed(status: dict[str, Any] | None, given: dict[str, Any], *, as_json: bool) -> str:
     if as_json:
-        return f"{json.dumps(found)}\n"
+        return f"{json.dumps(status)}\n"
     event = given.get("hook_event_name")
-    text = line(found)
+    text = line(status)
     if event is None:  # a status line, a notification, a person
         return f"{text}\n"
-    if not found or not found.get("window"):
+    if not status or not status.get("window"):
         return ""
     if (
         event == "PreCompact" and "turn_id" not in given
     ):  # Claude Code: instructions for the summary
-        return f"{kept(found)}\n" if found.get("handles") else ""
+        return f"{kept(status)}\n" if status.get("handles") else ""
     return f"{json.dumps({'systemMessage': text})}\n"
 
 
-def line(found: dict[str, Any] | None) -> str:
+def line(status: dict[str, Any] | None) -> str:
     """``trimtab 41% of 196k · 48k cut (result ×12, fold ×2) · trimtab recall rn5ee4xezey``."""
-    if not found:
+    if not status:
         return "trimtab: no proxy answers"
-    if not found.get("session"):
+    if not status.get("session"):
         return "trimtab: no request yet"
-    sent, window, cut = found["sent"], found["window"], found["arrived"] - found["sent"]
+    sent, window, cut = status["sent"], status["window"], status["arrived"] - status["sent"]
     parts = [f"trimtab {sent / window:.0%} of {_short(window)}" if window
              else f"trimtab {_short(sent)} tokens"]  # fmt: skip
     if cut > 0:
-        kinds = sorted(found["edits"].items(), key=lambda item: -item[1])[:_SHOWN_KINDS]
+        kinds = sorted(status["edits"].items(), key=lambda item: -item[1])[:_SHOWN_KINDS]
         about = ", ".join(f"{kind} ×{count}" for kind, count in kinds)
         parts.append(f"{_short(cut)} cut ({about})" if about else f"{_short(cut)} cut")
-    if found.get("refusals"):
-        parts.append(f"{found['refusals']} refused, survived")
-    if cut > 0 and found.get("handles"):
-        parts.append("recall tool" if found.get("recall")
-                     else f"trimtab recall {found['handles'][0]}")  # fmt: skip
+    if status.get("refusals"):
+        parts.append(f"{status['refusals']} refused, survived")
+    if cut > 0 and status.get("handles"):
+        parts.append("recall tool" if status.get("recall")
+                     else f"trimtab recall {status['handles'][0]}")  # fmt: skip
     return " · ".join(parts)
 
 
-def kept(found: dict[str, Any]) -> str:
+def kept(status: dict[str, Any]) -> str:
     """What a summary has to keep, so that originals can still be asked for."""
-    handles = ", ".join(found["handles"])
-    how = "the tool recall" if found.get("recall") else "the command trimtab recall HANDLE"
+    handles = ", ".join(status["handles"])
+    how = "the tool recall" if status.get("recall") else "the command trimtab recall HANDLE"
     return (
         "Parts of this conversation were replaced by trimtab's markers. In the summary keep the "
         f"handles of those that may be needed again, word for word ({handles}): {how} gives the "

@@ -84,8 +84,8 @@ _SHARED = (
 def library_of(kind: type) -> Any:
     """The module, httpx or httpx2, of a class of clients; None where it is of neither."""
     roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
-    found = next((name for name in LIBRARIES if name in roots), None)
-    return found and importlib.import_module(found)
+    library = next((name for name in LIBRARIES if name in roots), None)
+    return library and importlib.import_module(library)
 
 
 def _of(client: Any) -> tuple[Any, Any]:

@@ -90,8 +90,8 @@ def path_target(url: str) -> tuple[str, str | None, bool] | None:
     """(format, model in the path, whether the path asks for a stream) of a URL."""
     path = _split(url)[1]
     for pattern, format, streams in _PATHS:
-        if found := pattern.search(path):
-            model = found.groupdict().get("model")
+        if match := pattern.search(path):
+            model = match.groupdict().get("model")
             return format, _unquoted(model) if model else None, streams
     return None
 
@@ -113,6 +113,6 @@ def _unquoted(name: str) -> str:
 def _model(body: bytes) -> str:
     """The model's name, from either end of the body first."""
     for part in (body[:_END_BYTES], body[-_END_BYTES:], body):
-        if found := _MODEL.search(part):
-            return found[1].decode("utf-8", "replace")
+        if match := _MODEL.search(part):
+            return match[1].decode("utf-8", "replace")
     return ""

@@ -148,8 +148,8 @@ def _media(item: Any, kind: Any, path: Path, log: ConversionLog) -> list[Any]:
         data = medium.text_data(str(source.get("data") or ""))
         return [MediaPart(kind, "text/plain", path, data=data, name=name, mark=mark)]
     if how == "url":
-        found = medium.from_url(str(source.get("url")), path, kind, name=name)
-        return [found._replace(mark=mark)]
+        media = medium.from_url(str(source.get("url")), path, kind, name=name)
+        return [media._replace(mark=mark)]
     if how == "content":
         log.lose(path, "document of blocks", "its texts were carried")
         inner = _parts(source.get("content"), (*path, "source", "content"), log)

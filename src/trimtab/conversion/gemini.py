@@ -128,13 +128,13 @@ def _with_ids(run: list[NeutralTurn], unnamed: Ordinals) -> list[NeutralTurn]:
     results = [p for turn in run for p in turn.parts if isinstance(p, ResultPart)]
     if not results:
         return run
-    found = paired(
+    pairs = paired(
         [PairKey("" if call.id in unnamed.made else call.id, call.name) for call in calls],
         [PairKey(result.id, result.name) for result in results],
     )
     ids = iter(
         (result.id or f"{result.name}:unasked") if index is None else calls[index].id
-        for result, index in zip(results, found, strict=True)
+        for result, index in zip(results, pairs, strict=True)
     )
     return [
         turn._replace(parts=tuple(
@@ -206,7 +206,7 @@ def _media(item: Any, path: Path) -> MediaPart | None:
 
 
 def _tools(tools: Any, log: ConversionLog) -> tuple[Tool, ...]:
-    found = []
+    converted = []
     for number, item in enumerate(tools):
         item = camel(item)
         path: Path = ("tools", number)
@@ -216,8 +216,8 @@ def _tools(tools: Any, log: ConversionLog) -> tuple[Tool, ...]:
             log.rest(inner, _DECLARATION, where)
             schema = inner.get("parametersJsonSchema") or _plain(inner.get("parameters"))
             about = str(inner.get("description") or "")
-            found.append(Tool(str(inner.get("name")), about, schema, where))
-    return tuple(found)
+            converted.append(Tool(str(inner.get("name")), about, schema, where))
+    return tuple(converted)
 
 
 def _plain(schema: Any) -> Any:

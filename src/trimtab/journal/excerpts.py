@@ -76,15 +76,15 @@ def hits(text: str, wanted: str, most: int = MOST_HITS) -> list[Hit]:
     the lines within its strings."""
     expect_text("text", wanted)
     for words in ([wanted.strip().lower()], wanted.lower().split()):
-        found = list[Hit]()
+        lines_with = list[Hit]()
         for hit in _lines(text):
             low = hit.text.lower()
             if words and all(word and word in low for word in words):
-                found.append(hit)
-                if len(found) == most:
-                    return found
-        if found:
-            return found
+                lines_with.append(hit)
+                if len(lines_with) == most:
+                    return lines_with
+        if lines_with:
+            return lines_with
     return []
 
 
@@ -99,13 +99,13 @@ def best_passages(
     for handle, text in originals:
         texts[handle] = text
         index.add(handle, text)
-    found = []
+    ranked = []
     for passage in index.search(wanted, min(most, MOST_PASSAGES)):
         text = texts[passage.handle]
         start, end = passage.lines[0][0], passage.lines[-1][1]
         line = text.count("\n", 0, start) + 1
-        found.append((passage.handle, Hit(line, start, end, passage.text(text))))
-    return found
+        ranked.append((passage.handle, Hit(line, start, end, passage.text(text))))
+    return ranked
 
 
 def _lines(text: str) -> Iterator[Hit]:
@@ -188,8 +188,8 @@ def _shown(text: str, start: int | None, end: int | None) -> Said:
 
 
 def _searched(text: str, wanted: str) -> Said:
-    found = hits(text, wanted)
-    if not found:
+    matches = hits(text, wanted)
+    if not matches:
         near = best_passages([("", text)], wanted)
         if not near:
             return Said(f"no line of the original holds {wanted[:LINE_CHARS]!r}", failed=True)
@@ -197,9 +197,9 @@ def _searched(text: str, wanted: str) -> Said:
         rows += [f"chars {hit.start}-{hit.end}:\n{hit.text}" for _, hit in near]
         return Said("\n".join(rows))
     rows = [
-        f"line {hit.line} (chars {hit.start}-{hit.end}): {_clipped(hit, wanted)}" for hit in found
+        f"line {hit.line} (chars {hit.start}-{hit.end}): {_clipped(hit, wanted)}" for hit in matches
     ]
-    if len(found) == MOST_HITS:
+    if len(matches) == MOST_HITS:
         rows.append(f"[the first {MOST_HITS} lines; search for more words to see others]")
     return Said("\n".join(rows))
 

@@ -81,15 +81,15 @@ class JournalRow(NamedTuple):
 
 def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
     """What a journal has more than the one it came from, written at a time (in seconds)."""
-    found: list[tuple[Tree, int]] = []
+    entries: list[tuple[Tree, int]] = []
     times = Tally(before.entries)
     for edit in after.entries[len(before.entries) :]:
-        found.append(({"edit": _written(edit)}, times[edit]))
+        entries.append(({"edit": _written(edit)}, times[edit]))
         times[edit] += 1
-    found += [({"mended": key}, 0) for key in sorted(after.repaired - before.repaired)]
-    found += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
-    found += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
-    return [_row(said, age, at) for said, age in found]
+    entries += [({"mended": key}, 0) for key in sorted(after.repaired - before.repaired)]
+    entries += [({"pin": ref}, at) for ref in sorted(after.pins - before.pins)]
+    entries += [({"unpin": ref}, at) for ref in sorted(before.pins - after.pins)]
+    return [_row(said, age, at) for said, age in entries]
 
 
 def _row(said: Tree, age: int, at: int) -> JournalRow:

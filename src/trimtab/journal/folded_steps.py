@@ -53,14 +53,14 @@ def folded_steps(original: str) -> list[FoldedStep]:
     if not all(isinstance(item, dict) and _is_message(item) for item in items):
         return []
     spans = paths.spans(original, [(number,) for number in range(len(items))])
-    found: list[FoldedStep] = []
+    folded: list[FoldedStep] = []
     for first, last in _runs(items):
         own = items[first : last + 1]
         start, end = spans[(first,)][0], spans[(last,)][1]
         calls = tuple(_call(call) for item in own for call in _calls(item))
         line = next(filter(None, map(_first_line, filter(_is_result, own))), "")
-        found.append(FoldedStep(len(found) + 1, calls, line, start, end))
-    return found
+        folded.append(FoldedStep(len(folded) + 1, calls, line, start, end))
+    return folded
 
 
 def steps_of(original: str, first: int, last: int) -> str:

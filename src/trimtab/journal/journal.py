@@ -31,14 +31,14 @@ class Journal:
         """The edits that count here: all they need is present, the newest of each target."""
         if not self.entries:
             return ()
-        refs, claimed, found = transcript.refs, set[str](), list[Edit]()
+        refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
         for edit in reversed(self.entries):
             taken = edit.op != "insert" and not claimed.isdisjoint(edit.targets)
             if taken or not stands(edit, refs):
                 continue
             if edit.op == "insert":
                 if _ended(transcript, refs[edit.targets[0]], edit.text):
-                    found.append(edit)
+                    edits.append(edit)
                 continue
             if edit.op in ("drop", "fold") and groups_of(transcript, edit) is None:
                 continue
@@ -46,8 +46,8 @@ class Journal:
                 continue
             claimed.update(edit.targets)
             if edit.op != "restore":
-                found.append(edit)
-        return tuple(reversed(found))
+                edits.append(edit)
+        return tuple(reversed(edits))
 
     def add(
         self, edits: Iterable[Edit], originals: Mapping[str, str], repaired: Iterable[str] = ()
@@ -139,7 +139,7 @@ def resting_edits(
 def _company(transcript: Transcript) -> tuple[str, ...]:
     """The newest call or words of the model in each of the last closed steps: the witness may be
     a part that says little."""
-    found: list[str] = []
+    refs_beside: list[str] = []
     closed = [group for group in transcript.groups[-COMPANY - 3 :] if group.closed]
     for group in closed[-COMPANY - 1 :]:
         own = [
@@ -148,8 +148,8 @@ def _company(transcript: Transcript) -> tuple[str, ...]:
             if transcript.messages[place.message].role == "assistant"
             and place.block.kind in ("call", "text")
         ]
-        found += [transcript.ref(place) for place in own[-1:]]
-    return tuple(found)
+        refs_beside += [transcript.ref(place) for place in own[-1:]]
+    return tuple(refs_beside)
 
 
 def tip_edits(transcript: Transcript, repairs: Sequence[tuple[str, Repair]]) -> Iterator[Edit]:

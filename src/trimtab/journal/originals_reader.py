@@ -55,9 +55,9 @@ class OriginalsReader:
 
     def _original(self, handle: str) -> Original:
         known = is_handle(handle)
-        found = self._store.original(handle) if known else None
-        if found is not None:
-            return found
+        kept = self._store.original(handle) if known else None
+        if kept is not None:
+            return kept
         gone = self._store.purged(handle) if known else None
         if isinstance(gone, dict) and (day := gone.get("purged")):
             raise UnknownHandle(
@@ -71,17 +71,17 @@ class OriginalsReader:
     def search(self, wanted: str, most: int = MOST_HITS) -> list[StoredHit]:
         """Lines of all originals, the newest conversations first; where none holds all that is
         wanted, the passages that match best."""
-        found: list[StoredHit] = []
+        lines: list[StoredHit] = []
         for number, handle in enumerate(self._handles()):
-            if len(found) >= most or number >= MOST_SEARCHED:
+            if len(lines) >= most or number >= MOST_SEARCHED:
                 break
             original = self._store.original(handle)
             text = original.text if original else ""
-            found += [StoredHit(handle, hit) for hit in hits(text, wanted, most - len(found))]
-        if not found:
+            lines += [StoredHit(handle, hit) for hit in hits(text, wanted, most - len(lines))]
+        if not lines:
             best = best_passages(self._newest(), wanted)
-            found = [StoredHit(handle, hit) for handle, hit in best]
-        return found
+            lines = [StoredHit(handle, hit) for handle, hit in best]
+        return lines
 
     def _newest(self) -> Iterator[tuple[str, str]]:
         """Originals that a ranked search reads: the newest, as many as it can look at."""

@@ -74,11 +74,11 @@ class PassageIndex:
                 continue
             self._known.add(said)
             number = len(self._places)
-            found = Counter(terms(said))
+            counts = Counter(terms(said))
             self._places.append((handle, lines))
-            self._lengths.append(found.total())
-            self._total += found.total()
-            for term, times in found.items():
+            self._lengths.append(counts.total())
+            self._total += counts.total()
+            for term, times in counts.items():
                 self._postings.setdefault(term, {})[number] = times
 
     def search(self, query: str, most: int = 5) -> list[Passage]:
@@ -89,17 +89,17 @@ class PassageIndex:
             for other in (number - 1, number + 1):
                 if 0 <= other < len(self) and self._places[other][0] == self._places[number][0]:
                     near[other] = near.get(other, 0.0) + NEXT * score
-        found, covered = list[Passage](), set[int]()
+        passages, covered = list[Passage](), set[int]()
         for number in sorted(near, key=lambda n: (-round(near[n], 9), -n)):
-            if len(found) == most:
+            if len(passages) == most:
                 break
             if number in covered:
                 continue
             shown = self._with_neighbours(number, covered)
             covered.update(shown)
             lines = tuple(line for n in shown for line in self._places[n][1])
-            found.append(Passage(self._places[number][0], lines, near[number]))
-        return found
+            passages.append(Passage(self._places[number][0], lines, near[number]))
+        return passages
 
     def _scores(self, query: str) -> dict[int, float]:
         size = len(self)
@@ -168,11 +168,11 @@ def _lines(text: str) -> Iterator[tuple[int, int]]:
         yield from _lines_within(text, 0, len(text))
         return
     key = ""
-    for found in _TOKEN.finditer(text):
-        if found[2]:
-            key = found[1]
+    for match in _TOKEN.finditer(text):
+        if match[2]:
+            key = match[1]
         elif key not in _NAMES:
-            yield from _lines_within(text, *found.span(1))
+            yield from _lines_within(text, *match.span(1))
 
 
 def _lines_within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -53,11 +53,11 @@ class MessageSpans:
     def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
         """The text of each value; None where one stands beside the messages.  Raises KeyError
         for a place that does not exist."""
-        found = []
+        texts = []
         for item in items:
             number = item[1] if len(item) > 1 and item[0] == self.key else None
             if not isinstance(number, int) or not 0 <= number < len(self.starts):
                 return None
             text = data[self.starts[number] : self.ends[number]].decode()
-            found.append(text[slice(*paths.spans(text, [item[2:]])[item[2:]])])
-        return found
+            texts.append(text[slice(*paths.spans(text, [item[2:]])[item[2:]])])
+        return texts

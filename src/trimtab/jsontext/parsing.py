@@ -101,7 +101,7 @@ def dump(value: Any) -> str:
     try:
         text.encode("utf-8")  # much faster than a search for surrogates
     except UnicodeEncodeError:
-        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+        return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text
 
 

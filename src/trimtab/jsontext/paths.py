@@ -118,8 +118,8 @@ class _Node:
     @property
     def deleted(self) -> set[str | int]:
         if self._deleted is None:  # no cached_property: its lock takes longer than most sets
-            found = {key for key, child in self.below.items() if type(child.op) is Delete}
-            self._deleted = found
+            keys = {key for key, child in self.below.items() if type(child.op) is Delete}
+            self._deleted = keys
         return self._deleted
 
     @cached_property
@@ -138,12 +138,12 @@ class _Node:
     def pieces(self) -> list[tuple[int, int]]:
         """Runs of items of an array that stay, each up to where something comes or goes; behind
         the last one there is no such place."""
-        found, done = list[tuple[int, int]](), 0
+        between, done = list[tuple[int, int]](), 0
         for mark in sorted({*self.inserts, *(key for key in self.deleted if isinstance(key, int))}):
             if mark > done or mark in self.inserts:
-                found.append((done, mark))
+                between.append((done, mark))
             done = mark + (mark in self.deleted)
-        return [*found, (done, -1)]
+        return [*between, (done, -1)]
 
     @cached_property
     def segments(self) -> tuple[list[int], list[int | None]]:
@@ -161,10 +161,10 @@ class _Node:
         """The node of a path, made if it is new."""
         node = self
         for key in path:
-            found = node.below.get(key)
-            if found is None or found is _GONE:
-                found = node.below[key] = _Node(found.op if found else None)
-            node = found
+            child = node.below.get(key)
+            if child is None or child is _GONE:
+                child = node.below[key] = _Node(child.op if child else None)
+            node = child
         return node
 
 
@@ -329,17 +329,17 @@ def cuts(
 
     ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
     """
-    node, count, found = _plan(ops).at((key,)), len(starts), list[_Cut]()
+    node, count, item_cuts = _plan(ops).at((key,)), len(starts), list[_Cut]()
     for index, child in node.below.items():
         if not isinstance(index, int) or not 0 <= index < count:
             _lost((key, index))
         if not isinstance(child.op, Delete):
             start, end = starts[index], ends[index]
-            found.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
+            item_cuts.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
     _check(node, count, (key,))
     new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     deleted = {index for index in node.deleted if isinstance(index, int)}
-    return sorted([*found, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
+    return sorted([*item_cuts, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
 
 
 def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
@@ -351,14 +351,14 @@ def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
     if not asked:
         return {}
     top = layout(text, root)
-    found: dict[Path, tuple[int, int]] = {}
+    by_path: dict[Path, tuple[int, int]] = {}
     for path in asked:
         span: ValueSpan | None = top
         for key in path:
             span = span.inner.get(key) if span else None
         if span:
-            found[path] = (span.start, span.end)
-    return found
+            by_path[path] = (span.start, span.end)
+    return by_path
 
 
 _Cut = tuple[int, int, str]

@@ -34,30 +34,30 @@ def unreadable_paths(value: Any, path: Path = ()) -> tuple[Path, ...]:
 
     Raises InvalidRequest where containers nest too deep.
     """
-    found: list[Path] = []
-    _collect(value, path, found, MAX_DEPTH)
-    return tuple(found)
+    paths: list[Path] = []
+    _collect(value, path, paths, MAX_DEPTH)
+    return tuple(paths)
 
 
-def _collect(value: Any, path: Path, found: list[Path], depth: int) -> None:
+def _collect(value: Any, path: Path, paths: list[Path], depth: int) -> None:
     kind = type(value)
     if kind is str:
         if is_unreadable(value):
-            found.append(path)
+            paths.append(path)
         return
     if depth < 0:
         raise too_deep()
     if kind is dict:
         if any(type(key) is str and is_unreadable(key) for key in value):
-            found.append(path)
+            paths.append(path)
             return
         for key, child in value.items():
             if type(child) in _WALKED:
-                _collect(child, (*path, key), found, depth - 1)
+                _collect(child, (*path, key), paths, depth - 1)
     elif kind is list:
         for index, child in enumerate(value):
             if type(child) in _WALKED:
-                _collect(child, (*path, index), found, depth - 1)
+                _collect(child, (*path, index), paths, depth - 1)
 
 
 _WALKED = frozenset((str, dict, list))

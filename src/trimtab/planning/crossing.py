@@ -253,14 +253,14 @@ def _reopen(planner: Planner, *, crossing: bool) -> list[DroppedRange]:
     """Take back the runs before the user's newest words; ``crossing``: also those that cross the
     user's."""
     newest, groups = _newest_words(planner), planner.transcript.groups
-    found = [
+    reopened = [
         run
         for run in planner.state.runs
         if groups[run.first].first < newest and (crossing or run.opening is None)
     ]
-    for run in found:
+    for run in reopened:
         planner.state.reopen(run)
-    return found
+    return reopened
 
 
 def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:

@@ -45,7 +45,7 @@ def remove_dead_weight(
 
 def dead_blocks(planner: Planner) -> list[DeadBlock]:
     """The dead weight that still stands, oldest first; of each block what loses least."""
-    found = []
+    dead = []
     for place in dead_places(planner):
         if planner.state.is_dropped(place) or planner.state.cost(place) <= LEAST_GAIN:
             continue
@@ -53,8 +53,8 @@ def dead_blocks(planner: Planner) -> list[DeadBlock]:
         if offer is not None and offer.loss <= STALE:
             saved = planner.state.cost(place) - planner.state.price(place, offer)
             if saved >= LEAST_GAIN:
-                found.append(DeadBlock(place, offer, saved))
-    return found
+                dead.append(DeadBlock(place, offer, saved))
+    return dead
 
 
 class SentTokens:

@@ -56,10 +56,10 @@ def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
         if number is None:
             return None
         numbers.add(number)
-    found = tuple(transcript.groups[number] for number in sorted(numbers))
-    whole = sum(len(group.places) for group in found) == len(set(targets))
-    closed = all(group.closed and group.has_calls for group in found)
-    return found if found and whole and closed and _is_run(transcript, found) else None
+    groups = tuple(transcript.groups[number] for number in sorted(numbers))
+    whole = sum(len(group.places) for group in groups) == len(set(targets))
+    closed = all(group.closed and group.has_calls for group in groups)
+    return groups if groups and whole and closed and _is_run(transcript, groups) else None
 
 
 def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:

@@ -258,7 +258,7 @@ def _room(
 def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
     """What the agent said in old turns without calls; ``again``: what was shortened before too."""
     state, transcript, eligibility = planner.state, planner.transcript, planner.eligibility
-    found = []
+    places = []
     for group in (transcript.groups[number] for number in transcript.table.without_calls):
         if group.last >= eligibility.raw_from or not group.closed:
             continue
@@ -269,8 +269,8 @@ def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
             if state.is_dropped(place):
                 continue  # in a fold that crosses the user's words
             if state.cost(place) > SMALL or (again and key in state.shown):
-                found.append(place)
-    return found
+                places.append(place)
+    return places
 
 
 def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
@@ -298,15 +298,15 @@ def _foldable(planner: Planner) -> list[Candidate]:
 
 def _spans(planner: Planner) -> list[Run]:
     """Where they stand; with the model's words behind one, where these have no other place."""
-    groups, eligibility, found = planner.transcript.groups, planner.eligibility, list[Run]()
+    groups, eligibility, runs = planner.transcript.groups, planner.eligibility, list[Run]()
     number, end = 0, bisect_left(groups, eligibility.raw_from, key=lambda group: group.last)
     for run in planner.state.runs:
-        found += starmap(Run, eligibility.spans(number, min(run.first, end)))
+        runs += starmap(Run, eligibility.spans(number, min(run.first, end)))
         number = run.last + 1
-    found += starmap(Run, eligibility.spans(number, end))
+    runs += starmap(Run, eligibility.spans(number, end))
     if rules.takes_words_beside_calls(planner.transcript):
-        return found
-    return [_with_closing(planner, run, end) for run in found]
+        return runs
+    return [_with_closing(planner, run, end) for run in runs]
 
 
 def _with_closing(planner: Planner, run: Run, end: int) -> Run:
@@ -335,14 +335,14 @@ def _sources(
     for place in group.places:
         if place.block.kind == "result":
             results.setdefault(place.block.call_id or "", []).append(place)
-    found: list[CandidateLines] = []
+    sources: list[CandidateLines] = []
 
     def add(places: Iterable[Place], header: str, *, of_call: bool = False) -> None:
         for place in places:
             lines = read(place)
             stale = of_call and place.block.kind == "result" and _stale(planner, place)
             if lines and not stale:
-                found.append(_source(planner, place, lines, header))
+                sources.append(_source(planner, place, lines, header))
 
     for place in group.places:
         block = place.block
@@ -356,7 +356,7 @@ def _sources(
             add([*own, *results.pop(block.call_id or "", ())], header, of_call=True)
     for rest in results.values():
         add(rest, "")
-    return found
+    return sources
 
 
 def _stale(planner: Planner, place: Place) -> bool:
@@ -377,21 +377,21 @@ def standing_identifiers(
 ) -> set[str]:
     """Identifiers that stand among words in what is sent anyway."""
     read, transcript, state = planner.inputs.lines, planner.transcript, planner.state
-    found: set[str] = set()
+    names: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
     for number in _kept_messages(planner, fresh):
         for place in transcript.places_in(number):
             speaks = counts(place.block) or place.block.kind == "system"
             if speaks and (number, place.index) not in chosen:
-                found |= read(place.block).grounded
+                names |= read(place.block).grounded
     for candidate in fresh:
         if (anchor := candidate.fold.anchor) is not None:
-            found |= read(anchor.call.block).grounded
+            names |= read(anchor.call.block).grounded
     for run in state.runs:
         if run.fold is not None:
             texts = (run.fold.lines, run.fold.words, run.fold.asked)
-            found |= read(Block("text", (), (), "\n".join(filter(None, texts)))).grounded
-    return found
+            names |= read(Block("text", (), (), "\n".join(filter(None, texts)))).grounded
+    return names
 
 
 def _kept_messages(planner: Planner, fresh: Sequence[Candidate]) -> Iterator[int]:

@@ -19,7 +19,7 @@ def meet_images(planner: Planner) -> int:
     if limit is None or planner.usage.media(planner.transcript) <= limit:
         return 0
     state, eligibility = planner.state, planner.eligibility
-    found = [
+    images = [
         place
         for place in planner.transcript.places()
         if place.block.media
@@ -27,8 +27,8 @@ def meet_images(planner: Planner) -> int:
         and not state.is_dropped(place)
         and (place.message, place.index) not in state.shown
     ]
-    spare = len(found) - limit
-    for place in found:
+    spare = len(images) - limit
+    for place in images:
         if spare <= 0 or place.message >= eligibility.open_from:
             break
         offer = next(planner.offers(place), None)

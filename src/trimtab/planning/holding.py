@@ -38,12 +38,12 @@ def content(texts: Iterable[str]) -> Mapping[str, str]:
 
     Lines of a JSON string count as lines too.
     """
-    found: dict[str, str] = {}
+    line_by_text: dict[str, str] = {}
     for text in texts:
         for line in _BREAK.split(text):
             if bare := unnumbered(line).strip():
-                found.setdefault(bare, line)
-    return found
+                line_by_text.setdefault(bare, line)
+    return line_by_text
 
 
 def lacking(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[str, ...] | None:

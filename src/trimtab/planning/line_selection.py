@@ -163,7 +163,7 @@ class LineSelector:
         because it is asked for every line of every old step."""
         if self.kept_texts or self.named or any(source.kept for source in self.sources):
             return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
-        found: list[tuple[float, int]] = []
+        priced: list[tuple[float, int]] = []
         covered, weigh = self.covered, self.weights.get
         rows = zip(self.lines, self.bonus, self.own, self.costs, self.heads, strict=True)
         for at, (line, value, own, cost, head) in enumerate(rows):
@@ -175,8 +175,8 @@ class LineSelector:
                 value += gain if line.has_words else BARE * gain
             value += own
             if value and (price := round(value / (cost + head), 9)) > 0:
-                found.append((-price, at))
-        return found
+                priced.append((-price, at))
+        return priced
 
     def _price(self, at: int) -> float:
         """Value a token."""

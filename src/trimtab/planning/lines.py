@@ -56,17 +56,17 @@ class Lines:
 
 def lines_of(block: Block) -> Lines:
     """The lines of one block; of arguments, those of their values."""
-    found: list[Line] = []
+    read_lines: list[Line] = []
     every: set[str] = set()
     for text in texts_of(block):
         text = strip_escapes(text) if "\x1b" in text else text
         for line in _split(text, numbered=block.kind == "result"):
             names, words = _names(line.text)
             every.update(names)
-            found.append(Line(line.text, names, words >= GROUND_WORDS, line.joined))
-    grounded = frozenset(name for line in found if line.has_words for name in line.names)
+            read_lines.append(Line(line.text, names, words >= GROUND_WORDS, line.joined))
+    grounded = frozenset(name for line in read_lines if line.has_words for name in line.names)
     header = _header(block) if block.kind == "call" else ""
-    return Lines(tuple(found), frozenset(every), grounded, header)
+    return Lines(tuple(read_lines), frozenset(every), grounded, header)
 
 
 def texts_of(block: Block) -> list[str]:
@@ -112,8 +112,8 @@ def _begun(line: str) -> str:
 
 def _split(text: str, *, numbered: bool) -> Iterator[Line]:
     for row in text.split("\n"):
-        if numbered and (found := _NUMBERED.match(row)):
-            row = row[found.end() :]
+        if numbered and (match := _NUMBERED.match(row)):
+            row = row[match.end() :]
         row = row.rstrip()
         if not row:
             continue
@@ -129,8 +129,8 @@ def pieces(row: str) -> Iterator[str]:
     start = 0
     while start < len(row):
         end = start + PIECE_CHARS
-        if end < len(row) and (found := _BREAK.search(row, start + PIECE_CHARS // 2, end)):
-            end = found.start() + 1
+        if end < len(row) and (match := _BREAK.search(row, start + PIECE_CHARS // 2, end)):
+            end = match.start() + 1
         end = at_or_after(row, end)
         yield row[start:end]
         start = end
@@ -139,7 +139,7 @@ def pieces(row: str) -> Iterator[str]:
 def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
     """The lines of what a user said, and which of them hold what the user demands: such a sentence
     is a piece of its own."""
-    found: list[Line] = []
+    lines: list[Line] = []
     wanted: set[int] = set()
     spans, start = demand_spans(text), 0
     for row in text.split("\n"):
@@ -148,17 +148,17 @@ def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
         for begin, end in [*((b, e) for b, e in own if b < e), (stop, stop)]:
             for piece in pieces(text[at:begin]):
                 if joined or piece.strip():
-                    found.append(_line(piece, joined))
+                    lines.append(_line(piece, joined))
                     joined = True
             if begin < end:
-                wanted.add(len(found))
-                found.append(_line(text[begin:end], joined))
+                wanted.add(len(lines))
+                lines.append(_line(text[begin:end], joined))
                 joined = True
             at = end
         start = stop + 1
-    every = frozenset(name for line in found for name in line.names)
-    grounded = frozenset(name for line in found if line.has_words for name in line.names)
-    return Lines(tuple(found), every, grounded), frozenset(wanted)
+    every = frozenset(name for line in lines for name in line.names)
+    grounded = frozenset(name for line in lines if line.has_words for name in line.names)
+    return Lines(tuple(lines), every, grounded), frozenset(wanted)
 
 
 def _line(text: str, joined: bool) -> Line:
@@ -171,9 +171,9 @@ def _names(text: str) -> tuple[tuple[str, ...], int]:
     names: list[str] = []
     words = 0
     for token in TOKEN.findall(text):
-        found = names_in(token)
-        if found:
-            names += [name for name, _ in found]
+        own_names = names_in(token)
+        if own_names:
+            names += [name for name, _ in own_names]
         elif len(token) > 1 and not token.isdigit():
             words += 1
     return tuple(names), words
@@ -252,11 +252,11 @@ class LineIndex:
 
     def left(self, notes: Iterable[str]) -> dict[Key, list[int]]:
         """Block → the numbers of those of its lines that stand in one of these notes."""
-        found: dict[Key, set[int]] = {}
+        rows_by_block: dict[Key, set[int]] = {}
         for text in dict.fromkeys(row for note in notes for row in note.split("\n")):
             for message, index, row in self._stand(text):
-                found.setdefault((message, index), set()).add(row)
-        return {key: sorted(found[key]) for key in sorted(found)}
+                rows_by_block.setdefault((message, index), set()).add(row)
+        return {key: sorted(rows_by_block[key]) for key in sorted(rows_by_block)}
 
     def _stand(self, row: str) -> Iterator[tuple[int, int, int]]:
         """Where a row of a note was taken from; pieces of one line stand joined there."""
@@ -268,10 +268,10 @@ class LineIndex:
 
 def only(lines: Lines, numbers: Iterable[int]) -> Lines:
     """Those of a block's lines; a piece whose neighbour is gone begins a row."""
-    found, before = [], -1
+    kept, before = [], -1
     for number in numbers:
         line = lines.lines[number]
         joined = line.joined and before == number - 1
-        found.append(line if joined == line.joined else replace(line, joined=joined))
+        kept.append(line if joined == line.joined else replace(line, joined=joined))
         before = number
-    return replace(lines, lines=tuple(found))
+    return replace(lines, lines=tuple(kept))

@@ -245,14 +245,14 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
         return []
     depth = len(transcript.base) + 1
     dropped = {item[:depth] for group in groups for item in group.items}
-    found = [
+    paths = [
         path
         for group in groups
         for place in group.places
         for path in transcript.format.goes_with(transcript, place)
         if path[:depth] not in dropped
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))
 
 
 def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:

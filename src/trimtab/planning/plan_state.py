@@ -138,8 +138,8 @@ class PlanState:
 
     def standing(self) -> list[tuple[Place, Replacement]]:
         """Every block that is shown otherwise than it came, dropped ones apart."""
-        found = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
-        return [(place, shown) for place, shown in found if not self.is_dropped(place)]
+        shown_at = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
+        return [(place, shown) for place, shown in shown_at if not self.is_dropped(place)]
 
     # --- moves ---
 

@@ -403,7 +403,7 @@ class Planner:
 
     def edits(self) -> tuple[Edit, ...]:
         """The new edits, in order of place; what the journal already shows is not repeated."""
-        found: list[tuple[Key, Edit]] = []
+        placed: list[tuple[Key, Edit]] = []
         seen = witness(self.transcript)
         for place, shown in self.state.standing():
             if shown.edit is None:
@@ -412,13 +412,13 @@ class Planner:
                     offer.op, refs, offer.text, offer.kind, offer.why, offer.loss, seen,
                     self.handle(place),
                 )  # fmt: skip
-                found.append(((place.message, place.index), edit))
+                placed.append(((place.message, place.index), edit))
         for run in self.state.runs:
             if run.edit is None:
                 first = self.transcript.groups[run.first].first
                 at = first if run.opening is None else run.opening
-                found.append(((at, -1), self._edit_of(run, seen)))
-        return tuple(edit for _, edit in sorted(found, key=lambda pair: pair[0]))
+                placed.append(((at, -1), self._edit_of(run, seen)))
+        return tuple(edit for _, edit in sorted(placed, key=lambda pair: pair[0]))
 
     def _edit_of(self, run: DroppedRange, seen: str) -> Edit:
         """The edit that drops or folds a run."""

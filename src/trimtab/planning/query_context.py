@@ -61,26 +61,26 @@ class QueryContext:
     @cached_property
     def _searched(self) -> list[str]:
         """Short strings in the arguments of the calls since the user spoke, newest first."""
-        found: list[str] = []
+        queries: list[str] = []
         for message in self.transcript.messages[: -LOOKED_AT - 1 : -1]:
-            if len(found) >= MOST_QUERIES or (message.role == "user" and not message.results):
+            if len(queries) >= MOST_QUERIES or (message.role == "user" and not message.results):
                 break
             for block in message.blocks:
                 if block.kind == "call":
-                    found += _strings(block.text)
-        return found[:MOST_QUERIES]
+                    queries += _strings(block.text)
+        return queries[:MOST_QUERIES]
 
     def _call(self, place: Place) -> str:
         """The arguments of the call that a result answers; "" where there is none."""
         number = self.transcript.group_number(place.message, place.index)
         if number is None:
             return ""
-        found = self._calls.get(number)
-        if found is None:
+        texts_by_id = self._calls.get(number)
+        if texts_by_id is None:
             blocks = (one.block for one in self.transcript.groups[number].places)
-            found = {block.call_id: block.text for block in blocks if block.kind == "call"}
-            self._calls[number] = found
-        return found.get(place.block.call_id, "")
+            texts_by_id = {block.call_id: block.text for block in blocks if block.kind == "call"}
+            self._calls[number] = texts_by_id
+        return texts_by_id.get(place.block.call_id, "")
 
     @cached_property
     def _calls(self) -> dict[int, dict[str | None, str]]:
@@ -93,13 +93,13 @@ class QueryContext:
 
     @cached_property
     def _contents(self) -> dict[bytes, tuple[int, int]]:
-        found: dict[bytes, tuple[int, int]] = {}
+        places: dict[bytes, tuple[int, int]] = {}
         for place in self.transcript.places():
             if place.block.kind != "result" or self.transcript.ref(place) in self.edited:
                 continue
             for article in long_articles(place.block.text, self.config.articles):
-                found[_digest(article.content)] = (place.message, place.index)
-        return found
+                places[_digest(article.content)] = (place.message, place.index)
+        return places
 
 
 def _digest(content: str) -> bytes:

@@ -94,8 +94,9 @@ class Redundancy:
             later.append(again[1] if again else repeat)
         if facts.superseded and self.duplicates.superseded and over:
             later.append(over.by)
-        found = {one.number: one for one in later if one is not None}
-        return tuple(key for _, one in sorted(found.items()) for key in (*one.inputs, *one.outputs))
+        by_number = {one.number: one for one in later if one is not None}
+        in_order = (by_number[number] for number in sorted(by_number))
+        return tuple(key for one in in_order for key in (*one.inputs, *one.outputs))
 
     # --- inputs of failed calls ---
 
@@ -145,8 +146,8 @@ class Redundancy:
 
     def _over(self, call: ToolCall) -> BlockFacts:
         """What later came over the file that a call read or wrote, and what that lacks."""
-        found = self.calls.over(call) if self.duplicates.superseded else None
-        return BlockFacts(superseded=found.how, lacks=found.lacks) if found else BlockFacts()
+        later = self.calls.over(call) if self.duplicates.superseded else None
+        return BlockFacts(superseded=later.how, lacks=later.lacks) if later else BlockFacts()
 
 
 SAME_TEXT_CHARS = 1_000
@@ -204,14 +205,14 @@ class CallHistory:
 
     def content(self, call: ToolCall) -> Mapping[str, str]:
         """The lines that a call brought into the conversation: what came back, or was written."""
-        found = self._content.get(call.number)
-        if found is None:
+        held = self._content.get(call.number)
+        if held is None:
             texts: Iterable[str] = call.texts
             if call.arguments.action == "write":
                 blocks = (self._transcript.at(*key).block for key in call.inputs)
                 texts = [written_text(block.text) for block in blocks]
-            found = self._content[call.number] = content(texts)
-        return found
+            held = self._content[call.number] = content(texts)
+        return held
 
     def changed(self, earlier: ToolCall, later: ToolCall) -> bool:
         """Whether a call after the one, up to the other, may have changed what they show."""
@@ -221,13 +222,13 @@ class CallHistory:
     @cached_property
     def _over(self) -> dict[int, Superseding | None]:
         """Number of a call that read or changed a file → what later came over that file."""
-        found: dict[int, Superseding | None] = {}
+        superseding: dict[int, Superseding | None] = {}
         for calls in self._by_file.values():
             later = _Later(self)
             for call in reversed(calls):
-                found[call.number] = later.over(call)
+                superseding[call.number] = later.over(call)
                 later.add(call)
-        return found
+        return superseding
 
     # --- what came later ---
 

@@ -49,9 +49,9 @@ class ReopenedGroups:
                 number = stop
         yield from range(number, last + 1)
 
-    def parted(self, found: Iterable[Run]) -> Iterator[Run]:
+    def parted(self, runs: Iterable[Run]) -> Iterator[Run]:
         """Runs as they get a note each."""
-        for run in found:
+        for run in runs:
             if run.first < self.past <= run.last and run.opening is None:
                 yield from (run._replace(last=self.past - 1), run._replace(first=self.past))
             else:
@@ -102,7 +102,7 @@ def _left(
 ) -> dict[int, dict[Key, Lines]]:
     """The lines of these groups, all before ``near``, that stand in these notes."""
     transcript, read = planner.transcript, planner.inputs.lines
-    found: dict[int, dict[Key, Lines]] = {}
+    lines_left: dict[int, dict[Key, Lines]] = {}
     end = transcript.groups[near - 1].last + 1
     texts: tuple[tuple[Speaker, list[str]], ...] = (
         ("tool", [note.lines for note in notes]),
@@ -114,8 +114,8 @@ def _left(
             number = transcript.group_number(*key)
             if number is not None and any(number in numbers for numbers in far):
                 lines = read(transcript.at(*key).block)
-                found.setdefault(number, {})[key] = only(lines, rows)
-    return found
+                lines_left.setdefault(number, {})[key] = only(lines, rows)
+    return lines_left
 
 
 def _newest(planner: Planner, windows: float) -> int:

@@ -102,10 +102,10 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
         return None
     if not transcript.format.may_anchor(messages[called], part):
         return None
-    found = [(n, r) for n in group.numbers for r in messages[n].results if r.id == part.id]
-    if len(found) != 1:
+    results = [(n, r) for n in group.numbers for r in messages[n].results if r.id == part.id]
+    if len(results) != 1:
         return None
-    number, result = found[0]
+    number, result = results[0]
     types = getattr(transcript.format, "ANSWERED_IN_TEXT", ())
     if types and messages[number].type not in types:
         return None
@@ -123,9 +123,9 @@ def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
     number = None if place is None else transcript.group_number(place.message, place.index)
     if place is None or number is None:
         return None
-    found = anchor_in(transcript, transcript.groups[number])
-    same = found is not None and found.call == place
-    return found if same else None
+    anchor = anchor_in(transcript, transcript.groups[number])
+    same = anchor is not None and anchor.call == place
+    return anchor if same else None
 
 
 _SPOKEN = ("tool_calls", "function_call")

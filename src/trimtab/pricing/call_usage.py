@@ -74,13 +74,14 @@ class Cost:
 
 def read_call(usage: Any, model: Any, id: str = "") -> CallUsage | None:
     """The tokens of a usage as a provider reports it (any format); None where it tells none."""
-    found = read_usage(usage)
-    if found is None or not found.input_tokens:
+    reported = read_usage(usage)
+    if reported is None or not reported.input_tokens:
         return None
-    hour = found.written_1h
+    hour = reported.written_1h
+    new = max(reported.input_tokens - reported.read - reported.written, 0)
     return CallUsage(
-        str(model or ""), max(found.input_tokens - found.read - found.written, 0), found.read,
-        found.written - hour, hour, found.output_tokens, id,
+        str(model or ""), new, reported.read, reported.written - hour, hour,
+        reported.output_tokens, id,
     )  # fmt: skip
 
 

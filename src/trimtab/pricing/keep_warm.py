@@ -47,14 +47,15 @@ class PrefixPrices:
 def prices_for(model: str, *, hour: bool) -> PrefixPrices | None:
     """Of a model's breakpoints, of five minutes or an hour; None where the table has no price for
     writing, or nothing says how long a prefix lives."""
-    found = models.find(model)
-    if found is None or found.input_price is None or found.read is None:
+    priced = models.find(model)
+    if priced is None or priced.input_price is None or priced.read is None:
         return None
-    write = found.write_1h if hour else found.write
-    if write is None or found.min_cached is None:  # only explicit breakpoints have a known lifetime
+    write = priced.write_1h if hour else priced.write
+    # Only explicit breakpoints have a known lifetime.
+    if write is None or priced.min_cached is None:
         return None
-    dollars = found.input_price / 1e6
-    return PrefixPrices(found.read * dollars, write * dollars, 3600.0 if hour else 300.0)
+    dollars = priced.input_price / 1e6
+    return PrefixPrices(priced.read * dollars, write * dollars, 3600.0 if hour else 300.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,12 +138,12 @@ class LearnedGaps:
     @classmethod
     def from_dict(cls, rows: Mapping[str, Sequence[float]]) -> LearnedGaps:
         """What ``as_dict`` gave."""
-        found = cls()
+        learned = cls()
         for key, gaps in rows.items():
             agent, _, hour = key.partition("\t")
             for gap in gaps:
-                found.add(agent, int(hour) * 3600.0, inf if gap < 0 else gap)
-        return found
+                learned.add(agent, int(hour) * 3600.0, inf if gap < 0 else gap)
+        return learned
 
 
 def _hour(when: float) -> int:

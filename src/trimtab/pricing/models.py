@@ -81,16 +81,16 @@ def find(model: str) -> Model | None:
     plain, host = plain_name(model), model.strip().lower().partition("/")[0]
     for key in (f"{host}/{plain}", f"{host}/{undated(plain)}", plain, undated(plain)):
         if text := _table().get(key):
-            found = _model(key, text)
-            large = bool(_HIGH.search(model)) and found.input_tokens < 1_000_000
-            return replace(found, input_tokens=1_000_000) if large else found
+            listed = _model(key, text)
+            large = bool(_HIGH.search(model)) and listed.input_tokens < 1_000_000
+            return replace(listed, input_tokens=1_000_000) if large else listed
     return None
 
 
 def require(model: str | None) -> Model:
     """The same, for a window that has to be known.  Raises InvalidSetting, saying what to give."""
-    if model and (found := find(model)):
-        return found
+    if model and (listed := find(model)):
+        return listed
     about = "neither one nor a model is named"
     if model:
         near = get_close_matches(undated(plain_name(model)), _table(), n=1, cutoff=0.8)
@@ -107,12 +107,12 @@ def _table() -> Mapping[str, str]:
     from importlib import resources
 
     text = (resources.files("trimtab.pricing") / "models.txt").read_text(encoding="utf-8")
-    found: dict[str, str] = {}
+    facts_by_name: dict[str, str] = {}
     for line in text.splitlines():
         facts, bar, names = line.partition(" | ")
         if bar and not facts.startswith("#"):
-            found.update(dict.fromkeys(names.split(), facts))
-    return found
+            facts_by_name.update(dict.fromkeys(names.split(), facts))
+    return facts_by_name
 
 
 def _model(name: str, text: str) -> Model:

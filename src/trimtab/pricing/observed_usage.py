@@ -54,12 +54,12 @@ class Observed:
 
     def take(self, facts: Iterable[tuple[str, bytes]]) -> None:
         """Take up facts that a store kept; what cannot be read is learned anew."""
-        found = dict(self.calibrations)
+        changed = dict(self.calibrations)
         for name, data in facts:
             if name.startswith(PREFIX):
                 try:
                     rows = json.loads(data)
                 except ValueError:
                     continue
-                found[name.removeprefix(PREFIX)] = Calibration.from_list(rows)
-        self.calibrations = found
+                changed[name.removeprefix(PREFIX)] = Calibration.from_list(rows)
+        self.calibrations = changed

@@ -88,11 +88,11 @@ def read_usage(answer: Any) -> ReportedUsage | None:
     plain = as_mapping(answer)
     for usage in _usages(plain):
         if (given := _number(usage, _INPUT)) is not None:
-            found = _all_steps(_read_usage(usage, given), usage.get("iterations"))
+            reported = _all_steps(_read_usage(usage, given), usage.get("iterations"))
             cleared = read_cleared(plain)
             if cleared is None:
-                return found
-            return replace(found, cleared=cleared, managed=True)
+                return reported
+            return replace(reported, cleared=cleared, managed=True)
     return None
 
 
@@ -155,8 +155,8 @@ def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
 def _written_for_an_hour(usage: Mapping[str, Any]) -> int:
     """Anthropic tells cache writes by their lifetime."""
     kinds = usage.get("cache_creation")
-    found = _number(kinds, ("ephemeral_1h_input_tokens",)) if isinstance(kinds, Mapping) else 0
-    return found or 0
+    tokens = _number(kinds, ("ephemeral_1h_input_tokens",)) if isinstance(kinds, Mapping) else 0
+    return tokens or 0
 
 
 def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:

@@ -209,12 +209,12 @@ class Proxy:
             await reply.json(400, _error("Content-Length beside Transfer-Encoding: send one"),
                              [_CLOSING])  # fmt: skip
             return
-        found = choose(self.settings.upstreams, raw_path, headers)
-        if found is None or not raw_path.startswith("/"):
+        chosen = choose(self.settings.upstreams, raw_path, headers)
+        if chosen is None or not raw_path.startswith("/"):
             pages = f"; the dashboard is at {OURS}/" if raw_path == "/" else ""
             await reply.json(404, _error(f"no upstream is configured for this path{pages}"))
             return
-        upstream, path = found
+        upstream, path = chosen
         if upstream.sign and not (holder and self.access.same_origin(headers)):
             await reply.json(403, _error(f"requests to {upstream.name} are signed by the proxy: "
                                          f"send its token as {HEADER}, or in the path, "

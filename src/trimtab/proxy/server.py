@@ -139,19 +139,19 @@ def run_in_loop(work: Coroutine[Any, Any, None]) -> None:
 def listening_socket(settings: ProxySettings) -> socket.socket:
     listen = settings.listen
     family = socket.AF_INET6 if ":" in listen.host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     # On Windows, SO_REUSEADDR would let another program listen on the same port beside ours.
     alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", 0) if WINDOWS else socket.SO_REUSEADDR
-    found.setsockopt(socket.SOL_SOCKET, alone, 1)
+    listener.setsockopt(socket.SOL_SOCKET, alone, 1)
     try:
-        found.bind(listen)
-        found.listen(2_048)  # who connects before the server runs is served as soon as it does
+        listener.bind(listen)
+        listener.listen(2_048)  # who connects before the server runs is served as soon as it does
     except OSError as error:
-        found.close()
+        listener.close()
         raise InvalidSetting(
             f"cannot listen on {listen} ({error.strerror}): choose another port with --listen"
         ) from None
-    return found
+    return listener
 
 
 def _third_of_descriptors() -> int:

@@ -42,11 +42,11 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
     if block.kind != "result" or len(block.text) < LEAST_BYTES:
         return
     rule = config.articles
-    found = long_articles(block.text, rule)
-    if not found:
+    candidates = long_articles(block.text, rule)
+    if not candidates:
         return
     able = [
-        item for item in rank_articles(found, config)
+        item for item in rank_articles(candidates, config)
         if not item.article.compressed and item.tokens >= rule.least_tokens
     ]  # fmt: skip
     if able:
@@ -159,18 +159,18 @@ class RankedArticle:
         return max(self.scores, default=0.0)
 
 
-def rank_articles(found: Sequence[Article], config: Config) -> list[RankedArticle]:
+def rank_articles(articles: Sequence[Article], config: Config) -> list[RankedArticle]:
     """The articles of one text in pieces, each piece with its worth for the question."""
-    cut = [split_segments(article.content) for article in found]
+    cut = [split_segments(article.content) for article in articles]
     texts = [
         (a.title, [(a.content[p.start : p.end], p.heading) for p in of])
-        for a, of in zip(found, cut, strict=True)
+        for a, of in zip(articles, cut, strict=True)
     ]
     question = Question.of(config.question, config.query)
     scores = score_segments(texts, question, _ranks(texts, config), config.articles.ranker_share)
     seen: set[str] = set()
     items = []
-    for article, of, score, (_, spoken) in zip(found, cut, scores, texts, strict=True):
+    for article, of, score, (_, spoken) in zip(articles, cut, scores, texts, strict=True):
         sizes = [config.count(text) for text, _ in spoken]
         repeated = article.content in seen or config.repeated(article.content)
         seen.add(article.content)
@@ -286,10 +286,10 @@ def split_segments(text: str) -> list[Segment]:
 
     Between code fences only blank lines divide.
     """
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for start, end, code in _stretches(text):
-        found += _divided(text, start, end, _BLANK if code else _END)
-    return found
+        segments += _divided(text, start, end, _BLANK if code else _END)
+    return segments
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -348,15 +348,15 @@ LEAST_BYTES = 400
 
 def long_articles(text: str, rule: ArticleRule) -> list[Article]:
     """The articles of a text that are long enough to shorten; none where it is no list of them."""
-    found = all_articles(text, rule)
-    return [article for article in found if utf8_bytes(article.content) >= LEAST_BYTES]
+    articles = all_articles(text, rule)
+    return [article for article in articles if utf8_bytes(article.content) >= LEAST_BYTES]
 
 
 def all_articles(text: str, rule: ArticleRule) -> list[Article]:
     """The articles of a text, short ones too."""
-    found = json_articles(text, rule.list_keys)
-    if not found and text[:64].lstrip()[:1] not in ("{", "["):
-        found = text_articles(text)
-    if not found and text[:1] == "[" and text[1:2].isdigit():  # "[1] …" is not JSON
-        found = text_articles(text)
-    return found
+    articles = json_articles(text, rule.list_keys)
+    if not articles and text[:64].lstrip()[:1] not in ("{", "["):
+        articles = text_articles(text)
+    if not articles and text[:1] == "[" and text[1:2].isdigit():  # "[1] …" is not JSON
+        articles = text_articles(text)
+    return articles

@@ -102,8 +102,8 @@ def cut_to_chars(text: str, chars: int, note: str = "") -> str:
     chars = max(0, chars)
     if len(text) <= chars:
         return text
-    found = cut_json(text, chars, note) if chars >= 2 else None
-    return cut_text(text, chars, note) if found is None else found
+    as_json = cut_json(text, chars, note) if chars >= 2 else None
+    return cut_text(text, chars, note) if as_json is None else as_json
 
 
 # --- levels ---

@@ -51,8 +51,8 @@ def records(block: Block, config: Config) -> Iterator[Offer]:
     fetch = recall_call(block.text, config)
     note = f"{fetch} has all" if fetch else "run the tool again to see all"
     mostly_rows = laid is not None and _size(laid) >= LEAST_ROWS * len(text)
-    found = _fewer_rows if mostly_rows else _less_detail
-    for new, why in found(tree, lines, config, note):
+    shorter = _fewer_rows if mostly_rows else _less_detail
+    for new, why in shorter(tree, lines, config, note):
         if smaller(new, last, config.count):
             yield Offer("replace", new, loss_of(config.count(new), total), "records", why)
             last = new
@@ -86,10 +86,10 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
 def _rows_within(laid: Tables, config: Config, note: str, tokens: int, total: int) -> Offer | None:
     """A table with as many of its rows as so many tokens hold."""
     ranked = _RankedRows(laid, config, note)
-    found = ranked.within(tokens)
-    if found is None:
+    fewer = ranked.within(tokens)
+    if fewer is None:
         return None
-    text, why = found
+    text, why = fewer
     return Offer("replace", text, loss_of(config.count(text), total), "records", why)
 
 
@@ -124,8 +124,8 @@ def _fewer_rows(tree: Any, lines: bool, config: Config, note: str) -> Texts:
     while budget * 8 <= ranked.tokens * 3:
         budget *= 2
     while budget > ranked.bare and SMALLEST_TOKENS <= budget <= ranked.tokens * 3 // 4:
-        if (found := ranked.within(budget)) is not None:
-            yield found
+        if (fewer := ranked.within(budget)) is not None:
+            yield fewer
         budget //= 2
 
 
@@ -230,14 +230,14 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
         return [digest(item, detail, whole) for item in items]
     failed = {number for number, item in enumerate(items) if _speaks(item)}
     order = islice(rank_items(len(items), failed, set()), detail.items)
-    found: list[Any] = []
+    items_shown: list[Any] = []
     last = -1
     for number in sorted(number for _, _, number in order):
         if number > last + 1:
-            found.append(f"[{number - last - 1:,} items left out]")
-        found.append(digest(items[number], detail, whole))
+            items_shown.append(f"[{number - last - 1:,} items left out]")
+        items_shown.append(digest(items[number], detail, whole))
         last = number
-    return found
+    return items_shown
 
 
 def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:

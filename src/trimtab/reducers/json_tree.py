@@ -172,9 +172,9 @@ def cut_json(text: str, chars: int, note: str = "") -> str | None:
         return None
     remark = _remark(tree, len(text), note)
     if remark and 4 * len(remark) <= chars:
-        found = _largest(tree, chars - len(remark) - 1)
-        if found is not None:
-            return f"{found[:-1]}{',' if len(found) > 2 else ''}{remark}{found[-1]}"
+        largest = _largest(tree, chars - len(remark) - 1)
+        if largest is not None:
+            return f"{largest[:-1]}{',' if len(largest) > 2 else ''}{remark}{largest[-1]}"
     return _largest(tree, chars) or _only_a_count(tree, len(text), chars)
 
 

@@ -80,14 +80,14 @@ def lay_out(tree: Any, *, lines: bool, least_gain: int = LEAST_GAIN) -> Tables |
     """Moves each list of records that gets smaller into a table; None if none gets smaller."""
     tables: list[list[str]] = []
     names: dict[int, str] = {}
-    for found in record_lists(tree):
-        rows = record_table(found)
+    for records in record_lists(tree):
+        rows = record_table(records)
         if rows is None:
             continue
-        saved = len(to_json(found)) - sum(map(len, rows)) - len(rows)
+        saved = len(to_json(records)) - sum(map(len, rows)) - len(rows)
         if saved >= least_gain:
             tables.append(rows)
-            names[id(found)] = f"<table {len(tables)}>"
+            names[id(records)] = f"<table {len(tables)}>"
     if not tables:
         return None
     return Tables("" if id(tree) in names else to_json(tree, names), lines, tuple(tables))
@@ -112,10 +112,10 @@ def _json_lines(text: str) -> Any:
     if "\n{" not in text:
         return None
     try:
-        found = [parse(line) for line in text.split("\n") if line.strip()]
+        values = [parse(line) for line in text.split("\n") if line.strip()]
     except ValueError:
         return None
-    return found if all(isinstance(one, Members) for one in found) else None
+    return values if all(isinstance(one, Members) for one in values) else None
 
 
 def _deep(tree: Any) -> bool:
@@ -190,9 +190,9 @@ def _written(columns: list[Column]) -> list[WrittenColumn]:
         for other in texts:
             if at in sources or other == at or other in fixed:
                 continue
-            found = _derived(columns[at], columns[other])
-            if found is not None:
-                fixed[at] = found
+            derived = _derived(columns[at], columns[other])
+            if derived is not None:
+                fixed[at] = derived
                 sources.add(other)
                 break
     if len(fixed) == len(columns):  # a row needs at least one cell
@@ -209,8 +209,8 @@ def _constant(column: Column) -> WrittenColumn | None:
 def _derived(column: Column, other: Column) -> WrittenColumn | None:
     """The column as ``"before"+other+"after"``; None unless that gives every value."""
     key = other.values[0]
-    before, found, after = column.values[0].partition(key or "\t")
-    if len(found) < 3 or any(
+    before, middle, after = column.values[0].partition(key or "\t")
+    if len(middle) < 3 or any(
         value != before + key + after
         for value, key in zip(column.values, other.values, strict=True)
     ):

@@ -44,9 +44,9 @@ def recordings(lines: Sequence[tuple[int, Any]], *, source: str, origin: str) ->
         yield from _each(lines, source, origin)
 
 
-def _named(line: int, found: Iterator[Recording], source: str, origin: str) -> Iterator[Found]:
+def _named(line: int, recordings: Iterator[Recording], source: str, origin: str) -> Iterator[Found]:
     empty = True
-    for recording in found:
+    for recording in recordings:
         empty = False
         yield line, recording.renamed(source=recording.source or source, origin=origin)
     if empty:
@@ -160,8 +160,8 @@ def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[
 
 def _times(before: int, said: Sequence[Any], line: Any) -> tuple[float | None, ...]:
     """When the line was logged, beside the first item of its answer."""
-    found = (line.get(key) for key in _TIME_KEYS) if isinstance(line, dict) else iter(())
-    when = next((time for time in map(seconds, found) if time is not None), None)
+    values = (line.get(key) for key in _TIME_KEYS) if isinstance(line, dict) else iter(())
+    when = next((time for time in map(seconds, values) if time is not None), None)
     if not said or when is None:
         return ()
     return (*[None] * before, when, *[None] * (len(said) - 1))
@@ -236,9 +236,9 @@ def _going_on(old: Recording, new: Recording) -> Recording:
 
     def both(before: Sequence[Any], now: Sequence[Any]) -> tuple[Any, ...]:
         pairs = zip_longest(before, now[: len(new.messages)])
-        found = tuple(here if here is not None else there for there, here in pairs)
-        missing = len(new.messages) - len(found)
-        return (*found, *[None] * missing)[: len(new.messages)] if before or now else ()
+        times = tuple(here if here is not None else there for there, here in pairs)
+        missing = len(new.messages) - len(times)
+        return (*times, *[None] * missing)[: len(new.messages)] if before or now else ()
 
     return new.renamed(
         id=old.id, usages=both(old.usages, new.usages), times=both(old.times, new.times)

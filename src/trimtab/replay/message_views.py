@@ -169,8 +169,8 @@ class MessageViews:
 
     def intact(self, messages: Sequence[Any], views: Sequence[MessageView]) -> bool:
         """Whether these messages still are what they were when they were seen."""
-        found = (self._by_content(message) for message in messages)
-        return all(now is then for now, then in zip(found, views, strict=True))
+        known = (self._by_content(message) for message in messages)
+        return all(now is then for now, then in zip(known, views, strict=True))
 
     def _seen(self, message: Any) -> MessageView | None:
         cached = self._by_id.get(id(message))

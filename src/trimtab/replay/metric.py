@@ -199,10 +199,10 @@ class Judge:
             if identifier in head or index.last(index.identifiers[identifier], turn) >= border:
                 continue
             old, old_kept = old + 1, old_kept + stands
-            asked, found = self._grounded(identifier, turn, sent_views, wide=False)
-            ground, ground_kept = ground + asked, ground_kept + (stands and found)
-            asked, found = self._grounded(identifier, turn, sent_views, wide=True)
-            wide, wide_kept = wide + asked, wide_kept + (stands and found)
+            asked, is_there = self._grounded(identifier, turn, sent_views, wide=False)
+            ground, ground_kept = ground + asked, ground_kept + (stands and is_there)
+            asked, is_there = self._grounded(identifier, turn, sent_views, wide=True)
+            wide, wide_kept = wide + asked, wide_kept + (stands and is_there)
         old_lines = [x for x in need.lines if index.last(index.lines[x], turn) < border]
         lost_lines = [
             x for x in old_lines if sent_views is not None and not any(x in v.lines for v in views)
@@ -227,8 +227,8 @@ class Judge:
         for number in range(self._read, turn.sent):
             self._all.add(str(number), "\n".join(piece.text for piece in views[number].pieces))
         self._read = max(self._read, turn.sent)
-        found = sum(self._taken_out.holds(one, words) for one in lost)
-        return len(lost), found, sum(self._all.holds(one, words) for one in lost)
+        hits = sum(self._taken_out.holds(one, words) for one in lost)
+        return len(lost), hits, sum(self._all.holds(one, words) for one in lost)
 
     def _grounded(
         self,

@@ -161,8 +161,8 @@ def _answered_later(views: Sequence[Message]) -> list[bool]:
             if calls := waiting.get(result.id):
                 change[calls.pop(0) + 1] += 1
                 change[number + 1] -= 1
-    open_calls, found = 0, []
+    open_calls, is_waiting = 0, []
     for number in range(len(views)):
         open_calls += change[number]
-        found.append(open_calls > 0)
-    return found
+        is_waiting.append(open_calls > 0)
+    return is_waiting

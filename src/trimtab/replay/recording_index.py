@@ -125,8 +125,8 @@ class RecordingIndex:
     def violations(self, views: Sequence[MessageView], body: Any = None) -> Counter[str]:
         """The rules that a request of these messages breaks, and how often."""
         body = self.recording.body(()) if body is None else body
-        found = rules.check(transcript_of(self.recording, body, views))
-        return Counter(violation.rule for violation in found)
+        violations = rules.check(transcript_of(self.recording, body, views))
+        return Counter(violation.rule for violation in violations)
 
     @cached_property
     def demands(self) -> tuple[tuple[int, str], ...]:

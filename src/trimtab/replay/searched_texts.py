@@ -41,19 +41,19 @@ class SearchedTexts:
         return self._shown[key]
 
     def _read(self, query: tuple[str, ...]) -> str:
-        found, left = list[str](), HIT_TOKENS
+        texts, left = list[str](), HIT_TOKENS
         for passage in self._index.search(" ".join(query), HITS):
             text = passage.text(self._texts[passage.handle])
             left -= self._count(text)
             if left < 0:
                 break
-            found.append(text)
-        return "\n".join(found)
+            texts.append(text)
+        return "\n".join(texts)
 
 
 def plain_words(text: str) -> list[str]:
     """The words of a text that are no identifiers, each once."""
-    found = dict.fromkeys(
+    words = dict.fromkeys(
         token for token in TOKEN.findall(text) if len(token) > 1 and not names_in(token)
     )
-    return list(found)[:MOST_WORDS]
+    return list(words)[:MOST_WORDS]

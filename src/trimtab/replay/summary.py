@@ -78,14 +78,14 @@ class Tally:
         there is no share and no cost."""
         sums = self.sums
         worked = sums["failed"] < self.calls
-        found: dict[str, float | None] = {
+        values: dict[str, float | None] = {
             name: 100 * sums[kept] / sums[asked] if sums[asked] else None
             for name, (kept, asked) in SHARES.items()
         }
         times = sorted(self.cpu_us)
         calls = max(1, self.calls)
         return {
-            **found,
+            **values,
             "cost": self.billed / self.full_billed if self.full_billed and worked else None,
             "hit": 100 * sums["prefix"] / sums["tokens"] if sums["tokens"] else None,
             "breaks": 20 * sums["broke"] / calls,

@@ -48,7 +48,7 @@ class Context(NamedTuple):
 def plain_text(text: str) -> str:
     """The text as it is meant: escapes undone, colours and line-number prefixes left out."""
     if "\\" in text:
-        text = _ESCAPED.sub(lambda found: "\n" if found["line"] else " ", text)
+        text = _ESCAPED.sub(lambda match: "\n" if match["line"] else " ", text)
     if "\x1b" in text:
         text = _ANSI.sub("", text)
     if "→" in text or "\t" in text:

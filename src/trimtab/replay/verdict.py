@@ -49,8 +49,7 @@ class WindowVerdict(NamedTuple):
 def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude-5m") -> str:
     """One paragraph a window: what sending everything would meet, and what trimtab does instead."""
     parts = [
-        f"Window {found.window}. {' '.join(found.sentences)}"
-        for found in window_verdicts(rows, prices)
+        f"Window {one.window}. {' '.join(one.sentences)}" for one in window_verdicts(rows, prices)
     ]
     if left_out:
         parts.append(left_out_note(left_out))
@@ -72,15 +71,15 @@ def left_out_note(left_out: int) -> str:
 
 def window_verdicts(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> list[WindowVerdict]:
     """One verdict a window, from the smallest."""
-    found = []
+    verdicts = []
     for window in sorted({row.window for row in rows}):
         here = {row.policy: row for row in rows if row.window == window}
-        found.append(
+        verdicts.append(
             WindowVerdict(
                 short(window), list(_sentences(here, prices)), list(_figures(here, prices))
             )
         )
-    return found
+    return verdicts
 
 
 def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
@@ -211,8 +210,8 @@ def _dollars(dollars: float | None) -> str:
 
 def _refused(row: SummaryRow) -> float:
     """Calls that would end in an error: too long, invalid, or the policy itself failed."""
-    found = sum(row.figures.get(name) or 0 for name in ("over", "invalid", "failed"))
-    return min(float(row.calls), found)
+    calls = sum(row.figures.get(name) or 0 for name in ("over", "invalid", "failed"))
+    return min(float(row.calls), calls)
 
 
 def _worked(row: SummaryRow) -> bool:

@@ -52,9 +52,9 @@ def measure(
     """Measure every block.  Raises InvalidRequest, InvalidSetting."""
     Settings(format=cast(Any, format), model=model, counter=counter)  # checked as those of fit are
     source = RequestBody.of(request)
-    found, reason = wire.find(source.tree, format)
-    transcript = wire.read(source.tree, found, model=model)
-    chosen = counter_for(counter, model=transcript.facts.model, format=found.name)
+    detected, reason = wire.find(source.tree, format)
+    transcript = wire.read(source.tree, detected, model=model)
+    chosen = counter_for(counter, model=transcript.facts.model, format=detected.name)
     usage = TokenSizes(chosen)
     total = usage.measure(transcript)
     rows = tuple(
@@ -67,4 +67,4 @@ def measure(
         for place in transcript.places()
     )  # fmt: skip
     trigger = trigger_for(chosen)
-    return Measured(found.name, reason, chosen.name, total, rows, trigger)
+    return Measured(detected.name, reason, chosen.name, total, rows, trigger)

@@ -27,11 +27,11 @@ def templates(package: str, extra: str) -> Any:
         import jinja2
     except ImportError:
         raise MissingExtra(f"these pages need jinja2: pip install 'trimtab[{extra}]'") from None
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package), autoescape=True, undefined=jinja2.StrictUndefined,
         finalize=_shown, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    return found
+    return environment
 
 
 @cache

@@ -72,8 +72,8 @@ NO_LIMITS = ModelLimits()
 
 def ratio(theirs: int, ours: int) -> float:
     """Provider's tokens per one of ours; 1 where the two cannot be counts of the same text."""
-    found = theirs / max(ours, 1)
-    return found if _NARROW <= found <= _WIDE else 1.0
+    factor = theirs / max(ours, 1)
+    return factor if _NARROW <= factor <= _WIDE else 1.0
 
 
 class LearnedLimits:
@@ -101,11 +101,11 @@ class LearnedLimits:
             if unnamed and self.clock() - unnamed[2] >= BELIEVED["guess"]:
                 unnamed = None
             plain = {"mends": tuple(row["mends"]), "short": tuple(short) if short else None}
-            found = ModelLimits(**{**row, **plain, "unnamed": tuple(unnamed) if unnamed else None})
-            fresh = self.clock() - found.at < BELIEVED[found.exactness]
+            known = ModelLimits(**{**row, **plain, "unnamed": tuple(unnamed) if unnamed else None})
+            fresh = self.clock() - known.at < BELIEVED[known.exactness]
         except (TypeError, KeyError):  # a row of another release
             return NO_LIMITS
-        return found if fresh else NO_LIMITS
+        return known if fresh else NO_LIMITS
 
     def put(self, key: str, known: ModelLimits) -> None:
         """Keep this from now on."""

@@ -80,11 +80,11 @@ def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLim
     output = refusal.output if refusal.output is not None else (sent.output if counts else 0)
     stated = None if refusal.requested is None else refusal.requested - (refusal.output or 0)
     least = (refusal.limit - output) / (max(sent.tokens, 1) * _MARGIN)
-    found = max(known.ratio if known.limit else 1.0, least)
+    factor = max(known.ratio if known.limit else 1.0, least)
     if refusal.exactness == "exact" and stated is not None and not sent.managed:
-        found = ratio(stated, sent.tokens)
+        factor = ratio(stated, sent.tokens)
     return ModelLimits(
-        refusal.limit, max(found, 0.01), counts or known.output_counts, refusal.exactness, refused,
+        refusal.limit, max(factor, 0.01), counts or known.output_counts, refusal.exactness, refused,
         0, known.request_bytes, known.result_chars, known.images, known.mends,
         unnamed=known.unnamed,
     )  # fmt: skip

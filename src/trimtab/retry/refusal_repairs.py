@@ -66,13 +66,13 @@ def repaired_for(
     """
     try:
         source = RequestBody.of(request)
-        found, _ = wire.find(source.tree, format)
+        detected, _ = wire.find(source.tree, format)
     except (InvalidRequest, InvalidSetting):
         return None
     if rule in _THINKING:
-        passes = _without_thinking(source, found, model)
+        passes = _without_thinking(source, detected, model)
     elif rule in ROWS:
-        passes = _by_rows(source, found, model, ROWS[rule])
+        passes = _by_rows(source, detected, model, ROWS[rule])
     else:
         return None
     return source.after(passes).returned(source) if passes else None

@@ -45,5 +45,5 @@ class StoredLimits(MutableMapping[str, Mapping[str, Any]]):
 
 def _at(row: Mapping[str, Any]) -> float:
     """When it was learned; long ago where a row of another release does not say."""
-    found = row.get("at")
-    return float(found) if isinstance(found, int | float) else 0.0
+    at = row.get("at")
+    return float(at) if isinstance(at, int | float) else 0.0

@@ -92,8 +92,8 @@ def scan_mixed_turns(rule: str, apart: Callable[[Part], bool]) -> Scan:
                 path = (*transcript.base, number, *rest[0].path)
                 yield Finding(rule, path, f"{rest[0].kind} beside tool {kind}s", number)
 
-    found: Scan = scan
-    return found
+    scan_function: Scan = scan
+    return scan_function
 
 
 def split_mixed_turns(

@@ -108,18 +108,18 @@ def is_earlier_turn(transcript: Transcript, number: int) -> bool:
 
 def _marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     base = transcript.base
-    found: list[Path] = []
+    marks: list[Path] = []
     for number, message in enumerate(transcript.messages):
         if not (message.marked or message.inner_marks):
             continue
-        found += [
+        marks += [
             (*base, number, *part.path) for part in message.marked if part.flaw != "empty-marked"
         ]
-        found += [(*base, number, *path) for path in message.inner_marks]
+        marks += [(*base, number, *path) for path in message.inner_marks]
     # The oldest of the messages go first; those of tools and system, where they are too many.
-    found += list(transcript.facts.extra.get("marked_head", ()))
-    for path in found[: max(len(found) - MAX_MARKS, 0)]:
-        yield Finding("too_many_marks", path, f"{len(found)} blocks carry cache_control")
+    marks += list(transcript.facts.extra.get("marked_head", ()))
+    for path in marks[: max(len(marks) - MAX_MARKS, 0)]:
+        yield Finding("too_many_marks", path, f"{len(marks)} blocks carry cache_control")
 
 
 def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
@@ -156,7 +156,7 @@ def _starts_thinking(parts: Sequence[Part]) -> bool:
     return bool(spoken) and spoken[0].kind == "reasoning"
 
 
-def _switch_off(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Repair]:
+def _switch_off(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """Thinking switched off for this request."""
     off = Set(("thinking",), {"type": "disabled"})
     yield Repair(("thinking",), "thinking switched off: the open turn has none", (off,))

@@ -158,17 +158,17 @@ def find_all(
 
     A scan that raises is left out and named in ``failures``; without it, it raises.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     wanted = {row.name for row in table.rows if row.applies_to(transcript.facts.dialect)}
     for scan in table.scans:
         interruption.check()
         if not wanted & getattr(scan, "gives", wanted):
             continue
         try:
-            found += scan(transcript, open_tail)
+            findings += scan(transcript, open_tail)
         except Exception as error:
             _failed(failures, getattr(scan, "__name__", "scan"), error)
-    return found
+    return findings
 
 
 def _failed(failures: list[str] | None, name: str, error: Exception) -> None:
@@ -183,9 +183,9 @@ def warnings(table: RuleTable, transcript: Transcript, open_tail: bool) -> tuple
     rows = {row.name: row for row in table.rows if row.sure == "inferred" and
             row.applies_to(dialect)}  # fmt: skip
     return tuple(
-        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].error_text}")
-        for found in find_all(table, transcript, open_tail)
-        if found.rule in rows
+        Violation(finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}")
+        for finding in find_all(table, transcript, open_tail)
+        if finding.rule in rows
     )
 
 
@@ -198,9 +198,9 @@ def violations(
     """The findings of rows that are sure to be refused."""
     rows = {row.name: row for row in table.rows if row.is_refused_by(transcript.facts.dialect)}
     return tuple(
-        Violation(found.rule, found.path, f"{found.detail}: {rows[found.rule].error_text}")
-        for found in find_all(table, transcript, open_tail, failures)
-        if found.rule in rows
+        Violation(finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}")
+        for finding in find_all(table, transcript, open_tail, failures)
+        if finding.rule in rows
     )
 
 
@@ -231,9 +231,9 @@ def repair(
             for _ in range(MAX_PASSES):  # what was put off is repaired before the rows behind it
                 if seen[0] is not done.transcript:  # else there is nothing new to see
                     seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
-                found = [finding for finding in seen[1] if finding.rule == row.name]
+                findings = [finding for finding in seen[1] if finding.rule == row.name]
                 try:
-                    put_off = bool(found) and _repair_row(done, row, found, format, views)
+                    put_off = bool(findings) and _repair_row(done, row, findings, format, views)
                 except Exception as error:
                     _failed(failures, row.name, error)
                     break

@@ -159,7 +159,9 @@ def _chosen(tree: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def declare_tools(transcript: Transcript, tree: Any, found: Sequence[Finding]) -> Iterator[Repair]:
+def declare_tools(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
     """Declare the tools that the history calls, with a schema that takes any object."""
     parts = [part for message in transcript.messages for part in message.parts]
     ours = dict.fromkeys(part.tool for part in parts if part.kind == "call")
@@ -194,7 +196,7 @@ def add_document_text(
 
 
 def disable_thinking(
-    transcript: Transcript, tree: Any, found: Sequence[Finding]
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """Thinking off, under the key with which it was asked for."""
     key = transcript.facts.extra.get("thinking_key", "thinking")

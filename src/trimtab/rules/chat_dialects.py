@@ -104,7 +104,7 @@ class _Repeats(MessagePass):
 
 
 def rename_repeated_ids(
-    transcript: Transcript, tree: Any, found: Sequence[Finding]
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
     """An id of its own for each later call, and for its result; the first keeps its id."""
     used: set[str] = set()

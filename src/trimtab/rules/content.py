@@ -35,8 +35,8 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
                     path = (*transcript.base, number, *part.path)
                     yield Finding(names[part.flaw], path, f"{part.kind} part", (number, part))
 
-    found: Scan = scan
-    return found
+    typed: Scan = scan
+    return typed
 
 
 def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
@@ -63,8 +63,8 @@ def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
                     detail = f"no {called} {part.id} before this result"
                     yield Finding("server_orphan", path, detail, (number, part))
 
-    found: Scan = scan
-    return found
+    typed: Scan = scan
+    return typed
 
 
 def remove_parts(

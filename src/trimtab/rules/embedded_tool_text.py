@@ -94,7 +94,7 @@ def quote_repairs(transcript: Transcript, tree: Any) -> list[Repair]:
     """One for each user message in which tool text stands: its texts quoted, a call's id in its
     metadata taken out."""
     messages = paths.get(tree, transcript.base) if transcript.messages else []
-    found = []
+    repairs = []
     for number, message in enumerate(transcript.messages):
         if message.role != "user":
             continue
@@ -112,8 +112,8 @@ def quote_repairs(transcript: Transcript, tree: Any) -> list[Repair]:
                 taken.append(transcript.where(place))
         if ops:
             said = "tool text in a user's message: quoted, so that it is no tool result"
-            found.append(Repair(taken[-1], said, tuple(ops), tuple(taken)))
-    return found
+            repairs.append(Repair(taken[-1], said, tuple(ops), tuple(taken)))
+    return repairs
 
 
 def _marks(message: Any, base: Path) -> list[Path]:

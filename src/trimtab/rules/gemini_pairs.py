@@ -25,12 +25,12 @@ def paired(calls: Sequence[PairKey], responses: Sequence[PairKey]) -> list[int |
     namespace (``default_api:read``) or without; where one side has no name either, the oldest call
     that is left is answered.
     """
-    waiting, found = _WaitingCalls(calls), list[int | None]([None] * len(responses))
+    waiting, pairs = _WaitingCalls(calls), list[int | None]([None] * len(responses))
     for tie in (_by_id, _by_name, _by_bare_name, _by_order):
         for number, response in enumerate(responses):
-            if found[number] is None:
-                found[number] = waiting.pop_oldest(tie(response))
-    return found
+            if pairs[number] is None:
+                pairs[number] = waiting.pop_oldest(tie(response))
+    return pairs
 
 
 def _by_id(response: PairKey) -> list[Hashable]:

@@ -57,13 +57,13 @@ def _unmatched(
     calls: Sequence[LocatedPart], results: Sequence[LocatedPart]
 ) -> tuple[tuple[LocatedPart, ...], tuple[LocatedPart, ...]]:
     """Calls and results left over."""
-    found = paired(
+    pairs = paired(
         [_pair_key(call.part) for call in calls], [_pair_key(result.part) for result in results]
     )
-    answered = set(found)
+    answered = set(pairs)
     return (
         tuple(call for index, call in enumerate(calls) if index not in answered),
-        tuple(result for result, index in zip(results, found, strict=True) if index is None),
+        tuple(result for result, index in zip(results, pairs, strict=True) if index is None),
     )
 
 

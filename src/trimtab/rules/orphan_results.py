@@ -129,10 +129,10 @@ def _taken(located: LocatedPart, chars: int) -> str:
 def _chars(transcript: Transcript, orphans: Sequence[LocatedPart]) -> dict[Path, int]:
     """Characters of each of these results, by path."""
     chars: dict[Path, int] = {}
-    found: dict[int, set[int]] = {}
+    depths_by_message: dict[int, set[int]] = {}
     for located in orphans:
-        found.setdefault(located.message, set()).add(len(located.part.path))
-    for number, depths in found.items():
+        depths_by_message.setdefault(located.message, set()).add(len(located.part.path))
+    for number, depths in depths_by_message.items():
         for block in transcript.messages[number].blocks:
             for depth in depths:
                 key = (*transcript.base, number, *block.item[:depth])

@@ -233,7 +233,7 @@ def _insert_results(
     missing: Sequence[Part],
 ) -> Repair:
     format, base = transcript.format, transcript.base
-    new = [_whole(format, *found) for found in moved]
+    new = [_whole(format, *each) for each in moved]
     new += format.result_parts(missing, INTERRUPTED)
     ops: list[PathOp] = [
         op for located, _ in moved for op in removal_ops(transcript, located, [s for s, _ in moved])

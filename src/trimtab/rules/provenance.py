@@ -56,12 +56,12 @@ class Provenance:
     def _index(self, number: int) -> dict[int, Path]:
         """Object → where it stood among the messages before a pass; of one that stands twice,
         the first place."""
-        found = self._stood.get(number)
-        if found is None:
-            found = self._stood[number] = {}
+        paths_by_id = self._stood.get(number)
+        if paths_by_id is None:
+            paths_by_id = self._stood[number] = {}
             for path, value in _walk(paths.get(self._trees[number], self._base), self._base):
-                found.setdefault(id(value), path)
-        return found
+                paths_by_id.setdefault(id(value), path)
+        return paths_by_id
 
     # --- what whole messages were made of ---
 
@@ -70,14 +70,14 @@ class Provenance:
         where nothing else was made of them, else their parts.  What repair made is left out."""
         taken = set(items)
         covered = {path for path in self._origins if path in taken or path[: self._deep] in taken}
-        found: set[Path] = set()
+        paths: set[Path] = set()
         for path in covered:
             origin = self._origins[path]
             message = origin[: self._deep]
-            found.add(message if self._holders[message] <= covered else origin)
-        whole = {path for path in found if len(path) == self._deep}
-        found |= {lost for lost, host in self._lost.items() if host in whole}
-        return sorted(path for path in found if path in whole or path[: self._deep] not in whole)
+            paths.add(message if self._holders[message] <= covered else origin)
+        whole = {path for path in paths if len(path) == self._deep}
+        paths |= {lost for lost, host in self._lost.items() if host in whole}
+        return sorted(path for path in paths if path in whole or path[: self._deep] not in whole)
 
     @cached_property
     def _deep(self) -> int:
@@ -87,32 +87,32 @@ class Provenance:
     @cached_property
     def _origins(self) -> dict[Path, Path]:
         """Each message and each part after repair → what was given there."""
-        found: dict[Path, Path] = {}
+        origins: dict[Path, Path] = {}
         for path in _messages_and_parts(paths.get(self._trees[-1], self._base), self._base):
             if (origin := self.given(path)) is not None:
-                found[path] = origin
-        return found
+                origins[path] = origin
+        return origins
 
     @cached_property
     def _holders(self) -> dict[Path, set[Path]]:
         """Message as given → the messages and parts that were made of it."""
-        found: dict[Path, set[Path]] = {}
+        holders: dict[Path, set[Path]] = {}
         for path, origin in self._origins.items():
-            found.setdefault(origin[: self._deep], set()).add(path)
-        return found
+            holders.setdefault(origin[: self._deep], set()).add(path)
+        return holders
 
     @cached_property
     def _lost(self) -> dict[Path, Path]:
         """Messages as given of which nothing stands any more → the one before them that does."""
-        found: dict[Path, Path] = {}
+        hosts: dict[Path, Path] = {}
         host: Path | None = None
         for number in range(len(paths.get(self._trees[0], self._base))):
             path = (*self._base, number)
             if path in self._holders:
                 host = path
             elif host is not None:
-                found[path] = host
-        return found
+                hosts[path] = host
+        return hosts
 
 
 def _there(tree: Any, path: Path) -> bool:

@@ -29,34 +29,34 @@ _STORED = ("rs_", "msg_")
 def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """call_unanswered, orphan_result, duplicate_result, duplicate_call, call_id_missing."""
     messages, base = transcript.messages, transcript.base
-    found = transcript.passed(Pairs)
-    for number in found.twice:
+    pairs = transcript.passed(Pairs)
+    for number in pairs.twice:
         call_id = messages[number].calls[0].id
         detail = f"call id {call_id} stands twice"
-        yield Finding("duplicate_call", (*base, number), detail, found.answers.get(number))
+        yield Finding("duplicate_call", (*base, number), detail, pairs.answers.get(number))
     seen = transcript.passed(_UserAndReferences)
     tail = _tail(messages) if open_tail else len(messages)
-    waiting = {messages[number].calls[0].id for number in found.open}
-    for number in found.open:
+    waiting = {messages[number].calls[0].id for number in pairs.open}
+    for number in pairs.open:
         if number < tail and not (messages[number].type == "program" and seen.last < number):
             call_id = messages[number].calls[0].id
             yield Finding("call_unanswered", (*base, number), f"call {call_id} has no output")
     stored = transcript.facts.server_state or seen.refers
-    for number in found.lone:
+    for number in pairs.lone:
         part, located = (
             messages[number].results[0],
             LocatedPart(number, messages[number].results[0]),
         )
         if part.id in waiting and part.id:
             continue  # stands before its call: answering the call moves it
-        if part.id in found.names and part.id:
+        if part.id in pairs.names and part.id:
             detail = f"a second output for call {part.id}"
             yield Finding("duplicate_result", (*base, number), detail, located)
         elif not (stored and part.id) and messages[number].type != "tool_search_output":
             detail = f"no call {part.id or '(without id)'} stands before this output"
             yield Finding("orphan_result", (*base, number), detail, located)
-    for number in found.nameless:
-        reply = found.answers.get(number)
+    for number in pairs.nameless:
+        reply = pairs.answers.get(number)
         yield Finding("call_id_missing", (*base, number), "a call without call_id", reply)
 
 

@@ -34,10 +34,10 @@ class Compactions:
         self, one: Conversation, body: RequestBody
     ) -> tuple[RequestBody, Compacted | None, ReportEdit | None]:
         """The request with what the provider compacted in place, and the row of the report."""
-        found = provider_compactions.applied(self.known(one), body)
-        if found is None:
+        result = provider_compactions.applied(self.known(one), body)
+        if result is None:
             return body, None, None
-        request, compacted = found
+        request, compacted = result
         new, one.fresh_compaction = one.fresh_compaction == compacted.handle, ""
         return request, compacted, compacted.row(new)
 

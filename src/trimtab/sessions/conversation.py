@@ -107,14 +107,14 @@ def conversation_id(source: RequestBody, format: str | None) -> str:
     which costs a few entries that apply to neither.  Raises InvalidRequest.
     """
     begin = _beginning(source.tree)
-    found, _ = wire.find(begin, format)
-    base = found.base(begin)
+    detected, _ = wire.find(begin, format)
+    base = detected.base(begin)
     messages = begin.get(base[0]) if base else begin
     first = messages if isinstance(messages, str) else None
     blocks: tuple[Block, ...] = ()
     for message in messages if isinstance(messages, list) else ():
         try:
-            view = found.read_message(message)
+            view = detected.read_message(message)
         except (TypeError, AttributeError, KeyError, IndexError):
             break  # reading the whole request reports it
         if view.role == "user" and not view.results:

@@ -57,25 +57,25 @@ class ConversationStore:
     def conversation(self, root: str, hint: str | None) -> Conversation:
         """The conversation that begins so, else the one that had this hint before."""
         with self._lock:
-            found = self._by_id.get(self._aliases.get(root, root))
-            if found is not None:
-                self._by_id.move_to_end(found.id)
-                return found
-        found = self._loaded(root)
-        if hint and not found.journal.entries and not found.journal.pins:
+            known = self._by_id.get(self._aliases.get(root, root))
+            if known is not None:
+                self._by_id.move_to_end(known.id)
+                return known
+        known = self._loaded(root)
+        if hint and not known.journal.entries and not known.journal.pins:
             before = self._asked(lambda: self.store.fact(_hint_fact(hint)))
             if isinstance(before, str) and before != root:
                 self._aliases[root] = before
                 return self.conversation(before, None)
-        found.hint = hint or ""
+        known.hint = hint or ""
         with self._lock:
-            found = self._by_id.setdefault(root, found)
+            known = self._by_id.setdefault(root, known)
             self._by_id.move_to_end(root)
             while len(self._by_id) > IN_MEMORY:
                 self._by_id.popitem(last=False)
             if len(self._aliases) > 10 * IN_MEMORY:
                 self._aliases.clear()
-        return found
+        return known
 
     def by_id(self, root: str) -> Conversation:
         """A conversation by its root."""
@@ -89,12 +89,12 @@ class ConversationStore:
     def _key(self, one: Conversation) -> bytes:
         """What its handles are made with; one of our own as long as the store does not answer."""
         if not one.handle_key:
-            found = self._asked(lambda: self.store.handle_key(one.id))
-            if found is None:
+            key = self._asked(lambda: self.store.handle_key(one.id))
+            if key is None:
                 self._own_key = self._own_key or os.urandom(32)
                 data = one.id.encode()
-                found = hashlib.blake2b(data, key=self._own_key, digest_size=32).digest()
-            one.handle_key = found
+                key = hashlib.blake2b(data, key=self._own_key, digest_size=32).digest()
+            one.handle_key = key
         return one.handle_key
 
     # --- a turn ---
@@ -190,8 +190,8 @@ class ConversationStore:
             self.writer.run_when_idle(lambda: one.hand_over(place, *self.store.read(one.id, place)))
 
     def _read(self, one: Conversation) -> bool:
-        found = self._asked(lambda: self.store.read(one.id, one.position))
-        return found is not None and one.apply_rows(*found)
+        new_rows = self._asked(lambda: self.store.read(one.id, one.position))
+        return new_rows is not None and one.apply_rows(*new_rows)
 
     def _asked(self, ask: Any) -> Any:
         """An answer of the store; None, and not asked again for a while, where there is none."""
@@ -211,9 +211,9 @@ class ConversationStore:
     def original(self, handle: str) -> Original:
         """What an edit took away.  Raises UnknownHandle, StoreError."""
         known = is_handle(handle)  # a model may write anything; stores do not take it all
-        found = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
-        if found is not None:
-            return found
+        kept = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
+        if kept is not None:
+            return kept
         gone = self.store.purged(handle) if known else None
         if gone is not None:
             raise UnknownHandle(
@@ -238,12 +238,12 @@ class ConversationStore:
         asked once only."""
         if self.facts_read and self.store.store.is_local:
             return {}
-        found = self._asked(lambda: self.store.facts(prefix))
-        if found is None:
+        facts = self._asked(lambda: self.store.facts(prefix))
+        if facts is None:
             return {}
         self.facts_read = True
-        news = {name: value for name, value in found.items() if self._facts_seen.get(name) != value}
-        self._facts_seen = found
+        news = {name: value for name, value in facts.items() if self._facts_seen.get(name) != value}
+        self._facts_seen = facts
         return {name: json.dumps(value).encode() for name, value in news.items()}
 
     def fact(self, name: str) -> Any:
@@ -253,8 +253,8 @@ class ConversationStore:
 
     def facts(self, prefix: str) -> dict[str, bytes]:
         """Facts as JSON; none where the store does not answer."""
-        found = self._asked(lambda: self.store.facts(prefix)) or {}
-        return {name: json.dumps(value).encode() for name, value in found.items()}
+        kept = self._asked(lambda: self.store.facts(prefix)) or {}
+        return {name: json.dumps(value).encode() for name, value in kept.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """About the store, for statistics."""
@@ -290,8 +290,8 @@ class TurnOriginals(Mapping[str, str]):
 
     def __getitem__(self, handle: str) -> str:
         """Raises UnknownHandle, StoreError."""
-        found = self._own.get(handle)
-        return self._conversations.original(handle).text if found is None else found
+        text = self._own.get(handle)
+        return self._conversations.original(handle).text if text is None else text
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._own)

@@ -194,8 +194,9 @@ def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
     """What the provider's answer stands for; None where it has no compaction."""
     format = offer.before.format
     key = "content" if format == "anthropic" else "output"
-    found = answer.get(key) if isinstance(answer, Mapping) else None
-    parts = [part for part in found if isinstance(part, dict)] if isinstance(found, list) else []
+    content = answer.get(key) if isinstance(answer, Mapping) else None
+    content = content if isinstance(content, list) else []
+    parts = [part for part in content if isinstance(part, dict)]
     blocks = [part for part in parts if part.get("type") == "compaction"]
     if len(blocks) != 1:
         return None

@@ -54,7 +54,7 @@ class Pruned:
 
 def prunable(prepared: PreparedRequest) -> list[Prunable]:
     """The results that may be named: whole ones of closed groups, oldest first."""
-    transcript, found = prepared.transcript, list[Prunable]()
+    transcript, results = prepared.transcript, list[Prunable]()
     taken = {ref for edit in prepared.active for ref in edit.targets}
     protected = prepared.planner().inputs.protected
     for group in transcript.groups:
@@ -64,8 +64,8 @@ def prunable(prepared: PreparedRequest) -> list[Prunable]:
                 continue
             ref, tokens = transcript.ref(place), prepared.sizes.block(transcript, place)
             if ref not in taken and tokens >= LEAST_TOKENS:
-                found.append(Prunable(name_of(ref), ref, _about(prepared, place), tokens))
-    return found
+                results.append(Prunable(name_of(ref), ref, _about(prepared, place), tokens))
+    return results
 
 
 def name_of(ref: str) -> str:
@@ -151,16 +151,16 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
     expect(
         most is None or (type(most) is int and most >= 0), "most", most, "a whole number or None"
     )
-    transcript, found = prepared.transcript, prunable(prepared)
+    transcript, candidates = prepared.transcript, prunable(prepared)
     if most is None:
         spoke = [p.message for p in prepared.planner().eligibility.user_texts]
         since = max(spoke, default=-1)
         if since == len(transcript.messages) - 1:  # the request asks something: sweep before that
             since = max((n for n in spoke if n < since), default=-1)
-        found = [one for one in found if transcript.refs[one.ref].message > since]
-    else:
-        found = found[len(found) - most :] if 0 < most < len(found) else found if most else []
-    return prune(prepared, [one.name for one in found])
+        candidates = [one for one in candidates if transcript.refs[one.ref].message > since]
+    elif most < len(candidates):
+        candidates = candidates[len(candidates) - most :]
+    return prune(prepared, [one.name for one in candidates])
 
 
 class _Choice:
@@ -234,7 +234,7 @@ def _at(place: Place) -> tuple[int, int]:
 
 def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
     """Of the calls that these results answer, those that may be touched."""
-    transcript, found = prepared.transcript, list[Place]()
+    transcript, places = prepared.transcript, list[Place]()
     held = prepared.planner().inputs.protected
     for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):
         if number is None:
@@ -246,8 +246,8 @@ def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
             block = place.block
             free = not block.sealed and (place.message, place.index) not in held
             if block.kind == "call" and free and (block.call_id in ours or every <= ours):
-                found.append(place)
-    return found
+                places.append(place)
+    return places
 
 
 def _reason(name: str, every: set[str], taken: set[str]) -> str:

@@ -204,8 +204,8 @@ def _plain(value: Any) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     dump = getattr(value, "model_dump", None)
-    found = dump() if callable(dump) else getattr(value, "__dict__", {})
-    return found if isinstance(found, Mapping) else {}
+    fields = dump() if callable(dump) else getattr(value, "__dict__", {})
+    return fields if isinstance(fields, Mapping) else {}
 
 
 def _arguments(value: Any) -> Mapping[str, Any]:

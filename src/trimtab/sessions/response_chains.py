@@ -75,22 +75,22 @@ class ResponseChains:
     def take(self, tree: Any, answer: Any, sent_tokens: int, was_whole: bool = False) -> None:
         """Remember what this answer's id stands for.  ``tree``: the request as the client made it;
         ``sent_tokens``: our count of what was sent; ``was_whole``: its history was put into it."""
-        found = chained_answer(answer)
-        if found is None or not isinstance(tree, Mapping) or not isinstance(found["id"], str):
+        response = chained_answer(answer)
+        if response is None or not isinstance(tree, Mapping) or not isinstance(response["id"], str):
             return
-        usage, named, before = read_usage(found), state_named(tree), self.link(tree)
+        usage, named, before = read_usage(response), state_named(tree), self.link(tree)
         billed = usage.input_tokens if usage else sent_tokens
         if named is not None and before is None:
             begins = named[0] == "conversation" and billed <= _SLACK * sent_tokens
             if not begins:  # what came before it is not known
                 return
-        given = input_items(tree, is_interaction="output" not in found)
-        items = copy.deepcopy((*given, *_output(found)))
+        given = input_items(tree, is_interaction="output" not in response)
+        items = copy.deepcopy((*given, *_output(response)))
         tokens = billed + (usage.output_tokens if usage else 0)
         size, in_conversation = len(paths.dump(list(items))), named and named[0] == "conversation"
         detached = in_conversation and (was_whole or (before is not None and before.detached))
         with self._lock:
-            self._keep(found["id"], ChainLink(before, items, tokens, size))
+            self._keep(response["id"], ChainLink(before, items, tokens, size))
             if named is not None and in_conversation:
                 self._keep(named[1], ChainLink(before, items, tokens, size, bool(detached)))
 
@@ -146,8 +146,8 @@ def chained_answer(answer: Any) -> Mapping[str, Any] | None:
 
 def _output(answer: Mapping[str, Any]) -> list[Any]:
     for key in ("output", "steps", "outputs"):
-        if isinstance(found := answer.get(key), list):
-            items = [as_mapping(item) for item in found]
+        if isinstance(output := answer.get(key), list):
+            items = [as_mapping(item) for item in output]
             if key == "outputs":  # contents without the step around them
                 items = [_said(item) if _is_content(item) else item for item in items]
             return items

@@ -103,11 +103,11 @@ def stats_of(conversation: str) -> str:
     return f"stats/{conversation}/"
 
 
-def check_version(found: int, known: int) -> None:
+def check_version(version: int, known: int) -> None:
     """Raises StoreError where a newer release has laid out what is kept."""
-    if found > known:
+    if version > known:
         raise StoreError(
-            f"this store has version {found}, this release reads up to {known} and has touched "
+            f"this store has version {version}, this release reads up to {known} and has touched "
             "nothing: update trimtab, or name another store"
         )
 

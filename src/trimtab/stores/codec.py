@@ -70,8 +70,8 @@ class StorageCodec:
 
         try:
             head = bytes([kind]) + about.encode()
-            found: bytes = self._aes.decrypt(rest[:_NONCE], rest[_NONCE:], head)
-            return found
+            decrypted: bytes = self._aes.decrypt(rest[:_NONCE], rest[_NONCE:], head)
+            return decrypted
         except (InvalidTag, ValueError):
             raise StoreError(
                 f"{about} cannot be read with this TRIMTAB_STORE_KEY: give the key it was "

@@ -46,29 +46,29 @@ class MemoryStore:
                 self._facts[tenant, name] = data
 
     def _write(self, tenant: str, batch: WriteBatch) -> None:
-        found = self._conversations.get((tenant, batch.conversation))
-        if found is None:
+        kept = self._conversations.get((tenant, batch.conversation))
+        if kept is None:
             self._began += 1
-            found = _Conversation(began=self._began)
-            self._conversations[tenant, batch.conversation] = found
-        found.used_at = time.time()
+            kept = _Conversation(began=self._began)
+            self._conversations[tenant, batch.conversation] = kept
+        kept.used_at = time.time()
         for id, data in batch.entries:
-            found.entries.setdefault(id, data)
+            kept.entries.setdefault(id, data)
         for handle, data in batch.originals:
             if (tenant, handle) not in self._originals:
                 self._originals[tenant, handle] = data
-                found.handles.append(handle)
+                kept.handles.append(handle)
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
         """See ``Store``."""
         with self._lock:
-            found = self._conversations.get((tenant, conversation))
-            if found is None:
+            kept = self._conversations.get((tenant, conversation))
+            if kept is None:
                 return [], ""
             began, _, number = after.partition("/")
-            first = int(number) if began == str(found.began) else 0
-            new = list(found.entries.values())[first:] if first < len(found.entries) else []
-            return new, f"{found.began}/{len(found.entries)}"
+            first = int(number) if began == str(kept.began) else 0
+            new = list(kept.entries.values())[first:] if first < len(kept.entries) else []
+            return new, f"{kept.began}/{len(kept.entries)}"
 
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
@@ -78,8 +78,8 @@ class MemoryStore:
     def handles(self, tenant: str, conversation: str) -> list[str]:
         """See ``Store``."""
         with self._lock:
-            found = self._conversations.get((tenant, conversation))
-            return list(found.handles) if found else []
+            kept = self._conversations.get((tenant, conversation))
+            return list(kept.handles) if kept else []
 
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
@@ -111,13 +111,13 @@ class MemoryStore:
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         with self._lock:
-            found = self._conversations.get((tenant, conversation))
-            if found is None:
+            kept = self._conversations.get((tenant, conversation))
+            if kept is None:
                 return True
-            if found.used_at >= before:
+            if kept.used_at >= before:
                 return False
             del self._conversations[tenant, conversation]
-            for handle in found.handles:
+            for handle in kept.handles:
                 del self._originals[tenant, handle]
             begin = stats_of(conversation)
             for key in [k for k in self._facts if k[0] == tenant and k[1].startswith(begin)]:

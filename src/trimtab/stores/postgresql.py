@@ -195,13 +195,13 @@ class PostgresqlStore:
     def _at_once(self, db: Any) -> AbstractContextManager[Any]:
         """Statements go out together and are answered together, where the client can do that."""
         able = self._psycopg.Pipeline.is_supported()
-        found: AbstractContextManager[Any] = db.pipeline() if able else nullcontext()
-        return found
+        pipeline: AbstractContextManager[Any] = db.pipeline() if able else nullcontext()
+        return pipeline
 
     def _rows(self, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         def act(db: Any) -> list[tuple[Any, ...]]:
-            found: list[tuple[Any, ...]] = db.execute(query, values).fetchall()
-            return found
+            rows: list[tuple[Any, ...]] = db.execute(query, values).fetchall()
+            return rows
 
         return self._with(act)
 
@@ -228,9 +228,9 @@ class PostgresqlStore:
 
     def _connection(self) -> Any:
         """A connection must cross neither threads nor forks."""
-        found: _PostgresqlConnection | None = getattr(self._own, "db", None)
-        if found is not None and found.pid == os.getpid() and not found.db.closed:
-            return found.db
+        connection: _PostgresqlConnection | None = getattr(self._own, "db", None)
+        if connection is not None and connection.pid == os.getpid() and not connection.db.closed:
+            return connection.db
         db = self._psycopg.connect(
             self._given, autocommit=True, connect_timeout=SECONDS,
             tcp_user_timeout=1000 * SECONDS,
@@ -244,8 +244,8 @@ class PostgresqlStore:
             raise
         own = _PostgresqlConnection(db, os.getpid())
         with self._lock:
-            if found is not None and found.pid != own.pid:
-                self._inherited.append(found)
+            if connection is not None and connection.pid != own.pid:
+                self._inherited.append(connection)
             self._own.db = own
             self._all.add(own)
         weakref.finalize(own, _close, db, own.pid).atexit = False

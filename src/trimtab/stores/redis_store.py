@@ -134,10 +134,10 @@ class RedisStore:
 
     def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
         """A script, sent as a whole only where the server does not have it yet."""
-        found = self._scripts.get(script)
-        if found is None:
-            found = self._scripts.setdefault(script, self._redis.register_script(script))
-        return found(keys=keys, args=values)
+        command = self._scripts.get(script)
+        if command is None:
+            command = self._scripts.setdefault(script, self._redis.register_script(script))
+        return command(keys=keys, args=values)
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
@@ -168,8 +168,8 @@ class RedisStore:
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
         with self._said():
-            found: bytes | None = self._redis.get(self._key(tenant, "o", handle))
-        return found
+            data: bytes | None = self._redis.get(self._key(tenant, "o", handle))
+        return data
 
     def handles(self, tenant: str, conversation: str) -> list[str]:
         """See ``Store``."""
@@ -180,8 +180,8 @@ class RedisStore:
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
         with self._said():
-            found: bytes | None = self._redis.hget(self._key(tenant, "f"), name)
-        return found
+            data: bytes | None = self._redis.hget(self._key(tenant, "f"), name)
+        return data
 
     def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
         """See ``Store``."""

@@ -222,9 +222,9 @@ class SqliteStore:
 
     def _connection(self) -> _ThreadConnection:
         """A connection must cross neither threads nor forks."""
-        found: _ThreadConnection | None = getattr(self._own, "db", None)
-        if found is not None and found.pid == os.getpid() and not found.closed:
-            return found
+        connection: _ThreadConnection | None = getattr(self._own, "db", None)
+        if connection is not None and connection.pid == os.getpid() and not connection.closed:
+            return connection
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):  # made before SQLite does, so that nobody else can read it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -237,8 +237,8 @@ class SqliteStore:
             db.close()
             raise
         with self._lock:
-            if found is not None and found.pid != os.getpid():
-                self._inherited.append(found)
+            if connection is not None and connection.pid != os.getpid():
+                self._inherited.append(connection)
             own = self._own.db = _ThreadConnection(db, os.getpid())
             self._all.add(own)
         weakref.finalize(own, _close, db, os.getpid()).atexit = False

@@ -56,14 +56,14 @@ class TenantStore:
         """The secret of this tenant; whoever asks first makes it."""
         if not self._key:
             name = self._about("facts", KEY)
-            found = self.store.fact(self.tenant, KEY)
-            if found is None:
+            secret = self.store.fact(self.tenant, KEY)
+            if secret is None:
                 mine = self._codec.pack(os.urandom(32), name)
                 self.store.write(self.tenant, WriteBatch(facts=((KEY, mine),)))
-                found = self.store.fact(self.tenant, KEY)
-            if found is None:
+                secret = self.store.fact(self.tenant, KEY)
+            if secret is None:
                 raise StoreError(f"{self.store.url} keeps nothing: name another store")
-            self._key = self._codec.unpack(found, name)
+            self._key = self._codec.unpack(secret, name)
         return self._key
 
     # --- conversations ---
@@ -101,10 +101,10 @@ class TenantStore:
 
     def original(self, handle: str) -> Original | None:
         """The original under a handle and whose it is, or None."""
-        found = self.store.original(self.tenant, handle)
-        if found is None:
+        packed = self.store.original(self.tenant, handle)
+        if packed is None:
             return None
-        data = self._codec.unpack(found, self._about("originals", handle))
+        data = self._codec.unpack(packed, self._about("originals", handle))
         conversation, _, text = data.decode("utf-8", "surrogatepass").partition("\n")
         return Original(conversation, text)
 
@@ -112,13 +112,13 @@ class TenantStore:
 
     def fact(self, name: str) -> Any:
         """One fact, or None."""
-        found = self.store.fact(self.tenant, name)
-        return None if found is None else self._read(name, found)
+        packed = self.store.fact(self.tenant, name)
+        return None if packed is None else self._read(name, packed)
 
     def facts(self, prefix: str) -> dict[str, Any]:
         """All facts whose names begin so."""
-        found = self.store.facts(self.tenant, prefix)
-        return {name: self._read(name, data) for name, data in found.items()}
+        packed = self.store.facts(self.tenant, prefix)
+        return {name: self._read(name, data) for name, data in packed.items()}
 
     def purged(self, handle: str) -> Any:
         """What is known of an original that was purged, or None."""

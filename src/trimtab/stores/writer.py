@@ -165,10 +165,10 @@ def _queue_of(store: Any) -> WriteQueue:
     while isinstance(store, DeferredStore):
         store = store.store
     with _queues_lock:
-        found = _queues.get(store)
-        if found is None or found.pid != os.getpid():
-            found = _queues[store] = WriteQueue()
-        return found
+        queue = _queues.get(store)
+        if queue is None or queue.pid != os.getpid():
+            queue = _queues[store] = WriteQueue()
+        return queue
 
 
 class Writer:

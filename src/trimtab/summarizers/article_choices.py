@@ -116,11 +116,11 @@ class ArticleChoices:
 
     def _answers(self, known: Mapping[Ask, str], number: int) -> list[list[Answer]]:
         """What is shown of each block's articles where only the first rows are shortened."""
-        found: list[list[Answer]] = [[None] * len(b.shown.offer.shortened) for b in self._blocks]
+        answers: list[list[Answer]] = [[None] * len(b.shown.offer.shortened) for b in self._blocks]
         for row in self._rows[:number]:
             ask = row.article.ask
-            found[row.block][row.index] = "" if ask is None else known.get(ask, "")
-        return found
+            answers[row.block][row.index] = "" if ask is None else known.get(ask, "")
+        return answers
 
     def _tokens(self, answers: Sequence[Sequence[Answer]]) -> int:
         """Tokens of the whole request with these."""

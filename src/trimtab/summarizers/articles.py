@@ -66,15 +66,15 @@ class Answers:
 
     def warnings(self) -> list[str]:
         """What went otherwise than asked for."""
-        found = []
+        texts = []
         if self.failed:
             failed = f"{self.failed} of {self.asked} summaries failed"
-            found.append(f"{failed}, extracts stand instead: {self.why}")
+            texts.append(f"{failed}, extracts stand instead: {self.why}")
         if self.left_out:
-            found.append(f"{self.left_out} summaries not asked for: most_asks allows {self.asked}")
+            texts.append(f"{self.left_out} summaries not asked for: most_asks allows {self.asked}")
         if self.unusable:
-            found.append(f"{self.unusable} summaries could not be shown, extracts stand instead")
-        return [f"summarizer {self.name}: {text}" for text in found]
+            texts.append(f"{self.unusable} summaries could not be shown, extracts stand instead")
+        return [f"summarizer {self.name}: {text}" for text in texts]
 
 
 Enough = Callable[[Sequence[str]], bool]

@@ -89,7 +89,7 @@ def _reworded(
 
 def noted_steps(plan: Planner) -> list[NotedRun]:
     """The runs that this batch folded into notes and that still stand so."""
-    found = []
+    noted = []
     for run in plan.state.runs:
         sources = plan.folded.get(run.first, ())
         if run.edit is None and run.fold and sources:
@@ -99,12 +99,12 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
             named = with_short_headers(sources)
             results = [source for source in named if source.kind == "result"]
             words = [source for source in named if source.kind in ("call", "text")]
-            found.append(NotedRun(
+            noted.append(NotedRun(
                 run,
                 tuple(_parts(plan, run, results, "what tools returned in")),
                 tuple(_parts(plan, run, words, "what the agent itself wrote in")),
             ))  # fmt: skip
-    return found
+    return noted
 
 
 def _parts(

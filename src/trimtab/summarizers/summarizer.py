@@ -82,17 +82,17 @@ class Summarizer:
         started = time.monotonic()
         parts = [divided(ask, self.most_chars) for ask in asks]
         keys = [[key_of(part, self.model) for part in of] for of in parts]
-        found = dict[str, str]()
-        round_ = _Round(self, count, started + self.seconds, found)
+        answers = dict[str, str]()
+        round_ = _Round(self, count, started + self.seconds, answers)
         known, left_out, at = 0, 0, 0
         while at < len(asks):
             new, end = dict[str, Ask](), at
             while end < len(asks) and (enough is None or len(new) < self.parallel):
-                known += sum(key in self.cache and key not in found for key in keys[end])
-                found |= {key: self.cache[key] for key in keys[end] if key in self.cache}
+                known += sum(key in self.cache and key not in answers for key in keys[end])
+                answers |= {key: self.cache[key] for key in keys[end] if key in self.cache}
                 missing = {
                     key: part for key, part in zip(keys[end], parts[end], strict=True)
-                    if key not in found and key not in round_.asked and key not in new
+                    if key not in answers and key not in round_.asked and key not in new
                 }  # fmt: skip
                 if len(round_.asked) + len(new) + len(missing) <= self.most_asks:
                     new |= missing
@@ -101,9 +101,9 @@ class Summarizer:
                 end += 1
             round_.ask(new)
             at = end
-            if enough is not None and enough(_texts(keys[:at], found)):
+            if enough is not None and enough(_texts(keys[:at], answers)):
                 break
-        texts = [*_texts(keys[:at], found), *("" for _ in asks[at:])]
+        texts = [*_texts(keys[:at], answers), *("" for _ in asks[at:])]
         return Answers(
             texts=tuple(texts), asked=len(round_.asked), cached=known, failed=len(round_.failures),
             left_out=left_out, tokens_in=round_.tokens_in, tokens_out=round_.tokens_out,
@@ -116,10 +116,10 @@ class _Round:
     """The asks of one call, some at a time, and what they took."""
 
     def __init__(
-        self, summarizer: Summarizer, count: Count, deadline: float, found: dict[str, str]
+        self, summarizer: Summarizer, count: Count, deadline: float, answers: dict[str, str]
     ) -> None:
         self._summarizer, self._count, self._deadline = summarizer, count, deadline
-        self._found = found
+        self._found = answers
         self.asked: set[str] = set()
         self.failures: list[str] = []
         self.tokens_in = self.tokens_out = 0
@@ -138,10 +138,10 @@ class _Round:
         self.asked |= new.keys()
 
 
-def _texts(keys: Sequence[Sequence[str]], found: Mapping[str, str]) -> list[str]:
+def _texts(keys: Sequence[Sequence[str]], answers: Mapping[str, str]) -> list[str]:
     """The answers of each ask's parts, joined; "" where one is missing."""
     return [
-        "\n".join(found[key] for key in of) if all(key in found for key in of) else ""
+        "\n".join(answers[key] for key in of) if all(key in answers for key in of) else ""
         for of in keys
     ]
 
@@ -215,14 +215,14 @@ def _all(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> li
 
     for _ in range(min(parallel, len(prompts))):
         threading.Thread(target=work, daemon=True, name="trimtab-summarizer").start()
-    found = [_Reply() for _ in prompts]
+    replies = [_Reply() for _ in prompts]
     for _ in prompts:
         try:
             number, one = done.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             break
-        found[number] = one
-    return found
+        replies[number] = one
+    return replies
 
 
 def _said(say: Say, prompt: str) -> _Reply:

@@ -86,7 +86,7 @@ def _script(path: Path | None) -> list[ScriptStep]:
 
 def _line(record: Record) -> str:
     what = record.refusal or f"{record.cached_tokens} cached"
-    rules = ", ".join(dict.fromkeys(found.rule for found in record.violations))
+    rules = ", ".join(dict.fromkeys(violation.rule for violation in record.violations))
     size = f"{record.tokens}+{record.output} tokens"
     return f"{record.status} {record.format} {size} {what} {rules}".rstrip()
 

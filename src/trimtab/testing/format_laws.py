@@ -180,8 +180,8 @@ class FormatLaws:
         return violations(table, self._read(tree), False)
 
     def _messages(self, tree: Any) -> list[Any]:
-        found: list[Any] = paths.get(tree, self.format.base(tree))
-        return found
+        messages: list[Any] = paths.get(tree, self.format.base(tree))
+        return messages
 
     def _with(self, tree: Any, messages: list[Any]) -> Any:
         base: Path = self.format.base(tree)

@@ -95,10 +95,10 @@ class StrictProvider(LocalServer):
         """The log for clients that cannot read ``requests``: GET has it, DELETE empties it."""
         if method not in ("GET", "DELETE"):
             return Response(405, _json_type(), (dump({"error": f"{method} {LOG_PATH}"}),))
-        found = [one.as_dict() for one in self.requests]
+        requests = [one.as_dict() for one in self.requests]
         if method == "DELETE":
             self.requests.clear()
-        return Response(200, _json_type(), (dump({"requests": found}),))
+        return Response(200, _json_type(), (dump({"requests": requests}),))
 
     # --- one request -------------------------------------------------------------------------
 
@@ -309,8 +309,8 @@ def _state(keys: Sequence[str], asked: Any) -> str | None:
     """The id of what the server holds for this request; None where it names nothing."""
     for key in keys:
         value = asked.get(key)
-        if isinstance(found := value.get("id") if isinstance(value, dict) else value, str):
-            return found
+        if isinstance(id := value.get("id") if isinstance(value, dict) else value, str):
+            return id
     return None
 
 

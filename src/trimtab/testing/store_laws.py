@@ -31,8 +31,8 @@ class StoreLaws:
         tenant = self.tenant()
         rows = tuple((f"id{n}", bytes([n % 256]) * n) for n in range(300))
         self.open().write(tenant, WriteBatch("c", rows))
-        found, _ = self.open().read(tenant, "c")
-        assert found == [data for _, data in rows]
+        entries, _ = self.open().read(tenant, "c")
+        assert entries == [data for _, data in rows]
 
     def test_reading_goes_on_behind_a_place(self) -> None:
         one, two, tenant = self.open(), self.open(), self.tenant()
@@ -40,8 +40,8 @@ class StoreLaws:
         place = two.read(tenant, "c")[1]
         for n in range(3):
             one.write(tenant, WriteBatch("c", ((f"id{n}", b"%d" % n),)))
-            found, place = two.read(tenant, "c", place)
-            assert found == [b"%d" % n]
+            entries, place = two.read(tenant, "c", place)
+            assert entries == [b"%d" % n]
         assert two.read(tenant, "c", place) == ([], place)
 
     def test_an_entry_is_kept_once_and_where_it_stood_first(self) -> None:
@@ -109,12 +109,12 @@ class StoreLaws:
                 store.write(tenant, WriteBatch("c", entries, ((name, name.encode()),)))
 
         def follow() -> None:
-            store, place, found = self.open(), "", list[bytes]()
+            store, place, seen_rows = self.open(), "", list[bytes]()
             until = time.monotonic() + 60
-            while len(found) < (writers + 1) * each and time.monotonic() < until:
+            while len(seen_rows) < (writers + 1) * each and time.monotonic() < until:
                 new, place = store.read(tenant, "c", place)
-                found += new
-            seen.append(found)
+                seen_rows += new
+            seen.append(seen_rows)
 
         run(*(lambda n=n: write(n) for n in range(writers)), follow, follow)
         final, _ = self.open().read(tenant, "c")

@@ -111,13 +111,13 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
 
 def named_files(arguments: Any) -> tuple[str, ...]:
     """Files that a call's arguments name, under the usual keys or in a patch; forward slashes."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for key, value in _strings(arguments):
         if key in _PATH_KEYS or (key.endswith("s") and key[:-1] in _PATH_KEYS):
-            found[_slashed(value)] = None
+            names[_slashed(value)] = None
         elif any(mark in value for mark in _PATCH_MARKS):
-            found.update(dict.fromkeys(_patched(value)))
-    return tuple(found)
+            names.update(dict.fromkeys(_patched(value)))
+    return tuple(names)
 
 
 def written_text(text: str) -> str:
@@ -229,10 +229,10 @@ def _shell(signature: str, tree: dict[str, Any], files: tuple[str, ...]) -> Call
     folder = plain.get("workdir", plain.get("cwd", ""))
     for pattern in _SHELL_READS:
         if match := pattern.fullmatch(command.strip()):
-            found = match.groupdict()
-            name = found["file"].strip("'\"")
+            fields = match.groupdict()
+            name = fields["file"].strip("'\"")
             path = f"{folder}/{name}" if folder and not name.startswith("/") else name
-            first, last = int(found.get("a") or 1), int(found["b"]) if found.get("b") else None
+            first, last = int(fields.get("a") or 1), int(fields["b"]) if fields.get("b") else None
             return CallArguments(signature, "read", (_slashed(path),), max(first, 1), last)
     return CallArguments(signature, "look" if _only_looks(command) else "other", files)
 

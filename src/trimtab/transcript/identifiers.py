@@ -26,12 +26,12 @@ def names_in(token: str) -> tuple[tuple[str, int], ...]:
     >>> names_in("src/app/main.go"), names_in("self.max_len"), names_in("window")
     ((('src/app/main.go', 0),), (('max_len', 5),), ())
     """
-    found = _known.get(token)
-    if found is None:
+    names = _known.get(token)
+    if names is None:
         if len(_known) >= _KNOWN_TOKENS:
             _known.clear()
-        found = _known[token] = tuple(_names(token))
-    return found
+        names = _known[token] = tuple(_names(token))
+    return names
 
 
 def _names(token: str) -> Iterator[tuple[str, int]]:

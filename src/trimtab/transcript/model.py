@@ -235,25 +235,25 @@ class Group:
         """The absolute paths that a drop deletes."""
         if self._items is None:
             whole = self.numbers[:-1] if self.partial else self.numbers
-            found: list[Path] = [(*self._base, number) for number in whole]
+            paths: list[Path] = [(*self._base, number) for number in whole]
             if self.partial:
                 message = self._messages[self.last]
                 parts = (*message.results, *_leading_marks(message))
-                found += [(*self._base, self.last, *part.path) for part in parts]
-            self._items = tuple(found)
+                paths += [(*self._base, self.last, *part.path) for part in parts]
+            self._items = tuple(paths)
         return self._items
 
     @property
     def places(self) -> tuple[Place, ...]:
         """Its blocks, in order."""
         if self._places is None:
-            found = []
+            places = []
             for number in self.numbers:
                 some = self.partial and number == self.last
                 for index, block in enumerate(self._messages[number].blocks):
                     if not some or is_of_result(block):
-                        found.append(Place(number, index, block))
-            self._places = tuple(found)
+                        places.append(Place(number, index, block))
+            self._places = tuple(places)
         return self._places
 
 

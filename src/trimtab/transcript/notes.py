@@ -26,6 +26,6 @@ _LINES = re.compile(
 
 def without_notes(text: str) -> str:
     """What was said before notes were put behind it; "" where the text is nothing else."""
-    if found := _LINES.search(text) if ", of which " in text else None:
-        text = text[: found.start()]
+    if match := _LINES.search(text) if ", of which " in text else None:
+        text = text[: match.start()]
     return _NOTES.sub("", text) if text.endswith("]") else text

@@ -110,11 +110,11 @@ class TokenSizes:
 
     def sizes(self, message: Message) -> MessageSizes:
         """Sizes of one message, overhead included."""
-        found = self._known.get(message)
-        if found is None:
+        sizes = self._known.get(message)
+        if sizes is None:
             interruption.check()
-            found = self._known[message] = self._measured(message)
-        return found
+            sizes = self._known[message] = self._measured(message)
+        return sizes
 
     def message(self, message: Message) -> int:
         """Tokens of one message, overhead included."""

@@ -70,26 +70,26 @@ class CallReader:
     def keep_only(self, messages: Container[Message]) -> None:
         """Forget what is not of these messages."""
         self._calls = {m: calls for m, calls in self._calls.items() if m in messages}
-        self._outputs = {m: found for m, found in self._outputs.items() if m in messages}
+        self._outputs = {m: outputs for m, outputs in self._outputs.items() if m in messages}
         self._failed = {}
 
     def calls(self, message: Message) -> tuple[tuple[int, CallArguments], ...]:
         """(index of the block, the call) of every call of a message."""
-        found = self._calls.get(message)
-        if found is None:
-            found = self._calls[message] = tuple(
+        calls = self._calls.get(message)
+        if calls is None:
+            calls = self._calls[message] = tuple(
                 (index, read_call(block.tool or "", block.text, free=block.spelling == "string"))
                 for index, block in enumerate(message.blocks)
                 if block.kind == "call"
             )
-        return found
+        return calls
 
     def outputs(self, message: Message) -> tuple[Output, ...]:
         """The tool results of a message."""
-        found = self._outputs.get(message)
-        if found is None:
-            found = self._outputs[message] = tuple(_outputs(message)) if message.results else ()
-        return found
+        outputs = self._outputs.get(message)
+        if outputs is None:
+            outputs = self._outputs[message] = tuple(_outputs(message)) if message.results else ()
+        return outputs
 
     def failed(self, output: Output, tool: str, call: CallArguments) -> str:
         """The category of an error, by its flag or its text; "" where the call succeeded."""
@@ -111,14 +111,14 @@ def _outputs(message: Message) -> Iterator[Output]:
         if home is not None:
             blocks[home].append(index)
     for part in message.results:
-        found = [message.blocks[index] for index in blocks[part.path]]
-        texts = tuple(map(_said, found))
+        parts_blocks = [message.blocks[index] for index in blocks[part.path]]
+        texts = tuple(map(_said, parts_blocks))
         yield Output(
             part.id,
-            part.tool or next((block.tool for block in found if block.tool), ""),
+            part.tool or next((block.tool for block in parts_blocks if block.tool), ""),
             tuple(blocks[part.path]),
             texts,
-            any(block.error for block in found),
+            any(block.error for block in parts_blocks),
             sum(text.count("\n") + 1 for text in texts),
             sum(map(len, texts)),
         )
@@ -133,14 +133,14 @@ def _said(block: Block) -> str:
 
 def calls_of(transcript: Transcript, reader: CallReader, group: Group, turn: int) -> list[ToolCall]:
     """Calls and results of one turn: by id, and in order where ids are missing or repeated."""
-    found: list[ToolCall] = []
+    calls: list[ToolCall] = []
     waiting: dict[tuple[str, str], deque[ToolCall]] = {}
     for number in range(group.first, group.last + 1):
         message = transcript.messages[number]
         for index, call in reader.calls(message):
             block = message.blocks[index]
             made = ToolCall(call, block.tool or "", turn, group.closed, [(number, index)])
-            found.append(made)
+            calls.append(made)
             key = (block.call_id or "", "" if block.call_id else made.tool)
             waiting.setdefault(key, deque()).append(made)
     for number in range(group.first, group.last + 1):
@@ -148,7 +148,7 @@ def calls_of(transcript: Transcript, reader: CallReader, group: Group, turn: int
             queue = waiting.get((output.id, "" if output.id else output.tool))
             if queue:
                 _answer(reader, queue.popleft(), output, number)
-    return found
+    return calls
 
 
 def _answer(reader: CallReader, made: ToolCall, output: Output, number: int) -> None:

@@ -81,13 +81,13 @@ class Transcript:
 
     def passed(self, kind: type[AnyPass]) -> AnyPass:
         """What one pass of this kind through all messages comes to; made once."""
-        found = self._passes.get(kind)
-        if found is None:
-            found = self._passes[kind] = kind()
+        kept = self._passes.get(kind)
+        if kept is None:
+            kept = self._passes[kind] = kind()
             for number, message in enumerate(self.messages):
-                found.add(number, message)
-        assert isinstance(found, kind)
-        return found
+                kept.add(number, message)
+        assert isinstance(kept, kind)
+        return kept
 
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""
@@ -124,11 +124,11 @@ class Transcript:
     @cached_property
     def _names(self) -> tuple[dict[str, Place], dict[str, int]]:
         """ref → place, and how often each digest stands."""
-        found: dict[str, Place] = {}
+        places: dict[str, Place] = {}
         seen: dict[str, int] = {}
         first = -1
         if self.prefix is not None:
-            found, seen = dict(self.prefix.refs), dict(self.prefix.digests)
+            places, seen = dict(self.prefix.refs), dict(self.prefix.digests)
             first = len(self.prefix.messages)
         for number in range(first, len(self.messages)):
             blocks = self.head if number < 0 else self.messages[number].blocks
@@ -136,8 +136,8 @@ class Transcript:
                 digest = block._digest or block.digest
                 ordinal = seen.get(digest, 0)
                 seen[digest] = ordinal + 1
-                found[f"{digest}.{ordinal}"] = Place(number, index, block)
-        return found, seen
+                places[f"{digest}.{ordinal}"] = Place(number, index, block)
+        return places, seen
 
     def as_prefix(self) -> Prefix | None:
         """What it knows of its messages, for a request that they begin; None where nothing that
@@ -236,11 +236,11 @@ class GroupTable:
     @cached_property
     def of_message(self) -> list[int]:
         """The group of each message; −1 where it belongs to none."""
-        found = [-1] * len(self._transcript.messages)
+        numbers = [-1] * len(self._transcript.messages)
         for number, group in enumerate(self.groups):
             for message in group.numbers:
-                found[message] = number
-        return found
+                numbers[message] = number
+        return numbers
 
     @cached_property
     def user_and_system(self) -> list[int]:
@@ -260,11 +260,11 @@ class GroupTable:
     @cached_property
     def partial_messages(self) -> list[int]:
         """Messages within a group, first to last, that do not belong to it as a whole."""
-        found: list[int] = []
+        numbers: list[int] = []
         for group in self.groups:
             whole = {*(group.numbers[:-1] if group.partial else group.numbers)}
-            found += [n for n in range(group.first, group.last + 1) if n not in whole]
-        return found
+            numbers += [n for n in range(group.first, group.last + 1) if n not in whole]
+        return numbers
 
     @cached_property
     def not_droppable(self) -> list[int]:
@@ -309,10 +309,10 @@ class GroupTable:
 
     def called(self, number: int) -> dict[str, str]:
         """Call id → tool, of the calls of a group."""
-        found = self._called.get(number)
-        if found is None:
-            found = self._called[number] = {part.id: part.tool for part in self._calls(number)}
-        return found
+        tools = self._called.get(number)
+        if tools is None:
+            tools = self._called[number] = {part.id: part.tool for part in self._calls(number)}
+        return tools
 
     def called_tools(self, first: int, last: int) -> Iterator[str]:
         """The tool of each call of groups[first:last + 1]."""
@@ -327,13 +327,13 @@ class GroupTable:
 
     def tools(self, first: int, last: int) -> list[str]:
         """The tools of the blocks of groups[first:last + 1], each once."""
-        found: dict[str, None] = {}
+        distinct: dict[str, None] = {}
         for number in range(first, last + 1):
             names = self.called(number)
             for place in self.groups[number].places:
                 if tool := place.block.tool or names.get(place.block.call_id or ""):
-                    found[tool] = None
-        return list(found)
+                    distinct[tool] = None
+        return list(distinct)
 
     def places(self, first: int, last: int) -> Iterator[Place]:
         """Every block of groups[first:last + 1]."""

@@ -33,14 +33,14 @@ def may_demand(text: str) -> bool:
 
 def demand_spans(text: str) -> list[tuple[int, int]]:
     """Where each of these sentences begins and ends."""
-    own = _REMINDER.sub(lambda found: " " * len(found[0]), text)
-    found = []
+    own = _REMINDER.sub(lambda spans: " " * len(spans[0]), text)
+    spans = []
     for match in _SENTENCE.finditer(own):
         said = squeezed(match[0])
         if 15 <= len(said) <= 300 and _DEMAND.search(said):
             blank = len(match[0]) - len(match[0].lstrip())
-            found.append((match.start() + blank, match.end()))
-    return found
+            spans.append((match.start() + blank, match.end()))
+    return spans
 
 
 def squeezed(text: str) -> str:

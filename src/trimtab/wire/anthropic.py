@@ -156,8 +156,8 @@ def read_message(message: Any) -> Message:
     elif not isinstance(content, list) or not content:
         parts.append(Part("text", ("content",), flaw="no-parts"))
     for index, item in enumerate(_as_list(content)):
-        found, part = _read_part(item, ("content", index), role)
-        blocks += found
+        part_blocks, part = _read_part(item, ("content", index), role)
+        blocks += part_blocks
         parts.append(part)
     blocks += [
         other_block(value, (key,))
@@ -198,13 +198,13 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
         return _read_call(part, path, marked)
     if kind == "tool_result":
         call_id = str(part.get("tool_use_id", ""))
-        found = list(_read_result(part, path, call_id))
+        blocks = list(_read_result(part, path, call_id))
         flaw = (
-            "empty-inner" if any(b.kind == "result" and not b.text.strip() for b in found) else ""
+            "empty-inner" if any(b.kind == "result" and not b.text.strip() for b in blocks) else ""
         )
         if not isinstance(part.get("content"), list):
             flaw = ""
-        return found, Part(
+        return blocks, Part(
             "result", path, call_id, (*path, "tool_use_id"), flaw=flaw, marked=marked
         )
     if kind in ("thinking", "redacted_thinking"):

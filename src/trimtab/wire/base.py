@@ -110,9 +110,9 @@ def read_one(format: Format, message: Tree) -> Message:
     Raises InvalidRequest where it nests too deep.
     """
     interruption.check()
-    found = unreadable_paths(message)  # first: it says where containers nest too deep
+    unreadable = unreadable_paths(message)  # first: it says where containers nest too deep
     view = format.read_message(message)
-    return replace(view, unreadable=found) if found else view
+    return replace(view, unreadable=unreadable) if unreadable else view
 
 
 class MessageReader:
@@ -157,13 +157,13 @@ class SharedMessageReader(MessageReader):
 
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
         """Views of all messages; new ones only of objects that are new."""
-        found = []
+        read_messages = []
         for message in messages:
             known = self._read.get(id(message))
             if known is None:
                 known = self._read[id(message)] = (message, self._read_new(format, message))
-            found.append(known[1])
-        return tuple(found)
+            read_messages.append(known[1])
+        return tuple(read_messages)
 
     def _read_new(self, format: Format, message: Tree) -> Message:
         try:
@@ -280,8 +280,8 @@ def _read(tree: Tree, format: Format, model: str | None, reader: MessageReader) 
             f"as {format.name} this has no {key}: name another format, or correct it"
         )
     if not isinstance(messages, list):  # one text, or nothing, where a list of messages may stand
-        found = unreadable_paths(tree)
-        return Transcript(format, base, format.read_head(tree), (), facts, unreadable_head=found)
+        head, unreadable = format.read_head(tree), unreadable_paths(tree)
+        return Transcript(format, base, head, (), facts, unreadable_head=unreadable)
     beside = {key: value for key, value in tree.items() if key != base[0]} if base else {}
     head = reader.read_head(format, tree)
     views, compaction = without_compacted(reader.read(format, messages))

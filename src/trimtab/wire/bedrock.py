@@ -75,9 +75,9 @@ def detect(tree: Any) -> str | None:
     for message in messages:
         for part in _items(message.get("content")):
             if isinstance(part, dict) and "type" not in part:
-                found = next((key for key in _PARTS if key in part), None)
-                if found:
-                    return f"a message has a {found} block without a type"
+                own_key = next((key for key in _PARTS if key in part), None)
+                if own_key:
+                    return f"a message has a {own_key} block without a type"
     return None
 
 
@@ -164,8 +164,8 @@ def read_facts(tree: Any, model: str | None) -> Facts:
 
 
 def _tool_name(tool: Any) -> str:
-    found = _inner(tool, "toolSpec") or _inner(tool, "systemTool")
-    return str(found.get("name", ""))
+    spec = _inner(tool, "toolSpec") or _inner(tool, "systemTool")
+    return str(spec.get("name", ""))
 
 
 # --- messages --------------------------------------------------------------------------------
@@ -189,8 +189,8 @@ def read_message(message: Any) -> Message:
             before = content[index - 1] if index else None
             marks.append(Part("other", path, flaw=_stray(before), marked=True))
             continue
-        found, part = _read_part(item, path, role)
-        blocks += found
+        part_blocks, part = _read_part(item, path, role)
+        blocks += part_blocks
         parts.append(part)
     if not parts:
         parts.append(Part("text", ("content",), flaw="no-parts"))

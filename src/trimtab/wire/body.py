@@ -89,9 +89,9 @@ class RequestBody:
     def spelled(self, items: Sequence[Path]) -> list[str]:
         """The JSON of the values at these paths, as it was spelled where it came as text."""
         if self.rows is not None and isinstance(self.written, bytes):
-            found = self.rows.spelled(self.written, items)
-            if found is not None:
-                return found
+            texts = self.rows.spelled(self.written, items)
+            if texts is not None:
+                return texts
         if self.text is None:
             return [paths.dump(paths.get(self.tree, item)) for item in items]
         spans = paths.spans(self.text, items)

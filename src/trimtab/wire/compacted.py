@@ -23,10 +23,10 @@ def without_compacted(
     messages: tuple[Message, ...],
 ) -> tuple[tuple[Message, ...], Compaction | None]:
     """The views of all messages, and where what was compacted ends; None where nothing was."""
-    found = [(number, message) for number, message in enumerate(messages) if message.compaction]
-    if not found:
+    compactions = [(at, message) for at, message in enumerate(messages) if message.compaction]
+    if not compactions:
         return messages, None
-    number, newest = found[-1]
+    number, newest = compactions[-1]
     assert newest.compaction is not None
     newest_part = newest.compaction
     if newest_part.path == () and not any(
@@ -35,7 +35,7 @@ def without_compacted(
         return messages, None  # a window that /responses/compact made: the user's words stay live
     earlier = [
         (at, part)
-        for at, message in found
+        for at, message in compactions
         for part in message.parts
         if part.kind == "compaction" and part is not newest_part
     ]

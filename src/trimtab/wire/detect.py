@@ -62,8 +62,8 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
     """
     if name is None:
         with _unexpected_types():
-            found, reason = shape(tree)
-        return FORMATS[found], reason
+            format_name, reason = shape(tree)
+        return FORMATS[format_name], reason
     expect_text("format", name)
     base, _, dialect = name.partition(":")
     if base not in FORMATS:
@@ -307,9 +307,9 @@ def _chat(tree: Any) -> str | None:
     messages = [message for message in tree["messages"] if isinstance(message, dict)]
     if _anthropic_only(tree, messages):
         return None
-    found = next((key for key in _CHAT_KEYS if tree.get(key) is not None), None)
-    if found:
-        return f"the body has {found}"
+    own_key = next((key for key in _CHAT_KEYS if tree.get(key) is not None), None)
+    if own_key:
+        return f"the body has {own_key}"
     choice = tree.get("tool_choice")
     if isinstance(choice, str) or (isinstance(choice, dict) and choice.get("type") == "function"):
         return "tool_choice as Chat Completions has it"

@@ -87,8 +87,8 @@ def of_model(model: Any) -> str:
 def of_host(host: str) -> str:
     """``api.deepseek.com`` → deepseek; "" for a host that says nothing."""
     low = host.lower().partition(":")[0]
-    found = (d for end, d in _HOSTS if low == end or low.endswith(f".{end}"))
-    return next(found, "")
+    matching = (d for end, d in _HOSTS if low == end or low.endswith(f".{end}"))
+    return next(matching, "")
 
 
 def combine_dialects(named: str, own: str) -> str:

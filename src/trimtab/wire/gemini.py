@@ -158,8 +158,8 @@ def read_message(message: Any) -> Message:
         parts.append(Part("text", ("parts",), flaw="no-parts"))
     numbers: dict[tuple[str, str], int] = {}
     for index, item in enumerate(items if isinstance(items, list) else ()):
-        found, part = _read_part(item, ("parts", index), numbers)
-        blocks += found
+        part_blocks, part = _read_part(item, ("parts", index), numbers)
+        blocks += part_blocks
         parts.append(part)
     if any(part.kind == "result" for part in parts):
         # Alone, an empty text is accepted (recorded); beside a function response it is refused.
@@ -176,13 +176,13 @@ def _read_part(item: Any, path: Path, numbers: dict[tuple[str, str], int]) -> Re
     read = _READERS.get(_camel(key))
     if read is None or not isinstance(item[key], str if key == "text" else dict):
         return [other_block(item, path)], Part("other", path)
-    found, part = read(item, key, path)
+    blocks, part = read(item, key, path)
     if part.kind in ("call", "result") and not part.id_path:
         number = numbers.get((part.kind, part.tool), 0)
         numbers[part.kind, part.tool] = number + 1
         part = part._replace(id=f"{part.tool}#{number}")
-        found = [replace(block, call_id=part.id) for block in found]
-    return found, part
+        blocks = [replace(block, call_id=part.id) for block in blocks]
+    return blocks, part
 
 
 def data_key(item: Any) -> str | None:
@@ -193,7 +193,7 @@ def data_key(item: Any) -> str | None:
 
 
 def _camel(key: str) -> str:
-    return re.sub(r"_([a-z])", lambda found: found[1].upper(), key)
+    return re.sub(r"_([a-z])", lambda match: match[1].upper(), key)
 
 
 def _signature(item: Any) -> str:

@@ -65,9 +65,9 @@ def detect(tree: Any) -> str | None:
         if "messages" in tree or "contents" in tree:
             return None
         given = tree.get("input")
-        found = next((key for key in _OWN_KEYS if tree.get(key) is not None), None)
-        if found and (given is not None or found == "previous_interaction_id"):
-            return f"the body has {found}"
+        own_key = next((key for key in _OWN_KEYS if tree.get(key) is not None), None)
+        if own_key and (given is not None or own_key == "previous_interaction_id"):
+            return f"the body has {own_key}"
         first = given[0] if isinstance(given, list) and given else given
         return _by_content(first) or (_by_items(given) if isinstance(given, list) else None)
     return _by_items(tree)
@@ -274,8 +274,8 @@ def _result(step: Any) -> Message:
         )  # fmt: skip
     flaw = "" if value is not None else "result"
     part = Part("result", (), call_id, id_path, tool, flaw)
-    found = tuple(in_result(block, call_id) for block in blocks)
-    return Message("tool", found, (part,), type="function_result", framed=False)
+    own_blocks = tuple(in_result(block, call_id) for block in blocks)
+    return Message("tool", own_blocks, (part,), type="function_result", framed=False)
 
 
 def _single(step: Any, kind: str) -> Message:

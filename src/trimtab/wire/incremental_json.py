@@ -63,11 +63,11 @@ class IncrementalParser:
         if not isinstance(request, bytes) or len(request) < _SMALL:
             return RequestBody.of(request)
         known, count = self._closest(request)
-        found = (known and _on_top(known, request, count)) or _whole(request)
-        if found is None:
+        parsed = (known and _on_top(known, request, count)) or _whole(request)
+        if parsed is None:
             return RequestBody.of(request)
-        self._keep(found, known if known and count == len(known.rows.ends) else None)
-        return RequestBody(request, found.tree, request, found.rows)
+        self._keep(parsed, known if known and count == len(known.rows.ends) else None)
+        return RequestBody(request, parsed.tree, request, parsed.rows)
 
     def _closest(self, data: bytes) -> tuple[_Text | None, int]:
         """The known text with which it has the most messages in common, and how many."""
@@ -144,10 +144,10 @@ def _read(
                 size *= 2
                 continue
             new += values
-            found, behind = _in_bytes(text, place, spans), spans[-1] if spans else 0
-            starts += found[::2]
-            ends += found[1::2]
-            place, size = found[-1] if found else place, _WINDOW
+            positions, behind = _in_bytes(text, place, spans), spans[-1] if spans else 0
+            starts += positions[::2]
+            ends += positions[1::2]
+            place, size = positions[-1] if positions else place, _WINDOW
             if closed >= 0:
                 break
         tail = _tail(parsing.decode(data[place + closed - behind + 1 :]))
@@ -191,14 +191,14 @@ def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
     """Where messages begin and end in a text, as places in its bytes; it begins at ``place``."""
     if text.isascii():
         return [place + at for at in spans]
-    found, last = [], 0
+    positions, last = [], 0
     for start, end in zip(spans[::2], spans[1::2], strict=True):
         place += start - last  # a comma and spaces
-        found.append(place)
+        positions.append(place)
         place += len(text[start:end].encode())
-        found.append(place)
+        positions.append(place)
         last = end
-    return found
+    return positions
 
 
 def _tail(text: str) -> dict[str, Any]:

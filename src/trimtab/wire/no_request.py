@@ -33,21 +33,21 @@ _OBJECTS = {
 def no_type(value: Any) -> str:
     """Why an object of this class is no request."""
     name = type(value).__name__
-    found = f"a request is a dict, a list of messages, or JSON text, not {name}"
+    problem = f"a request is a dict, a list of messages, or JSON text, not {name}"
     if name in _OBJECTS and hasattr(value, "model_dump"):
-        return f"{found}: {_response(*_OBJECTS[name][1:])}"
+        return f"{problem}: {_response(*_OBJECTS[name][1:])}"
     if hasattr(value, "model_dump"):
-        return f"{found}: give the list of messages it belongs to"
+        return f"{problem}: give the list of messages it belongs to"
     if hasattr(value, "__await__"):
         value.close() if hasattr(value, "close") else None  # else Python warns of it, too
-        return f"{found}: await it first"
+        return f"{problem}: await it first"
     if isinstance(value, (tuple, Iterator)):
-        return f"{found}: give list(…) of it"
+        return f"{problem}: give list(…) of it"
     if hasattr(value, "__fspath__"):
-        return f"{found}: give what the file says, path.read_bytes()"
+        return f"{problem}: give what the file says, path.read_bytes()"
     if hasattr(value, "tokens_after"):
-        return f"{found}: give its .request"
-    return f"{found}: give what you would send to the provider"
+        return f"{problem}: give its .request"
+    return f"{problem}: give what you would send to the provider"
 
 
 def no_shape(tree: Any, formats: Sequence[str]) -> str:

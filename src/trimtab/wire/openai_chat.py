@@ -144,14 +144,14 @@ def read_message(message: Any) -> Message:
             parts.append(Part("text", ("content",), flaw=long_flaw(content), marked=marked))
     elif isinstance(content, list):
         for index, item in enumerate(content):
-            found, part = read_part(item, ("content", index), kind)
-            blocks += found
+            part_blocks, part = read_part(item, ("content", index), kind)
+            blocks += part_blocks
             parts.append(_told_apart(part, parts))
-    for found, part in reasoning(message):
-        blocks += found
+    for part_blocks, part in reasoning(message):
+        blocks += part_blocks
         parts.append(part)
-    for found, part in calls(message) if role == "assistant" else ():
-        blocks += found
+    for part_blocks, part in calls(message) if role == "assistant" else ():
+        blocks += part_blocks
         parts.append(part)
     blocks += _more(message)
     if content is None and not any(p.kind == "call" for p in parts):
@@ -182,8 +182,8 @@ def _result(message: Any) -> Message:
         flaw = long_flaw(content)
     elif isinstance(content, list):
         for index, item in enumerate(content):
-            found, part = read_part(item, ("content", index), "result", tool, call_id)
-            blocks += found
+            part_blocks, part = read_part(item, ("content", index), "result", tool, call_id)
+            blocks += part_blocks
             flaw = flaw or (part.flaw if part.flaw == "long" else "")
     parts = [Part("result", (), call_id, () if legacy else ("tool_call_id",), tool or "", flaw)]
     if content is None:
@@ -360,8 +360,8 @@ def reasoning(message: Any) -> Iterator[Read]:
 
 def calls(message: Any) -> Iterator[Read]:
     """Function calls, custom tools' calls, and the one ``function_call`` of old."""
-    found = message.get("tool_calls")
-    for index, call in enumerate(found if isinstance(found, list) else ()):
+    tool_calls = message.get("tool_calls")
+    for index, call in enumerate(tool_calls if isinstance(tool_calls, list) else ()):
         yield _call(call if isinstance(call, dict) else {}, ("tool_calls", index))
     legacy = message.get("function_call")
     if isinstance(legacy, dict):

@@ -47,8 +47,8 @@ def detect(tree: Any) -> str | None:
             return None
         if isinstance(tree.get("input"), (list, str)):
             return "the body has input"
-        found = next((key for key in _STATE if tree.get(key) is not None), None)
-        return f"the body has {found}" if found else None
+        own_key = next((key for key in _STATE if tree.get(key) is not None), None)
+        return f"the body has {own_key}" if own_key else None
     for item in tree:
         if isinstance(item, dict):
             if item.get("type") in TYPES:
@@ -198,9 +198,9 @@ def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
 
 def groups(transcript: Transcript) -> tuple[Group, ...]:
     """A run of the model's items up to the last result of its calls; runs that overlap merge."""
-    found, in_use = transcript.passed(Pairs), transcript.passed(_Definitions).used
-    steps = _steps(transcript, found)
-    return tuple(_group(transcript, found, first, last, in_use) for first, last in steps)
+    pairs, in_use = transcript.passed(Pairs), transcript.passed(_Definitions).used
+    steps = _steps(transcript, pairs)
+    return tuple(_group(transcript, pairs, first, last, in_use) for first, last in steps)
 
 
 class _Definitions(MessagePass):
@@ -217,7 +217,7 @@ class _Definitions(MessagePass):
             self.used.setdefault(self._found_by[message.calls[0].tool], number)
 
 
-def _steps(transcript: Transcript, found: Pairs) -> list[tuple[int, int]]:
+def _steps(transcript: Transcript, pairs: Pairs) -> list[tuple[int, int]]:
     """The first and last item of each step."""
     messages, steps = transcript.messages, list[tuple[int, int]]()
     number = 0
@@ -228,7 +228,7 @@ def _steps(transcript: Transcript, found: Pairs) -> list[tuple[int, int]]:
         first = number
         while number < len(messages) and messages[number].role == "assistant":
             number += 1
-        last = max([number - 1, *(found.answers.get(n, n) for n in range(first, number))])
+        last = max([number - 1, *(pairs.answers.get(n, n) for n in range(first, number))])
         end = number
         while steps and (first <= steps[-1][1] or _leans_back(messages, first, end, steps[-1])):
             before = steps.pop()  # what leans on the last step may lean on the one before it too
@@ -247,12 +247,12 @@ def _leans_back(messages: Sequence[Message], first: int, end: int, step: tuple[i
 
 
 def _group(
-    transcript: Transcript, found: Pairs, first: int, last: int, in_use: Container[int]
+    transcript: Transcript, pairs: Pairs, first: int, last: int, in_use: Container[int]
 ) -> Group:
     messages = transcript.messages
     ours = [n for n in range(first, last + 1) if messages[n].role in ("assistant", "tool")]
     calls = [n for n in ours if messages[n].calls]
-    answers = {found.answers.get(n) for n in calls}
+    answers = {pairs.answers.get(n) for n in calls}
     closed = (
         None not in answers
         and all(n in answers for n in ours if messages[n].results)

@@ -118,7 +118,7 @@ def _message(item: Any) -> Message:
         parts = (Part("text", path, flaw="null"),)
         return _view(role, item, [], parts, "content", kind="message")
     blocks = []
-    found: list[Part] = []
+    message_parts: list[Part] = []
     for index, part in enumerate(content):
         if role == "assistant" and not (_is(part, "output_text") or _is(part, "refusal")):
             # The API takes no user content in the model's message, so none can replace it.
@@ -127,8 +127,8 @@ def _message(item: Any) -> Message:
             blocks += _content(part, (*path, index), kind)
         marked = isinstance(part, dict) and part.get(MARK) is not None
         flaw = "speaker" if role == "assistant" and _is(part, "input_text") else ""
-        found.append(Part(_part_kind(blocks[-1]), (*path, index), flaw=flaw, marked=marked))
-    return _view(role, item, blocks, tuple(found), "content", kind="message", listed=True)
+        message_parts.append(Part(_part_kind(blocks[-1]), (*path, index), flaw=flaw, marked=marked))
+    return _view(role, item, blocks, tuple(message_parts), "content", kind="message", listed=True)
 
 
 def _sealed(blocks: Iterable[Block]) -> Iterator[Block]:

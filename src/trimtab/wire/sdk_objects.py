@@ -128,18 +128,18 @@ def restored(tree: Any, plain: Any, given: Any) -> Any:
 def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[Any]:
     """Unchanged items as they came; changed ones paired by their place between them."""
     places = {id(item): index for index, item in enumerate(plain) if type(item) not in _PLAIN}
-    found: list[Any] = []
+    given_back: list[Any] = []
     behind = 0  # the first item of ``plain`` that stands behind the last unchanged one
     changed: list[Any] = []
 
     def settle(before: int) -> None:
         between = range(behind, before)
         if len(between) == len(changed):
-            found.extend(
+            given_back.extend(
                 restored(item, plain[n], given[n]) for item, n in zip(changed, between, strict=True)
             )
         else:
-            found.extend(_like_its_neighbours(item, given) for item in changed)
+            given_back.extend(_like_its_neighbours(item, given) for item in changed)
         changed.clear()
 
     for item in tree:
@@ -148,10 +148,10 @@ def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[
             changed.append(item)
             continue
         settle(index)
-        found.append(given[index])
+        given_back.append(given[index])
         behind = index + 1
     settle(len(plain))
-    return found
+    return given_back
 
 
 def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
@@ -169,8 +169,8 @@ def _shared_class(given: list[Any]) -> Any:
     if not kinds or any(kind in _PLAIN or kind in (dict, list) for kind in kinds):
         return None
     shared = (kind for kind in next(iter(kinds)).__mro__ if all(issubclass(k, kind) for k in kinds))
-    found = next(shared, None)
-    return found if len(kinds) == 1 or getattr(found, "model_fields", None) else None
+    cls = next(shared, None)
+    return cls if len(kinds) == 1 or getattr(cls, "model_fields", None) else None
 
 
 def _of_langchain(value: Any) -> bool:

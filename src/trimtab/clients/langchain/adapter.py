@@ -114,8 +114,8 @@ class MessageAdapter(ABC):
             return block
         return self._part_origins.put({**block, "type": kind}, block)
 
-    def _originals(self, found: Sequence[Any]) -> list[Any]:
-        return [self._part_origins.original(part) for part in found]
+    def _originals(self, parts: Sequence[Any]) -> list[Any]:
+        return [self._part_origins.original(part) for part in parts]
 
 
 def role_of(message: BaseMessage) -> str:

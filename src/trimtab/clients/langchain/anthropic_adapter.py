@@ -37,7 +37,7 @@ class AnthropicAdapter(MessageAdapter):
         return trees
 
     def back(self, request: Mapping[str, Any]) -> Sequence[BaseMessage]:
-        self._waiting = {id: list(found) for id, found in self._results.items()}
+        self._waiting = {id: list(results) for id, results in self._results.items()}
         return super().back(request)
 
     def _system_of(self, request: Mapping[str, Any]) -> SystemMessage | None:

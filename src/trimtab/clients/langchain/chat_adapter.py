@@ -46,11 +46,11 @@ class ChatAdapter(MessageAdapter):
                 tree["status"] = "error"
         if message.name and not isinstance(message, AIMessage):
             tree["name"] = message.name
-        if found := content_blocks.calls(message):
+        if tool_calls := content_blocks.calls(message):
             tree["tool_calls"] = [
                 {"id": id, "type": "function",
                  "function": {"name": name, "arguments": content_blocks.spelled(args)}}
-                for id, name, args in found
+                for id, name, args in tool_calls
             ]  # fmt: skip
         reasoning = message.additional_kwargs.get("reasoning_content")
         if isinstance(message, AIMessage) and isinstance(reasoning, str):

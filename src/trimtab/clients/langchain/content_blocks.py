@@ -49,8 +49,8 @@ def call_id(block: Any) -> str:
     """The id of the call that a block repeats; "" for any other block."""
     if not isinstance(block, Mapping) or block.get("type") not in CALLS:
         return ""
-    found = block.get("call_id") if block["type"] != "tool_use" else None
-    return str(found or block.get("id") or "")
+    id = block.get("call_id") if block["type"] != "tool_use" else None
+    return str(id or block.get("id") or "")
 
 
 def blocks(message: BaseMessage) -> list[Any]:

@@ -92,6 +92,6 @@ def _usage(answer: Any) -> Mapping[str, Any] | None:
     """The usage of the newest message in an answer of the handler."""
     if isinstance(answer, ExtendedModelResponse):
         answer = answer.model_response
-    found = [answer] if isinstance(answer, AIMessage) else getattr(answer, "result", ())
-    usages = (m.usage_metadata for m in reversed(found) if isinstance(m, AIMessage))
+    messages = [answer] if isinstance(answer, AIMessage) else getattr(answer, "result", ())
+    usages = (m.usage_metadata for m in reversed(messages) if isinstance(m, AIMessage))
     return next((usage for usage in usages if usage), None)

@@ -78,7 +78,7 @@ _MAX_TOKENS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
 
 
 def _first(model: Any, names: Sequence[str]) -> Any:
-    return next((found for name in names if (found := getattr(model, name, None))), None)
+    return next((value for name in names if (value := getattr(model, name, None))), None)
 
 
 def _provider(model: Any) -> str:

@@ -103,9 +103,9 @@ class SessionCache:
 def with_preset(preset: PresetName, keywords: SessionKeywords) -> SessionKeywords:
     """The keywords with a preset for where they name none."""
     settings = with_keywords(Settings(preset=preset), {"settings": keywords.get("settings")})
-    found = keywords.copy()
-    found["settings"] = settings
-    return found
+    changed = keywords.copy()
+    changed["settings"] = settings
+    return changed
 
 
 def thread() -> str:

@@ -112,10 +112,10 @@ def read_json(path: Path) -> Any:
         return {}
     for candidate in (text, _COMMENTS.sub(lambda m: m[1] or "", text)):
         try:
-            found = json.loads(re.sub(r",(\s*[}\]])", r"\1", candidate))
+            tree = json.loads(re.sub(r",(\s*[}\]])", r"\1", candidate))
         except ValueError:
             continue
-        return found if isinstance(found, dict) else {}
+        return tree if isinstance(tree, dict) else {}
     return {}
 
 

@@ -24,8 +24,8 @@ def prepare(place: LaunchContext) -> Setup:
     )
     own: dict[str, str] = {}
     for file in files:
-        found = inner(read_json(file), "env")
-        own |= found if isinstance(found, dict) else {}
+        given = inner(read_json(file), "env")
+        own |= given if isinstance(given, dict) else {}
     variables = {**place.env, **own}
     setup = Setup()
     for variable, cloud in _CLOUDS.items():

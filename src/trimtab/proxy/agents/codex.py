@@ -54,8 +54,8 @@ def _profile(settings: dict[str, Any], place: LaunchContext) -> dict[str, Any]:
     for option in ("-p", "--profile"):
         if option in words[:-1]:
             name = words[words.index(option) + 1]
-    found = inner(settings, "profiles", str(name))
-    return found if isinstance(found, dict) else {}
+    profile = inner(settings, "profiles", str(name))
+    return profile if isinstance(profile, dict) else {}
 
 
 def _given(values: dict[str, Any]) -> list[str]:

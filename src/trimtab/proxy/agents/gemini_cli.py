@@ -7,12 +7,12 @@ from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_j
 
 def _login(place: LaunchContext, folder: str) -> str:
     """The kind of login that the settings choose."""
-    found = ""
+    login = ""
     for root in (place.home, place.folder):
         settings = read_json(root / folder / "settings.json")
         chosen = inner(settings, "security", "auth", "selectedType")
-        found = str(chosen or settings.get("selectedAuthType") or found)
-    return found
+        login = str(chosen or settings.get("selectedAuthType") or login)
+    return login
 
 
 def prepare_gemini(place: LaunchContext) -> Setup:

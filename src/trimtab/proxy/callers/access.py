@@ -116,10 +116,10 @@ class Access:
 
     def _cookie(self, headers: Mapping[str, str]) -> str:
         try:
-            found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
         except CookieError:
             return ""
-        return found.value if found else ""
+        return cookie.value if cookie else ""
 
 
 def _netloc(origin: str) -> str | None:

@@ -80,8 +80,8 @@ class Tenants:
     def served(self, upstream: Upstream, tenant: str) -> Served:
         """What fits this tenant's requests to this upstream."""
         key = (upstream.name, tenant)
-        found = self._served.pop(key, None)
-        if found is None:
+        current = self._served.pop(key, None)
+        if current is None:
             name = f"{upstream.name}/{tenant}"
             if tenant == NOBODY:
                 session = Session(
@@ -94,11 +94,11 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            found = Served(session, LearnedLimits(StoredLimits(session)), deferred)
-        self._served[key] = found
+            current = Served(session, LearnedLimits(StoredLimits(session)), deferred)
+        self._served[key] = current
         while len(self._served) > MOST:
             self._served.popitem(last=False)
-        return found
+        return current
 
     def accepted(self, served: Served) -> None:
         """Its provider has accepted a request: it may be remembered."""
@@ -115,7 +115,7 @@ class Tenants:
         with self._lock:
             growing = self._growing.pop(key, None) or IncrementalParser()
         try:
-            found = growing.parse(body)
+            parsed = growing.parse(body)
         except InvalidRequest:
             return None
         with self._lock:
@@ -126,7 +126,7 @@ class Tenants:
             ):
                 _, gone = self._growing.popitem(last=False)
                 total -= gone.stored_bytes
-        return found
+        return parsed
 
     def close(self) -> None:
         """Keep what is not kept yet, as long as the store answers."""

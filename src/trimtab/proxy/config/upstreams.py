@@ -98,11 +98,11 @@ def choose(
     """
     if path.startswith(PREFIX):
         name, slash, rest = path.removeprefix(PREFIX).partition("/")
-        found = next((u for u in upstreams if u.name == name), None)
-        return (found, slash + rest) if found and rest else None
+        named = next((u for u in upstreams if u.name == name), None)
+        return (named, slash + rest) if named and rest else None
     if (wanted := headers.get(CHOOSE)) is not None:
-        found = next((u for u in upstreams if u.name == wanted), None)
-        return (found, path) if found else None
+        named = next((u for u in upstreams if u.name == wanted), None)
+        return (named, path) if named else None
     ranked = [
         (rank, -number, upstream)
         for number, upstream in enumerate(upstreams)

@@ -89,8 +89,8 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         return
     if path == STATUS:
         name = query.get("session", [""])[-1]
-        found = session_status(data.records.activity, name, recall=data.recall)
-        await reply.json(200, found)
+        status = session_status(data.records.activity, name, recall=data.recall)
+        await reply.json(200, status)
         return
     shown = await _get(data, path, {k: v[-1] for k, v in query.items()}, headers)
     await _sent(reply, shown)
@@ -136,12 +136,12 @@ async def _get(
         case ["spend" | "spend.json" as name]:
             by = query.get("by", "day")
             by = by if by in spend_view.GROUPS else "day"
-            found = await in_worker(lambda: spend_view.spend(records.ledger, by))
+            spend = await in_worker(lambda: spend_view.spend(records.ledger, by))
             if name == "spend.json":
-                return Shown(200, exports.as_json(found.as_dict()), JSON)
+                return Shown(200, exports.as_json(spend.as_dict()), JSON)
             summarizes = data.tenants.settings.fit.summarizer is not None
             return Shown(200, spend_view.spend_page(
-                found, by, activity, activity.sessions, summarizes=summarizes
+                spend, by, activity, activity.sessions, summarizes=summarizes
             ))  # fmt: skip
         case ["r", number, *rest] if number.isdecimal() and len(number) < 10 and len(rest) < 2:
             return await _request(data, int(number), rest)
@@ -152,18 +152,18 @@ async def _get(
 
 async def _request(data: DashboardData, number: int, rest: list[str]) -> Shown:
     records = data.records
-    found = records.requests.get(number)
-    if found is None:
+    request = records.requests.get(number)
+    if request is None:
         return Shown(404, message("Not found", "This request is not among the last ones."))
     if rest:
-        texts = await in_worker(lambda: request_views.texts(found))
+        texts = await in_worker(lambda: request_views.texts(request))
         if rest[0] not in texts:
             return Shown(404, message("Not found", "This text is not kept."))
         return Shown(200, texts[rest[0]].encode("utf-8", "replace"), TEXT)
-    session, now = records.activity.sessions.get(found.session), records.clock()
+    session, now = records.activity.sessions.get(request.session), records.clock()
     keeps = records.requests.keeps_texts
     return Shown(200, await in_worker(
-        lambda: request_views.request(found, session, now, keeps_texts=keeps)
+        lambda: request_views.request(request, session, now, keeps_texts=keeps)
     ))  # fmt: skip
 
 
@@ -238,15 +238,15 @@ async def _act(data: DashboardData, name: str, form: dict[str, str], reply: Http
     session = data.records.activity.sessions.get(form.get("session", ""))
     if session is not None:
         await _filled(data, session)
-    found = session.edits.get(form.get("handle", "")) if session else None
-    if session is None or found is None or name not in _SAID:
+    edit = session.edits.get(form.get("handle", "")) if session else None
+    if session is None or edit is None or name not in _SAID:
         await _page(reply, 404, message("Not found", "This session has no such edit."))
         return
     try:
-        await in_worker(lambda: data.tenants.act(name, session, found))
-        data.records.activity.changed(session, found)
+        await in_worker(lambda: data.tenants.act(name, session, edit))
+        data.records.activity.changed(session, edit)
     except TrimtabError as error:
         await _page(reply, 409, message("Not done", str(error)))
         return
-    to = f"{HOME}s/{session.id}/e/{quote(found.handle, safe='')}?done={name}"
+    to = f"{HOME}s/{session.id}/e/{quote(edit.handle, safe='')}?done={name}"
     await reply.whole(303, [(b"location", to.encode())])

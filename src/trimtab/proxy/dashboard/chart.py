@@ -189,7 +189,7 @@ def _tooltip(turn: TurnRecord) -> str:
 def _lines(
     shown: Sequence[TurnRecord], size: Size, step: float, scale: float, floor: int, top: float
 ) -> list[Polyline]:
-    found = []
+    polylines = []
     for kind in ("window", "trigger"):
         points: list[tuple[float, float]] = []
         for number, turn in enumerate(shown):
@@ -199,8 +199,8 @@ def _lines(
         if points:
             points.append((max(points[-1][0], size.width - size.right), points[-1][1]))
             text = " ".join(f"{_text(x)},{_text(y)}" for x, y in points)
-            found.append(Polyline(kind, text))
-    return found
+            polylines.append(Polyline(kind, text))
+    return polylines
 
 
 def _text(value: float) -> str:

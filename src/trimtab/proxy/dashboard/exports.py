@@ -15,9 +15,9 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
-def sessions(found: Iterable[SessionRecord]) -> bytes:
+def sessions(records: Iterable[SessionRecord]) -> bytes:
     """All sessions with their sums, the newest first."""
-    newest = sorted(found, key=lambda one: -one.last)
+    newest = sorted(records, key=lambda one: -one.last)
     return as_json({"sessions": [_session(one) for one in newest]})
 
 

@@ -23,10 +23,10 @@ def requests(
     kept: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
 ) -> bytes:
     """The last requests; ``wanted`` is searched for in them, "failed" for those that failed."""
-    found = [row for row in reversed(kept.rows) if _matches(row, wanted)]
+    rows = [row for row in reversed(kept.rows) if _matches(row, wanted)]
     return page(
         "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(kept.rows),
-        rows=[_row(row, sessions, now) for row in found[:SHOWN]], more=len(found) - SHOWN,
+        rows=[_row(row, sessions, now) for row in rows[:SHOWN]], more=len(rows) - SHOWN,
         wanted=wanted, action=REQUESTS, keeps_texts=kept.keeps_texts,
     )  # fmt: skip
 
@@ -59,11 +59,11 @@ def texts(row: RequestRecord) -> dict[str, str]:
     if row.texts is None:
         return {}
     came = unpacked(row.texts.came, row.texts.encoding, MOST_TEXT) or b""
-    found = {"came": came}
+    by_name = {"came": came}
     if row.texts.went not in (row.texts.came, came):
-        found["sent"] = row.texts.went
-    found["answer"] = row.texts.answer
-    return {name: data.decode("utf-8", "replace") for name, data in found.items()}
+        by_name["sent"] = row.texts.went
+    by_name["answer"] = row.texts.answer
+    return {name: data.decode("utf-8", "replace") for name, data in by_name.items()}
 
 
 def request(

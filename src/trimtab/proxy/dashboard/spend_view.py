@@ -79,26 +79,26 @@ def _read(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], 
 
 
 def spend_page(
-    found: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord],
+    spend: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord],
     *, summarizes: bool = False,
 ) -> bytes:  # fmt: skip
     """The page, grouped by one of ``GROUPS``; ``summarizes``: whether a model of the user's writes
     summaries, which nobody here is told the price of."""
-    rows = found.groups if by != "day" else found.groups[::-1]
+    rows = spend.groups if by != "day" else spend.groups[::-1]
     most = max((one.cost.total for one in rows), default=0.0)
     return page(
         "spend.html", "Spend", section=SPEND, live=LIVE_SECONDS, by=by, groups=GROUPS,
-        any=bool(found.paid.calls), answers=_answers(found, activity, summarizes), address=SPEND,
+        any=bool(spend.paid.calls), answers=_answers(spend, activity, summarizes), address=SPEND,
         rows=[_row(one, by, sessions, most) for one in rows[:SHOWN]], more=len(rows) - SHOWN,
-        notes=_notes(found),
+        notes=_notes(spend),
     )  # fmt: skip
 
 
 def _answers(
-    found: Spend, activity: ActivityLog, summarizes: bool = False
+    spend: Spend, activity: ActivityLog, summarizes: bool = False
 ) -> list[tuple[str, str, str]]:
     """The four questions: (question, figure, how it was found)."""
-    paid, savings = found.paid, found.savings
+    paid, savings = spend.paid, spend.savings
     days = paid.first_day
     if paid.last_day != paid.first_day:
         days = f"{paid.first_day} to {paid.last_day}"
@@ -111,7 +111,7 @@ def _answers(
         rows += [("Saved", "not measured", why), ("How sure", "–", "there is no experiment")]
     else:
         low, mid, high = (
-            dollars(found.reduced * share / (1 - share))
+            dollars(spend.reduced * share / (1 - share))
             for share in (savings.low, savings.saved, savings.high)
         )
         rows += [
@@ -125,12 +125,12 @@ def _answers(
         rows.append(("Estimated", dollars(activity.dollars),
                      f"saved since the proxy was started, by {activity.savings.prices.name}: an "
                      "estimate, no measurement"))  # fmt: skip
-    pings = many(found.pings.calls, "ping") + " that keep caches warm" if found.pings.calls else ""
+    pings = many(spend.pings.calls, "ping") + " that keep caches warm" if spend.pings.calls else ""
     if summarizes:
         about = "what your summarizer cost; beside it " + (pings or "no model was called")
         rows.append(("trimtab itself", "not measured", about))
     else:
-        rows.append(("trimtab itself", _money(found.pings) if pings else dollars(0),
+        rows.append(("trimtab itself", _money(spend.pings) if pings else dollars(0),
                      pings or "it called no model of its own"))  # fmt: skip
     return rows
 
@@ -156,11 +156,11 @@ def _row(one: Paid, by: str, sessions: Mapping[str, SessionRecord], most: float)
     }  # fmt: skip
 
 
-def _notes(found: Spend) -> list[str]:
+def _notes(spend: Spend) -> list[str]:
     notes = [
         f"{many(count, 'call')} of {model}: no price in our table, so not in these sums"
-        for model, count in found.paid.unpriced.most_common()
+        for model, count in spend.paid.unpriced.most_common()
     ]
-    if found.unread:
-        notes.append(f"{found.unread:,} facts of the store cannot be read")
+    if spend.unread:
+        notes.append(f"{spend.unread:,} facts of the store cannot be read")
     return notes

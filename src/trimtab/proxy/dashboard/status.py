@@ -19,8 +19,8 @@ def session_status(activity: ActivityLog, name: str, *, recall: bool) -> dict[st
     """
     newest = [one for one in reversed(activity.sessions.values()) if one.turns]
     named = [one for one in newest if one.hint == name] if name else newest
-    found = next((one for one in named if one.count > 1), named[0] if named else None)
-    return {"session": ""} if found is None else _figures(found, recall=recall)
+    shown = next((one for one in named if one.count > 1), named[0] if named else None)
+    return {"session": ""} if shown is None else _figures(shown, recall=recall)
 
 
 def _figures(one: SessionRecord, *, recall: bool) -> dict[str, Any]:

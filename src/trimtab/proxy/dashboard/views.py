@@ -41,8 +41,8 @@ def home(
 
     ``problem``: of the store.
     """
-    found = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
-    found.sort(key=lambda one: (not _failing(one, now), -one.last))
+    sessions = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
+    sessions.sort(key=lambda one: (not _failing(one, now), -one.last))
     return page(
         "home.html", "Sessions", live=LIVE_SECONDS,
         any=bool(activity.sessions), url=url, wanted=wanted, figures=_totals(activity),
@@ -51,8 +51,8 @@ def home(
             {"text": text, "count": many(count, "request")}
             for text, count in reversed(activity.warnings.items())
         ],
-        sessions=[_session_row(one, now) for one in found[:SHOWN_SESSIONS]],
-        more=len(found) - SHOWN_SESSIONS,
+        sessions=[_session_row(one, now) for one in sessions[:SHOWN_SESSIONS]],
+        more=len(sessions) - SHOWN_SESSIONS,
     )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]
         if row.failed:
             key = (row.upstream, row.status, row.problem)
             causes[key] = (row, causes.get(key, (row, 0))[1] + 1)
-    newest = sorted(causes.values(), key=lambda found: -found[0].when)
+    newest = sorted(causes.values(), key=lambda cause: -cause[0].when)
     return [
         {
             "number": row.number, "upstream": row.upstream, "status": row.status or "no answer",
@@ -128,12 +128,12 @@ def _about(one: SessionRecord) -> str:
 def session(one: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
     """One session: its context over the turns, its requests, edits and refusals."""
     words = wanted.casefold().split()
-    found = [
+    edits = [
         edit for edit in reversed(one.edits.values())
         if all(w in f"{edit.kind} {edit.tool} {edit.why} {edit.handle}".casefold() for w in words)
     ]  # fmt: skip
-    stand = [edit for edit in found if one.state(edit) in ("in force", "to be undone")]
-    past = [edit for edit in found if one.state(edit) not in ("in force", "to be undone")]
+    stand = [edit for edit in edits if one.state(edit) in ("in force", "to be undone")]
+    past = [edit for edit in edits if one.state(edit) not in ("in force", "to be undone")]
     turns = list(one.turns)
     return page(
         "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS,
@@ -229,12 +229,12 @@ def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def actions(one: SessionRecord, found: EditRecord, kept: bool) -> list[tuple[str, str, str, str]]:
+def actions(one: SessionRecord, edit: EditRecord, kept: bool) -> list[tuple[str, str, str, str]]:
     """What may be done with an edit: (name, label, what it does, why it cannot be done, "").
 
     ``kept``: whether its original is.
     """
-    state = one.state(found)
+    state = one.state(edit)
     no_undo = {
         "to be undone": "undone already: the next turn sends the original",
         "undone": "undone already",
@@ -242,7 +242,7 @@ def actions(one: SessionRecord, found: EditRecord, kept: bool) -> list[tuple[str
     }.get(state, "")
     undo = no_undo or ("" if kept else "the original is no longer kept")
     rows = [("undo", "Undo", "send the original from the next turn on; costs a cache break", undo)]
-    if found.pinned:
+    if edit.pinned:
         rows.append(("unpin", "Unpin", "it may be reduced again", ""))
     else:
         no_pin = "" if state == "in force" else f"this edit is {state}"
@@ -251,7 +251,7 @@ def actions(one: SessionRecord, found: EditRecord, kept: bool) -> list[tuple[str
 
 
 def edit(
-    one: SessionRecord, found: EditRecord, before: str | None, after: str, *, token: str,
+    one: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
     said: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
     """One edit: the original beside what is sent; of steps that were folded together their table
@@ -264,15 +264,15 @@ def edit(
     if before is not None and chosen:
         shown = steps_of(before, chosen, chosen)
     return page(
-        "edit.html", found.handle, trail=(*SESSIONS, (one.title, f"{HOME}s/{one.id}")),
-        about=f"{found.kind} of {found.tool or 'text'}, turn {found.turn}: {found.why}",
-        state=one.state(found) + (", pinned" if found.pinned else ""),
-        said=said, actions=actions(one, found, before is not None), token=token, session=one.id,
+        "edit.html", row.handle, trail=(*SESSIONS, (one.title, f"{HOME}s/{one.id}")),
+        about=f"{row.kind} of {row.tool or 'text'}, turn {row.turn}: {row.why}",
+        state=one.state(row) + (", pinned" if row.pinned else ""),
+        said=said, actions=actions(one, row, before is not None), token=token, session=one.id,
         before=None if shown is None else cut(shown), after=cut(after),
         read=statements(shown, one.format) if shown and shown.startswith("[{") else None,
         steps=steps, chosen=chosen,
-        before_tokens=f"{round(found.tokens_before * one.ratio):,}",
-        after_tokens=f"{round(found.tokens_after * one.ratio):,}",
+        before_tokens=f"{round(row.tokens_before * one.ratio):,}",
+        after_tokens=f"{round(row.tokens_after * one.ratio):,}",
     )  # fmt: skip
 
 

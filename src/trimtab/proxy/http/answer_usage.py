@@ -40,17 +40,17 @@ class TokenUsage:
     def take(self, answer: Any) -> None:
         """Take the usage of an answer or an event; later numbers replace earlier ones."""
         self.chained = chained_answer(answer) or self.chained
-        found = read_usage(answer)
-        if found is None:
+        usage = read_usage(answer)
+        if usage is None:
             if (cleared := read_cleared(answer)) is not None and self.sent:
                 self.sent, self.managed = self.sent + cleared, True
             return
-        self.prompt = found.input_tokens or self.prompt
-        self.sent = found.sent or (None if found.compacted else self.sent)
-        self.managed = self.managed or found.managed
-        self.cached, self.written = found.read or self.cached, found.written or self.written
-        self.output = found.output_tokens or self.output
-        self.written_1h = found.written_1h or self.written_1h
+        self.prompt = usage.input_tokens or self.prompt
+        self.sent = usage.sent or (None if usage.compacted else self.sent)
+        self.managed = self.managed or usage.managed
+        self.cached, self.written = usage.read or self.cached, usage.written or self.written
+        self.output = usage.output_tokens or self.output
+        self.written_1h = usage.written_1h or self.written_1h
 
     def add(self, other: TokenUsage) -> None:
         """Add another model call for the same answer: its prompt replaces the last one, its
@@ -91,8 +91,8 @@ class UsageReader:
         for event in self._frames.feed(part):
             if b"sage" in event.data:
                 self._usage.take(parsed(event))
-            if self._steps is not None and isinstance(found := parsed(event), dict):
-                self._usage.chained = self._steps.take(found) or self._usage.chained
+            if self._steps is not None and isinstance(parsed_event := parsed(event), dict):
+                self._usage.chained = self._steps.take(parsed_event) or self._usage.chained
 
 
 def frames_for(route: Route) -> EventReader:

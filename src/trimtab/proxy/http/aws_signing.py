@@ -37,8 +37,8 @@ def signed(method: str, address: str, headers: Raw, body: bytes, region: str) ->
 
     Raises NoCredentials, MissingExtra.
     """
-    found = _credentials()
-    if found is None:
+    credentials = _credentials()
+    if credentials is None:
         raise NoCredentials(
             "no AWS credentials to sign with: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
             "or AWS_PROFILE, where the proxy runs"
@@ -53,7 +53,7 @@ def signed(method: str, address: str, headers: Raw, body: bytes, region: str) ->
         if name.lower() in kept or name.lower().startswith(b"x-amzn-")
     }
     request = AWSRequest(method, address, plain, body)
-    SigV4Auth(found.get_frozen_credentials(), "bedrock", region).add_auth(request)
+    SigV4Auth(credentials.get_frozen_credentials(), "bedrock", region).add_auth(request)
     rest = [pair for pair in headers if pair[0].decode("latin-1").lower() not in _SET]
     fresh = [
         (name.encode("latin-1"), value.encode("latin-1"))

@@ -100,8 +100,8 @@ def parts_of(tree: Any, most: int) -> int:
         for message in messages if isinstance(messages, list) else ():
             count += 1
             if isinstance(message, dict):
-                found = (message.get(key) for key in _PARTS)
-                count += sum(len(parts) for parts in found if isinstance(parts, list))
+                values = (message.get(key) for key in _PARTS)
+                count += sum(len(parts) for parts in values if isinstance(parts, list))
             if count > most:
                 return count
     return count

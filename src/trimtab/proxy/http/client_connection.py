@@ -63,12 +63,12 @@ class Connections:
         """The app, with each request announced to its connection."""
 
         async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
-            found = self._by_client.get(scope.get("client") or ("", 0))
-            if scope["type"] != "http" or found is None:
+            connection = self._by_client.get(scope.get("client") or ("", 0))
+            if scope["type"] != "http" or connection is None:
                 await app(scope, receive, send)
                 return
             progress = RequestProgress(scope["http_version"])
-            found.request_started(progress)
+            connection.request_started(progress)
 
             async def received() -> Message:
                 progress.waiting = not progress.whole
@@ -76,14 +76,14 @@ class Connections:
                 progress.waiting = False
                 if not progress.whole and not message.get("more_body"):
                     progress.whole = True
-                    found.request_received()
+                    connection.request_received()
                 return message
 
             async def sent(message: Message) -> None:
                 progress.begun = True
                 await send(message)
                 if message["type"] == "http.response.body" and not message.get("more_body"):
-                    found.response_ended()
+                    connection.response_ended()
 
             await app(scope, received, sent)
 

@@ -24,9 +24,9 @@ def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes | None:
         return _zstd(body, most_bytes) if encoding == "zstd" else None
     try:
         stream = zlib.decompressobj(bits)
-        found = stream.decompress(body, most_bytes)
+        data = stream.decompress(body, most_bytes)
         rest = stream.unconsumed_tail or stream.unused_data
-        return found if stream.eof and not rest else None
+        return data if stream.eof and not rest else None
     except zlib.error:
         return None
 
@@ -37,12 +37,12 @@ def _zstd(body: bytes, most_bytes: int) -> bytes | None:
         from zstandard import ZstdDecompressor, ZstdError
     except ImportError:
         return None
-    stream, found = ZstdDecompressor().decompressobj(), bytearray()
+    stream, data = ZstdDecompressor().decompressobj(), bytearray()
     try:
         for at in range(0, len(body), _PIECE):  # a whole bomb would be made at once
-            found += stream.decompress(body[at : at + _PIECE])
-            if len(found) > most_bytes or stream.unused_data:
+            data += stream.decompress(body[at : at + _PIECE])
+            if len(data) > most_bytes or stream.unused_data:
                 return None
     except ZstdError:
         return None
-    return bytes(found) if stream.eof else None
+    return bytes(data) if stream.eof else None

@@ -95,8 +95,8 @@ def fingerprint(headers: Mapping[str, str], query: str, more: Sequence[str] = ()
         keys.append(key)
     if not keys:
         return ""
-    found = "\0".join(keys).encode("utf-8", "replace")
-    return hmac.new(b"trimtab tenant", found, sha256).hexdigest()[:20]
+    secret = "\0".join(keys).encode("utf-8", "replace")
+    return hmac.new(b"trimtab tenant", secret, sha256).hexdigest()[:20]
 
 
 HINTS = (

@@ -57,12 +57,12 @@ class HttpAnswer:
 
     async def whole(self, most_bytes: int) -> bytes:
         """The whole body, or its beginning where it is longer.  Raises UpstreamFailed."""
-        found = bytearray()
+        data = bytearray()
         async for part in self.parts():
-            found += part
-            if len(found) > most_bytes:
+            data += part
+            if len(data) > most_bytes:
                 break
-        return bytes(found)
+        return bytes(data)
 
 
 def _errors() -> tuple[type[BaseException], ...]:
@@ -194,8 +194,8 @@ def _proxy(url: Any) -> str | None:
     """
     if not url.host or proxy_bypass(url.host):
         return None
-    found = getproxies().get(url.scheme, "")
-    return found if found.startswith("http://") else None
+    address = getproxies().get(url.scheme, "")
+    return address if address.startswith("http://") else None
 
 
 def _tracing() -> Any:
@@ -205,9 +205,9 @@ def _tracing() -> Any:
     async def kept(session: Any, context: Any, _: Any) -> None:
         context.trace_request_ctx.append(True)
 
-    found = aiohttp.TraceConfig()
-    found.on_connection_reuseconn.append(kept)
-    return found
+    tracing = aiohttp.TraceConfig()
+    tracing.on_connection_reuseconn.append(kept)
+    return tracing
 
 
 def _broke(error: BaseException) -> bool:

@@ -73,17 +73,17 @@ def route(method: str, path: str, query: str = "") -> Route:
         if pattern.search(path):
             deployed = _DEPLOYMENT.search(path)  # Azure has the model in the path
             return Route("generate", name, unquote(deployed[1]) if deployed else None)
-    if found := _BEDROCK.search(path):
-        streams = bool(found["stream"])
-        return Route("generate", "bedrock", unquote(found["model"]), streams, framed=True)
-    if found := _BEDROCK_CLAUDE.search(path):
-        streams = bool(found["stream"])
-        return Route("generate", "anthropic", unquote(found["model"]), streams, framed=True)
-    if found := _GEMINI.search(path):
-        streams = found["verb"] == "streamGenerateContent"
+    if match := _BEDROCK.search(path):
+        streams = bool(match["stream"])
+        return Route("generate", "bedrock", unquote(match["model"]), streams, framed=True)
+    if match := _BEDROCK_CLAUDE.search(path):
+        streams = bool(match["stream"])
+        return Route("generate", "anthropic", unquote(match["model"]), streams, framed=True)
+    if match := _GEMINI.search(path):
+        streams = match["verb"] == "streamGenerateContent"
         listed = streams and "alt=sse" not in query.split("&")
-        return Route("generate", "gemini", unquote(found["model"]), streams, listed)
-    if found := _VERTEX_CLAUDE.search(path):
-        streams = found["verb"] == "streamRawPredict"
-        return Route("generate", "anthropic", unquote(found["model"]), streams)
+        return Route("generate", "gemini", unquote(match["model"]), streams, listed)
+    if match := _VERTEX_CLAUDE.search(path):
+        streams = match["verb"] == "streamRawPredict"
+        return Route("generate", "anthropic", unquote(match["model"]), streams)
     return OTHER

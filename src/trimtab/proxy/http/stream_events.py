@@ -53,9 +53,9 @@ class ServerSentEventReader:
         data = self._held + part if self._held else part
         # What was held has no blank line: one can at most have begun in its last three bytes.
         start, seen = 0, max(len(self._held) - 3, 0)
-        for found in _BLANK.finditer(data, seen):
-            yield _event(data[start : found.end()])
-            start = found.end()
+        for blank in _BLANK.finditer(data, seen):
+            yield _event(data[start : blank.end()])
+            start = blank.end()
         self._held = data[start:]
         if len(self._held) > MOST_BYTES:
             yield StreamEvent(self.rest())

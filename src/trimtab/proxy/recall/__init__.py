@@ -83,8 +83,8 @@ class StoredExchanges:
     def read(self, conversation: str) -> Mapping[str, Any]:
         """All of a conversation, by key."""
         prefix = f"hidden/{conversation}/"
-        found: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
-        return {name.removeprefix(prefix): value for name, value in found.items()}
+        facts: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
+        return {name.removeprefix(prefix): value for name, value in facts.items()}
 
     def one(self, conversation: str, key: str) -> Any:
         """One of them; None where there is none."""

@@ -64,9 +64,9 @@ class AnthropicRewriter(RewriterBase):
         self._next += 1
 
     def _real_blocks(self) -> list[Any]:
-        found = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
-        self.recalls = [b for b in found if b.get("type") == "tool_use" and self.is_call(b)]
-        return [b for b in found if not (b.get("type") == "text" and not b.get("text"))]
+        blocks = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
+        self.recalls = [b for b in blocks if b.get("type") == "tool_use" and self.is_call(b)]
+        return [b for b in blocks if not (b.get("type") == "text" and not b.get("text"))]
 
     def _for_client(self) -> list[Any]:
         return [_finished(self._blocks[index]) for index in sorted(self._new_index)]
@@ -112,14 +112,14 @@ class AnthropicRewriter(RewriterBase):
 
     def answer(self) -> Any:
         """The last round's message with what all rounds said."""
-        found = {
+        message = {
             **self._head,
             "content": [*self._before, *self._for_client()],
             "usage": self._usage,
         }
-        if found.get("stop_reason") == "tool_use" and not self.others:
-            found["stop_reason"] = "end_turn"
-        return found
+        if message.get("stop_reason") == "tool_use" and not self.others:
+            message["stop_reason"] = "end_turn"
+        return message
 
 
 def _grow(block: dict[str, Any], delta: dict[str, Any]) -> None:
@@ -138,10 +138,10 @@ def _grow(block: dict[str, Any], delta: dict[str, Any]) -> None:
 
 def _finished(block: dict[str, Any]) -> dict[str, Any]:
     """A block with its input parsed."""
-    found = {key: value for key, value in block.items() if key != "_json"}
+    finished = {key: value for key, value in block.items() if key != "_json"}
     if "_json" in block:
         try:
-            found["input"] = json.loads(block["_json"] or "{}")
+            finished["input"] = json.loads(block["_json"] or "{}")
         except ValueError:
-            found["input"] = {}
-    return found
+            finished["input"] = {}
+    return finished

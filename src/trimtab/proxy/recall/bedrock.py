@@ -80,9 +80,9 @@ class BedrockRewriter(RewriterBase):
                 inside[key] = inside.get(key, "") + text
 
     def _all(self) -> list[Any]:
-        found = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
-        self.recalls = [block for block in found if "toolUse" in block and self.is_call(block)]
-        return [block for block in found if block and block.get("text") != ""]
+        blocks = [_finished(self._blocks[index]) for index in sorted(self._blocks)]
+        self.recalls = [block for block in blocks if "toolUse" in block and self.is_call(block)]
+        return [block for block in blocks if block and block.get("text") != ""]
 
     def _for_client(self) -> list[Any]:
         return [_finished(self._blocks[n]) for n in sorted(self._blocks) if n not in self._hidden]
@@ -134,10 +134,10 @@ class BedrockRewriter(RewriterBase):
 
     def answer(self) -> Any:
         """The last answer with what all rounds said."""
-        found = {**self._last, "output": {"message": self.visible()[0]}, "usage": self._usage}
-        if found.get("stopReason") == "tool_use" and not self.others:
-            found["stopReason"] = "end_turn"
-        return found
+        whole = {**self._last, "output": {"message": self.visible()[0]}, "usage": self._usage}
+        if whole.get("stopReason") == "tool_use" and not self.others:
+            whole["stopReason"] = "end_turn"
+        return whole
 
 
 def _finished(block: dict[str, Any]) -> dict[str, Any]:

@@ -115,19 +115,19 @@ class HiddenExchanges:
                     kept = HiddenExchange(row["real"], row["results"])
                     self._memory.keep(self._owner, conversation, key, kept)
         messages, layout = history(format, body), LAYOUTS[format]
-        found: list[Any] = []
+        given_back: list[Any] = []
         done, waiting = 0, list[Any]()
         for first, end in runs(format, messages):
             key = turn_key(format, messages, first, end)
             hidden = self._get(conversation, key)
             if hidden is None:
                 continue
-            found += [*_fronted(messages[done:first], waiting, layout.grouped), *hidden.real]
+            given_back += [*_fronted(messages[done:first], waiting, layout.grouped), *hidden.real]
             done, waiting = end, hidden.results
         if not done:
             return body
-        found += _fronted(messages[done:], waiting, layout.grouped)
-        return {**body, layout.key: found}
+        given_back += _fronted(messages[done:], waiting, layout.grouped)
+        return {**body, layout.key: given_back}
 
 
 def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]:

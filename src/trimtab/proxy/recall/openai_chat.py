@@ -121,16 +121,16 @@ class OpenAIChatRewriter(RewriterBase):
         """The reason to stop, what all rounds cost, and ``[DONE]``."""
         parts = []
         for tree in self._end:
-            found = {**tree, **self._first}
-            if found.get("choices"):
-                choice = {**found["choices"][0], "delta": {}}
+            last = {**tree, **self._first}
+            if last.get("choices"):
+                choice = {**last["choices"][0], "delta": {}}
                 if choice.get("finish_reason") == "tool_calls" and not self.others:
                     choice["finish_reason"] = "stop"
-                found["choices"] = [choice]
-            if found.get("usage"):
-                self._usage = added(self._usage, found["usage"])
-                found["usage"] = self._usage
-            parts.append(sse(found))
+                last["choices"] = [choice]
+            if last.get("usage"):
+                self._usage = added(self._usage, last["usage"])
+                last["usage"] = self._usage
+            parts.append(sse(last))
         return b"".join((*parts, self._done))
 
     def failed(self, failure: SaidError) -> bytes:

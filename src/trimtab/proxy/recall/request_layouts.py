@@ -35,8 +35,8 @@ def texts(content: Any, *keys: str) -> list[str]:
     if isinstance(content, str):
         return [content.strip()]
     parts = content if isinstance(content, list) else []
-    found = [part.get(key) for part in parts if isinstance(part, dict) for key in keys]
-    return [text.strip() for text in found if isinstance(text, str)]
+    values = [part.get(key) for part in parts if isinstance(part, dict) for key in keys]
+    return [text.strip() for text in values if isinstance(text, str)]
 
 
 def _call(name: Any, arguments: Any) -> str:
@@ -122,8 +122,8 @@ LAYOUTS: Mapping[str, RequestLayout] = {
 def tools_of(format: str, body: Any) -> Any:
     """The list of tools of a request; None where it has none."""
     holder = body.get("toolConfig") if format == "bedrock" else body
-    found = holder.get("tools") if isinstance(holder, dict) else None
-    return found if isinstance(found, list) and found else None
+    tools = holder.get("tools") if isinstance(holder, dict) else None
+    return tools if isinstance(tools, list) and tools else None
 
 
 def tools_path(format: str) -> tuple[str, ...]:
@@ -138,10 +138,10 @@ def offers_any(format: str, body: Any, names: Sequence[str]) -> bool:
 
 def history(format: str, body: Any) -> list[Any]:
     """The messages of a request; a text is one message of the user."""
-    found = body.get(LAYOUTS[format].key)
-    if isinstance(found, str):
-        return [{"type": "message", "role": "user", "content": found}]
-    return found if isinstance(found, list) else []
+    messages = body.get(LAYOUTS[format].key)
+    if isinstance(messages, str):
+        return [{"type": "message", "role": "user", "content": messages}]
+    return messages if isinstance(messages, list) else []
 
 
 def with_turn(format: str, body: Any, real: list[Any], results: list[Any]) -> Any:

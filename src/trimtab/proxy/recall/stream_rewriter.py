@@ -34,11 +34,11 @@ class SaidError:
         if isinstance(tree, list) and tree:
             tree = tree[0]
         inner = tree.get("error") or tree if isinstance(tree, dict) else {}
-        found = inner if isinstance(inner, dict) else {"message": inner}
-        kinds = (found.get(key) for key in ("type", "status", "code"))
+        details = inner if isinstance(inner, dict) else {"message": inner}
+        kinds = (details.get(key) for key in ("type", "status", "code"))
         usual = "rate_limit_exceeded" if status == 429 else "server_error"
         kind = next((kind for kind in kinds if isinstance(kind, str) and kind), usual)
-        return cls(status, kind, str(found.get("message") or f"refused with status {status}"))
+        return cls(status, kind, str(details.get("message") or f"refused with status {status}"))
 
 
 class StreamRewriter(Protocol):
@@ -123,11 +123,11 @@ def added(first: Any, second: Any) -> Any:
     """Two usages as one: the later prompt, both outputs."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return second if isinstance(second, dict) else first
-    found = {**first, **second}
+    total = {**first, **second}
     for key in _SUMMED:
         if type(first.get(key)) is int and type(second.get(key)) is int:
-            found[key] = first[key] + second[key]
-    return found
+            total[key] = first[key] + second[key]
+    return total
 
 
 _SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",

@@ -62,8 +62,8 @@ def names(prune: bool) -> tuple[str, ...]:
 
 def definition(format: str, name: str) -> dict[str, Any]:
     """A tool as this format declares it."""
-    found: dict[str, Any] = recall_tool(format).definition
-    return found if name == NAME else _renamed(found, name)
+    tool: dict[str, Any] = recall_tool(format).definition
+    return tool if name == NAME else _renamed(tool, name)
 
 
 def _renamed(value: Any, name: str) -> Any:
@@ -75,13 +75,13 @@ def _renamed(value: Any, name: str) -> Any:
     if value.get("name") != NAME:
         return {key: _renamed(item, name) for key, item in value.items()}
     about, schema = _TOOLS[name]
-    found = {**value, "name": name, "description": about}
+    renamed = {**value, "name": name, "description": about}
     for key in ("parameters", "input_schema"):
-        if key in found:
-            found[key] = schema
-    if "inputSchema" in found:
-        found["inputSchema"] = {"json": schema}
-    return found
+        if key in renamed:
+            renamed[key] = schema
+    if "inputSchema" in renamed:
+        renamed["inputSchema"] = {"json": schema}
+    return renamed
 
 
 def result(format: str, session: Session, body: Any, call: Any, model: str | None) -> Any:
@@ -123,9 +123,9 @@ def _given_up(
 
 
 def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
-    found = prunable(session, body, **keywords)
-    if not found:
+    offered = prunable(session, body, **keywords)
+    if not offered:
         return "There is nothing that could be taken out."
-    rows = [f"{one.name}  {one.tokens:,} tokens  {one.about}" for one in found[:MOST_NAMES]]
-    more = [f"and {len(found) - MOST_NAMES} newer ones"] if len(found) > MOST_NAMES else []
+    rows = [f"{one.name}  {one.tokens:,} tokens  {one.about}" for one in offered[:MOST_NAMES]]
+    more = [f"and {len(offered) - MOST_NAMES} newer ones"] if len(offered) > MOST_NAMES else []
     return "\n".join(["What can be taken out, oldest first:", *rows, *more])

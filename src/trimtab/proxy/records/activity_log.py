@@ -76,14 +76,14 @@ class ActivityLog:
         now: float,
     ) -> SessionRecord:  # fmt: skip
         """The session with this id, made if it is new."""
-        found = self.sessions.pop(id, None)
-        if found is None:
-            found = SessionRecord(id, tenant, upstream, format, client, hint, now, now)
+        record = self.sessions.pop(id, None)
+        if record is None:
+            record = SessionRecord(id, tenant, upstream, format, client, hint, now, now)
             self.totals["sessions"] += 1
-        self.sessions[id] = found
+        self.sessions[id] = record
         while len(self.sessions) > SESSIONS:
             self.sessions.popitem(last=False)
-        return found
+        return record
 
     def sent(self, session: SessionRecord, turn: TurnRecord, new_kinds: Iterable[str]) -> None:
         """Count a turn that has ended, in the provider's tokens where it said how many these were.

@@ -36,19 +36,19 @@ class _Lines(logging.Formatter):
 
 def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool = False) -> None:
     """Log lines of ours to a stream (stderr); ``quiet``: only what went wrong."""
-    found = logging.getLogger("trimtab")
+    logger = logging.getLogger("trimtab")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Lines(style))
-    found.handlers = [handler]
-    found.setLevel(logging.WARNING if quiet else logging.INFO)
-    found.propagate = False
+    logger.handlers = [handler]
+    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.propagate = False
 
 
 def silence() -> None:
     """Say nothing."""
-    found = logging.getLogger("trimtab")
-    found.handlers = [logging.NullHandler()]
-    found.propagate = False
+    logger = logging.getLogger("trimtab")
+    logger.handlers = [logging.NullHandler()]
+    logger.propagate = False
 
 
 def say(message: str, *, level: int = logging.INFO, **facts: Any) -> None:

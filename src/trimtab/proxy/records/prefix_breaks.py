@@ -40,16 +40,16 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
         (tree[key] for key in MESSAGE_LISTS if isinstance(tree.get(key), list)), []
     )
     tools = tree.get("tools")
-    found = [
+    hashes = [
         ("model", _hash(tree.get("model"))),
         ("system", _hash([tree.get(key) for key in SYSTEM_KEYS])),
         ("tools", len(tools) if isinstance(tools, list) else 0),
     ]
     place = 0
     while place < len(messages) - 2:
-        found.append((str(place), _hash(messages[place])))
+        hashes.append((str(place), _hash(messages[place])))
         place = place * 2 or place + 1
-    return tuple(found)
+    return tuple(hashes)
 
 
 def _hash(value: Any) -> int:

@@ -47,11 +47,11 @@ class ProxyRecords:
     def read_history(self) -> None:
         """Take up the sessions of earlier runs.  In a worker thread."""
         try:
-            found = self.history.read()
+            sessions = self.history.read()
         except StoreError as error:
             logs.fault("store", error)
             return
-        for session in found:
+        for session in sessions:
             self.activity.sessions.setdefault(session.id, session)
 
     def writing(self, facts: Mapping[str, Any]) -> Callable[[], None]:

@@ -83,11 +83,11 @@ class SessionHistory:
         StoreError."""
         if self.store is None:
             return []
-        found = list(_read(SessionRecord, self.store.facts(_PREFIX).values()))
-        found.sort(key=lambda one: one.last)
-        for one in found:
+        sessions = list(_read(SessionRecord, self.store.facts(_PREFIX).values()))
+        sessions.sort(key=lambda one: one.last)
+        for one in sessions:
             one.loaded = False
-        return found[-SESSIONS:]
+        return sessions[-SESSIONS:]
 
     def parts(self, id: str) -> list[dict[str, Any]] | None:
         """What is kept of a session's turns, edits and refusals; None where the store does not

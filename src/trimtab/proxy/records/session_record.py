@@ -21,14 +21,14 @@ Row = TypeVar("Row")
 
 def as_row(one: Any) -> dict[str, Any]:
     """A record as JSON-able data; what has its default is left out."""
-    found = {}
+    row = {}
     for each in fields(one):
         value = getattr(one, each.name)
         if isinstance(value, (str, int, float, tuple)) and (
             each.default is MISSING or value != each.default
         ):
-            found[each.name] = value
-    return found
+            row[each.name] = value
+    return row
 
 
 def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:

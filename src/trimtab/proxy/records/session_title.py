@@ -46,8 +46,8 @@ def folder(tree: Any) -> str:
     """The name of the folder that the agent says it works in; ""."""
     system = [tree.get(key) for key in SYSTEM_KEYS] if isinstance(tree, Mapping) else []
     for text in [*_strings(system), *(text for _, text in _texts(tree))]:
-        if found := _FOLDER.search(text[:_TEXT_CHARS]):
-            return re.split(r"[\\/]", found[1].rstrip("\\/.,;"))[-1][:80]
+        if match := _FOLDER.search(text[:_TEXT_CHARS]):
+            return re.split(r"[\\/]", match[1].rstrip("\\/.,;"))[-1][:80]
     return ""
 
 

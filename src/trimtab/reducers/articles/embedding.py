@@ -66,12 +66,12 @@ class EmbeddingRanker:
     def __call__(self, question: str, texts: Sequence[str]) -> list[float]:
         """The cosine of each text and the question, 0 to 1, to three digits."""
         embed = self.embed or packaged_embedding
-        found = [0.0] * len(texts)
+        scores = [0.0] * len(texts)
         asked = _unit(embed, question[:QUESTION_CHARS])
         for place in self._read(question, texts):
             pairs = zip(asked, _unit(embed, texts[place]), strict=True)
-            found[place] = round(max(0.0, sum(a * b for a, b in pairs)), PLACES)
-        return found
+            scores[place] = round(max(0.0, sum(a * b for a, b in pairs)), PLACES)
+        return scores
 
     def _read(self, question: str, texts: Sequence[str]) -> Iterator[int]:
         """The places of the texts that are read, within ``most_chars``."""
@@ -124,8 +124,8 @@ def packaged_embedding(text: str) -> Sequence[float]:
         "input_ids": ids, "attention_mask": numpy.ones_like(ids),
         "token_type_ids": numpy.zeros_like(ids),
     }  # fmt: skip
-    found: Sequence[float] = session.run(None, fed)[0][0].mean(axis=0).tolist()
-    return found
+    vector: Sequence[float] = session.run(None, fed)[0][0].mean(axis=0).tolist()
+    return vector
 
 
 @cache

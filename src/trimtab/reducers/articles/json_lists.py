@@ -33,7 +33,7 @@ def json_articles(text: str, list_keys: Sequence[str]) -> list[Article]:
 
 
 def _of_lines(text: str) -> list[Article]:
-    found: list[Article] = []
+    articles: list[Article] = []
     at = 0
     for line in text.splitlines(keepends=True):
         if line.strip():
@@ -43,9 +43,9 @@ def _of_lines(text: str) -> list[Article]:
                 return []
             if isinstance(tree, dict) and (holder := article_fields(tree)):
                 span = layout(line, _wanted([holder.places()]))
-                found.append(_article(line, tree, holder, span, at))
+                articles.append(_article(line, tree, holder, span, at))
         at += len(line)
-    return found
+    return articles
 
 
 def _articles(text: str, tree: Any, keys: Sequence[str], offset: int) -> Iterator[Article]:

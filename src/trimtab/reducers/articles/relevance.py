@@ -71,12 +71,12 @@ def ranked(rank: Ranker, question: str, texts: tuple[str, ...]) -> tuple[float, 
 
     Raises ValueError unless it returns one finite number per text.
     """
-    found = tuple(round(float(number), 6) for number in rank(question, texts))
-    if len(found) != len(texts) or not all(map(isfinite, found)):
+    scores = tuple(round(float(number), 6) for number in rank(question, texts))
+    if len(scores) != len(texts) or not all(map(isfinite, scores)):
         raise ValueError(
-            f"the ranker gave {len(found)} numbers for {len(texts)} texts, or not all finite"
+            f"the ranker gave {len(scores)} numbers for {len(texts)} texts, or not all finite"
         )
-    return found
+    return scores
 
 
 def score_segments(
@@ -93,11 +93,11 @@ def score_segments(
     of each piece, in order; it makes up ``ranker_share`` of the own match.
     """
     wanted = question.weights
-    found = [
+    terms_by_article = [
         [{term for term in terms(text) if term in wanted} for text, _ in pieces]
         for _, pieces in articles
     ]
-    sets = [terms_in for pieces in found for terms_in in pieces]
+    sets = [terms_in for pieces in terms_by_article for terms_in in pieces]
     seen = Counter(term for terms_in in sets for term in terms_in)
     rare = {
         term: wanted[term] * log(1 + (len(sets) - number + 0.5) / (number + 0.5))
@@ -108,7 +108,7 @@ def score_segments(
         unseen = sum(weight for term, weight in sorted(wanted.items()) if term not in seen)
         total += unseen * log(1 + (len(sets) + 0.5) / 0.5)
     scores, given = [], iter(ranks or ())
-    for place, (article, terms_of) in enumerate(zip(articles, found, strict=True)):
+    for place, (article, terms_of) in enumerate(zip(articles, terms_by_article, strict=True)):
         own = [sum(sorted(rare[term] for term in hits)) / total for hits in terms_of]
         if ranks is not None:
             own = [ranker_share * next(given) + (1 - ranker_share) * words for words in own]

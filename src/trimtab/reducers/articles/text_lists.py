@@ -39,11 +39,11 @@ def text_articles(text: str) -> list[Article]:
     for starts in (numbered_sections(lines), titled_sections(lines), headed_sections(lines)):
         if len(starts) >= LEAST_SECTIONS:
             ends = [*starts[1:], (len(lines.texts), "")]
-            found = [
+            articles = [
                 _section(text, lines, first, title, following[0])
                 for (first, title), following in zip(starts, ends, strict=True)
             ]
-            return [article for article in found if article is not None]
+            return [article for article in articles if article is not None]
     return []
 
 
@@ -80,29 +80,29 @@ def _section(text: str, lines: SectionLines, first: int, title: str, stop: int) 
 
 
 def _fields(lines: SectionLines, first: int, title: str, stop: int) -> _Fields:
-    found = _Fields(title, behind=first)
+    fields = _Fields(title, behind=first)
     for number in range(first, stop):
         line = lines.texts[number]
         match = FIELD.match(line)
         name, value = (match[1].lower(), match[2]) if match else ("", "")
         if match and name in _CONTENT_FIELDS:
-            return found._replace(at=lines.starts[number] + match.start(2))
+            return fields._replace(at=lines.starts[number] + match.start(2))
         if name in URL_FIELDS:
-            found = found._replace(url=value)
+            fields = fields._replace(url=value)
         elif name in _SCORE_FIELDS:
-            found = found._replace(score=number_in(value))
+            fields = fields._replace(score=number_in(value))
         elif name == "title":
-            found = found._replace(title=value.strip(" *"))
+            fields = fields._replace(title=value.strip(" *"))
         elif line == MARK:
-            found = found._replace(compressed=True)
+            fields = fields._replace(compressed=True)
         elif not line and number + 1 < stop and is_address(lines.texts[number + 1]):
             continue  # a blank line between a heading and its address
         elif number > first and not match and not is_url_line(line):
             break
-        if not found.url and (address := URL.search(line[:600])):
-            found = found._replace(url=address[0])
-        found = found._replace(behind=number + 1)
-    return found
+        if not fields.url and (address := URL.search(line[:600])):
+            fields = fields._replace(url=address[0])
+        fields = fields._replace(behind=number + 1)
+    return fields
 
 
 def _start_of_content(lines: SectionLines, first: int, fields: _Fields, stop: int) -> int | None:
@@ -159,7 +159,7 @@ Starts = list[tuple[int, str]]
 
 def numbered_sections(lines: SectionLines) -> Starts:
     """Lines numbered one after another; the first stands among the first five lines."""
-    found: Starts = []
+    starts: Starts = []
     expected = None
     for number, line in enumerate(lines.texts):
         match = _NUMBERED.match(line) if line[:1] in "[#*-=DdPpRrSsAaCc" else None
@@ -167,9 +167,9 @@ def numbered_sections(lines: SectionLines) -> Starts:
             continue
         index = int(match[1] or match[2])
         if index == expected or (expected is None and index in (0, 1)):
-            found.append((number, match[3].strip(" *")))
+            starts.append((number, match[3].strip(" *")))
             expected = index + 1
-    return found
+    return starts
 
 
 def titled_sections(lines: SectionLines) -> Starts:
@@ -185,7 +185,7 @@ def headed_sections(lines: SectionLines) -> Starts:
 
     None where other headings of the same kind lack one: then it is a page, not a list of pages.
     """
-    found: list[tuple[int, str, str]] = []
+    headings: list[tuple[int, str, str]] = []
     bare: dict[str, int] = {}
     for number, line in enumerate(lines.texts):
         match = _HEADING.match(line) if line[:1] == "#" or line[:1].isdigit() else None
@@ -194,12 +194,12 @@ def headed_sections(lines: SectionLines) -> Starts:
         kind = line.split(" ", 1)[0].strip("0123456789")
         below = [text for text in lines.texts[number + 1 : number + 4] if text.strip()][:2]
         if URL.search(line[:600]) or any(map(is_address, below)):
-            found.append((number, (match[1] or match[2]).strip(" *"), kind))
+            headings.append((number, (match[1] or match[2]).strip(" *"), kind))
         else:
             bare[kind] = bare.get(kind, 0) + 1
-    if not found or bare.get(found[0][2], 0) > len(found) // 4:
+    if not headings or bare.get(headings[0][2], 0) > len(headings) // 4:
         return []
-    return [(number, title) for number, title, kind in found if kind == found[0][2]]
+    return [(number, title) for number, title, kind in headings if kind == headings[0][2]]
 
 
 def is_address(line: str) -> bool:
@@ -226,7 +226,7 @@ _ATTRIBUTE = re.compile(r"\b([A-Za-z_]{1,20})=\"([^\"]{0,500})\"")
 
 def tagged_articles(text: str) -> list[Article]:
     """What stands between ``<document …>`` and its closing tag, in order."""
-    return [article for found in _tags(text) if (article := _from_tag(text, *found))]
+    return [article for tag in _tags(text) if (article := _from_tag(text, *tag))]
 
 
 def _tags(text: str) -> Iterator[tuple[re.Match[str], int]]:

@@ -68,9 +68,9 @@ def _weigh_markdown(lines: Sequence[str], weights: MutableSequence[float]) -> No
             fenced = not fenced
             weights[number] = 0.5
             continue
-        found = None if fenced else _HEADING.match(bare)
-        if found and found["marks"]:
-            weights[number] += 24.0 - 3 * len(found["marks"])
+        heading = None if fenced else _HEADING.match(bare)
+        if heading and heading["marks"]:
+            weights[number] += 24.0 - 3 * len(heading["marks"])
         elif _TABLE.match(bare):
             weights[number] += 0.0 if row else 6.0
         elif _LINK.search(bare):

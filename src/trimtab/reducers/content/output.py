@@ -96,8 +96,8 @@ def _errors(
             form = shape(line[line.find("warn") :])  # one of each sort, wherever it was
             weights[number] += 0.0 if form in seen else _NEW_WARNING
             seen[form] = 1
-    for found, top in ((sure or unsure, FAILURE), (warned, _FIRST_WARNING)):
-        for number in {*found[:1], *found[-1:]}:
+    for matching, top in ((sure or unsure, FAILURE), (warned, _FIRST_WARNING)):
+        for number in {*matching[:1], *matching[-1:]}:
             weights[number] = max(weights[number], top)
 
 

@@ -90,15 +90,15 @@ def conversations(recordings: Iterable[Recording]) -> list[BilledConversation]:
     for recording in recordings:
         key = recording.origin, recording.session or recording.id
         by_id.setdefault(key, []).append(recording)
-    found = [
+    billed = [
         BilledConversation(id, parts[0].agent or "other", parts[0].source, parts)
         for (_, id), parts in by_id.items()
     ]
-    found.sort(key=lambda one: (_began(one.parts), one.id))
+    billed.sort(key=lambda one: (_began(one.parts), one.id))
     seen: set[str] = set()
-    for one in found:
+    for one in billed:
         one.calls = list(_calls(one, seen))
-    return found
+    return billed
 
 
 def _began(parts: Sequence[Recording]) -> float:

@@ -92,10 +92,10 @@ class WarmResult:
         }  # fmt: skip
 
 
-def warm_sessions(found: Iterable[BilledConversation]) -> list[WarmSession]:
+def warm_sessions(billed: Iterable[BilledConversation]) -> list[WarmSession]:
     """Conversations whose log has times and whose prefixes live for a known time."""
     sessions = []
-    for one in found:
+    for one in billed:
         hour = sum(c.usage.written_1h for c in one.calls) > sum(c.usage.written for c in one.calls)
         calls = []
         for call in one.counted:

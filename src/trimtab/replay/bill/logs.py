@@ -20,15 +20,15 @@ def bill_of(
     ``policies``: also what they would have cost; ``window``: for these, in the provider's tokens
     (None: the one that each conversation had).
     """
-    found = conversations(recordings)
+    billed = conversations(recordings)
     bill = Bill(
-        [call for one in found for call in _paid(one)], by, window=window,
-        unmeasured=sum(one.unmeasured for one in found),
-        again=sum(call.again for one in found for call in one.calls),
-        compactions=sum(len(one.parts) - 1 for one in found if one.counted),
+        [call for one in billed for call in _paid(one)], by, window=window,
+        unmeasured=sum(one.unmeasured for one in billed),
+        again=sum(call.again for one in billed for call in one.calls),
+        compactions=sum(len(one.parts) - 1 for one in billed if one.counted),
     )  # fmt: skip
     if policies and bill.calls:
-        comparison = Comparison(one for one in found if one.counted)
+        comparison = Comparison(one for one in billed if one.counted)
         bill.error = comparison.error()
         bill.policies = comparison.policies(window, progress)
     return bill

@@ -112,10 +112,10 @@ class SizedConversation:
 class Comparison:
     """All conversations of some logs under each policy."""
 
-    def __init__(self, found: Iterable[BilledConversation]) -> None:
+    def __init__(self, billed: Iterable[BilledConversation]) -> None:
         self.sized = [
             SizedConversation(one, f"{one.agent} {one.model}", list(as_sent(one)))
-            for one in found
+            for one in billed
             if one.calls
         ]
         calls: dict[str, Sequence[Point]] = {
@@ -132,14 +132,14 @@ class Comparison:
             paid = estimate = 0.0
             for number, (call, size) in enumerate(one.rows):
                 method = self._halves[half_of(order, number)]
-                found = method.estimate(str(order), one.group, size, call.usage.model)
-                was, now = price_of(call.usage), found and price_of(found)
-                if call.again or found is None or was is None or not now:
+                estimated = method.estimate(str(order), one.group, size, call.usage.model)
+                was, now = price_of(call.usage), estimated and price_of(estimated)
+                if call.again or estimated is None or was is None or not now:
                     continue
                 paid, estimate = paid + was.prompt, estimate + now.prompt
                 error.calls += 1
                 error.tokens += call.usage.prompt
-                error.estimated_tokens += found.prompt
+                error.estimated_tokens += estimated.prompt
             if paid:
                 error.paid, error.estimate = error.paid + paid, error.estimate + estimate
                 error.by_conversation.append((one.conversation.id, paid, estimate))
@@ -242,8 +242,8 @@ class Comparison:
             bill.paid += was.prompt
             bill.estimate += was.prompt
             for sized, sign in ((size, 1), (sent[call], -1)):
-                found = self._whole.estimate(str(order), one.group, sized, call.usage.model)
-                cost = found and price_of(found)
+                estimated = self._whole.estimate(str(order), one.group, sized, call.usage.model)
+                cost = estimated and price_of(estimated)
                 bill.estimate += sign * cost.prompt if cost else 0.0
 
 

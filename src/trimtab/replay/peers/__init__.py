@@ -50,8 +50,8 @@ def setup() -> Iterator[str]:
                 failed.append(name)
                 yield f"{name}: failed\n{said}"
                 continue
-        found = ", ".join(f"{package} {_version(folder, package)}" for package in packages)
-        yield f"{name}: {found} in {folder}"
+        versions = ", ".join(f"{package} {_version(folder, package)}" for package in packages)
+        yield f"{name}: {versions} in {folder}"
     if failed:
         raise MissingExtra(f"could not be installed: {', '.join(failed)}; what pip said is above")
 
@@ -71,8 +71,8 @@ def _version(folder: Path, package: str) -> str:
     """What is installed of a package in an environment; "" where it is not."""
     stem = package.replace("-", "_")
     for packages in ("lib/python*/site-packages", "Lib/site-packages"):
-        for found in folder.glob(f"{packages}/{stem}-*.dist-info"):
-            return found.name.removesuffix(".dist-info").rpartition("-")[2]
+        for dist_info in folder.glob(f"{packages}/{stem}-*.dist-info"):
+            return dist_info.name.removesuffix(".dist-info").rpartition("-")[2]
     return ""
 
 

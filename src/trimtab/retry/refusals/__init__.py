@@ -57,15 +57,15 @@ def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
     ``other``.  ``headers`` are read only where the body matches nothing.  Never raises.
     """
     code = _status(status)
-    found = list(nested_errors(body))
+    layers = list(nested_errors(body))
     if code in (None, 200):
-        code = _inner_status(found) or code
-    for layer in found:
+        code = _inner_status(layers) or code
+    for layer in layers:
         if (refusal := _of_layer(layer, code)) is not None:
             return refusal
     if code in _RATE_STATUSES or (code in (None, 503, 529) and _says_wait(headers)):
         return Refusal("rate", exactness="guess", rule="rate_limit")
-    return _of_status(code, body, found)
+    return _of_status(code, body, layers)
 
 
 def classify_error(error: Any) -> Refusal:
@@ -128,27 +128,27 @@ def _read(
 
 
 def _with_numbers(refusal: Refusal, text: str, layer: NestedError) -> Refusal:
-    found = numbers.numbers_in_fields(layer.numbers)
-    if found is None and refusal.unit == "tokens":
-        found = numbers.token_numbers(text)
-    elif found is None and refusal.unit in ("bytes", "chars"):
-        found = numbers.size_numbers(text)
-    if found is None or found.limit is None:
+    stated = numbers.numbers_in_fields(layer.numbers)
+    if stated is None and refusal.unit == "tokens":
+        stated = numbers.token_numbers(text)
+    elif stated is None and refusal.unit in ("bytes", "chars"):
+        stated = numbers.size_numbers(text)
+    if stated is None or stated.limit is None:
         return refusal
     return replace(
-        refusal, limit=found.limit, requested=found.requested, output=found.output,
-        exactness=found.exactness,
+        refusal, limit=stated.limit, requested=stated.requested, output=stated.output,
+        exactness=stated.exactness,
     )  # fmt: skip
 
 
-def _of_status(status: int | None, body: Any, found: list[NestedError]) -> Refusal:
+def _of_status(status: int | None, body: Any, layers: list[NestedError]) -> Refusal:
     """The refusal by the status alone, for a body that matched no pattern."""
     if status == 413:
         return Refusal("too_large", exactness="guess", rule="request_bytes", unit="bytes")
     empty = body is None or (
         not body.strip() if isinstance(body, (str, bytes)) else body in ({}, [], ())
     )
-    if status in (400, 200) and (empty or any(_NO_BODY.fullmatch(layer.text) for layer in found)):
+    if status in (400, 200) and (empty or any(_NO_BODY.fullmatch(layer.text) for layer in layers)):
         return Refusal("too_long", exactness="guess", rule="no_body", unit="tokens")
     return UNKNOWN
 
@@ -170,12 +170,12 @@ def _status(status: Any) -> int | None:
         return None
 
 
-def _inner_status(found: list[NestedError]) -> int | None:
+def _inner_status(layers: list[NestedError]) -> int | None:
     """The status inside an error that a gateway sent with HTTP 200.
 
     Returns one that rules out size (401, 429, 5xx, …) if there is one, else 400 if it is named.
     """
-    tags = [tag for layer in found for tag in layer.tags.split()]
+    tags = [tag for layer in layers for tag in layer.tags.split()]
     said = next((int(tag) for tag in tags if _INNER_STATUSES.fullmatch(tag)), None)
     return int(_BAD_REQUEST) if said is None and _BAD_REQUEST in tags else said
 

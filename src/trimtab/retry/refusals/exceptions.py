@@ -21,8 +21,8 @@ def error_parts(error: Any) -> tuple[int | None, Any, Mapping[str, str]]:
         meta = meta if isinstance(meta, Mapping) else {}
         status = meta.get("HTTPStatusCode")
         return _int(status), response.get("Error", response), meta.get("HTTPHeaders") or {}
-    found = (_int(getattr(error, name, None)) for name in _STATUS)
-    status = next((number for number in found if number is not None), None)
+    values = (_int(getattr(error, name, None)) for name in _STATUS)
+    status = next((number for number in values if number is not None), None)
     if status is None:
         status = _int(getattr(response, "status_code", None))
     bodies = (getattr(error, name, None) for name in _BODY)

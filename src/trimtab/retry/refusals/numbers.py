@@ -62,10 +62,10 @@ class Numbers:
 
 def as_int(text: str) -> int:
     """``"40,000"`` → 40000, ``"262K"`` → 262000, ``"1.3m"`` → 1300000, ``"32.768"`` → 32768."""
-    found = _AMOUNT.match(text)
-    if found is None:
+    match = _AMOUNT.match(text)
+    if match is None:
         return 0
-    digits, unit = found["digits"], found["unit"]
+    digits, unit = match["digits"], match["unit"]
     if digits.count(".") > 1 or (not unit and _THOUSANDS.fullmatch(digits)):
         digits = digits.replace(".", "")
     whole, _, part = re.sub(r"[,_]", "", digits).partition(".")
@@ -88,30 +88,30 @@ def token_numbers(text: str) -> Numbers:
     if _FRENCH.search(words):
         words = _BLANK_IN_NUMBER.sub("", words)
     limit = _limit(words)
-    found = _all(words)
+    amounts = _all(words)
     said = _OUTPUT.search(words)
     output = as_int(next(filter(None, said.groups()))) if said else None
-    if limit is None and len(found) >= 2 and output is None:
-        limit = min(found)
+    if limit is None and len(amounts) >= 2 and output is None:
+        limit = min(amounts)
     if limit is None:
         return Numbers()
-    if limit in found:
-        found.remove(limit)
-    requested = _requested(found, limit, output, words)
-    return Numbers(limit, requested, output, _exactness(words, limit, requested, output, found))
+    if limit in amounts:
+        amounts.remove(limit)
+    requested = _requested(amounts, limit, output, words)
+    return Numbers(limit, requested, output, _exactness(words, limit, requested, output, amounts))
 
 
 def size_numbers(text: str) -> Numbers:
     """Bytes or characters: the smaller of two is the limit, a single one too."""
-    found = [n for n in _all(_NOT_COUNTED.sub(" ", text)) if n >= 1_000]
-    if not found:
+    amounts = [n for n in _all(_NOT_COUNTED.sub(" ", text)) if n >= 1_000]
+    if not amounts:
         return Numbers()
-    return Numbers(min(found), max(found) if len(found) > 1 else None, None, "exact")
+    return Numbers(min(amounts), max(amounts) if len(amounts) > 1 else None, None, "exact")
 
 
 def _all(text: str) -> list[int]:
-    found = (as_int(number["n"]) for number in _NUMBER.finditer(text))
-    return [number for number in found if number >= _SMALLEST]
+    amounts = (as_int(number["n"]) for number in _NUMBER.finditer(text))
+    return [number for number in amounts if number >= _SMALLEST]
 
 
 def _limit(text: str) -> int | None:
@@ -122,29 +122,29 @@ def _limit(text: str) -> int | None:
     return None
 
 
-def _requested(found: list[int], limit: int, output: int | None, text: str) -> int | None:
+def _requested(amounts: list[int], limit: int, output: int | None, text: str) -> int | None:
     """The whole of what was asked for, output included where it is said."""
-    if output is not None and output in found:
-        rest = [number for number in found if number != output] or [output]
+    if output is not None and output in amounts:
+        rest = [number for number in amounts if number != output] or [output]
         whole = [number for number in rest if number - output in rest]
         if whole or (sums := [number for number in rest if number > limit + output]):
             return max(whole) if whole else (max(sums) if len(sums) > 1 else sums[0] + output)
         above = [number for number in rest if number > limit]
         return max(above) if len(rest) > 1 and above else max(rest) + output
-    above = [number for number in found if number > limit]
+    above = [number for number in amounts if number > limit]
     if above:
         return max(above)
-    near = [n for n in found if n >= limit // 2 and re.search(rf"{n} (?:\w+ )?tokens", text)]
+    near = [n for n in amounts if n >= limit // 2 and re.search(rf"{n} (?:\w+ )?tokens", text)]
     return max(near, default=None)
 
 
 def _exactness(
-    text: str, limit: int, requested: int | None, output: int | None, found: list[int]
+    text: str, limit: int, requested: int | None, output: int | None, amounts: list[int]
 ) -> Exactness:
     if requested is None:
         return "exact"
     cut = {limit + 1, limit + 1 - (output or 0)}
-    if "at least" in text or cut.intersection(found) or requested <= limit:
+    if "at least" in text or cut.intersection(amounts) or requested <= limit:
         return "lower_bound"
     rounded = r"\b(?:about|approx\w*|roughly|estimated|etwa|environ)\b|\d ?[km](?![a-z])"
     return "estimate" if re.search(rounded, text) else "exact"

@@ -74,8 +74,8 @@ def _said_by(output: Any) -> Any:
 
 
 def _stop(value: Any) -> Any:
-    found = value if isinstance(value, Mapping) else {}
-    return found.get("finish_reason") or found.get("stop_reason") or found.get("stopReason")
+    answer = value if isinstance(value, Mapping) else {}
+    return answer.get("finish_reason") or answer.get("stop_reason") or answer.get("stopReason")
 
 
 def prompt_tokens(body: bytes | str | Any) -> int | None:
@@ -95,12 +95,12 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
         if type(usage.get(key)) is int:
             return int(usage[key]) + _left_out(usage, int(usage[key]))
     names = ("input_tokens", "inputTokens")
-    found = next((usage[name] for name in names if type(usage.get(name)) is int), None)
-    if found is None:
+    tokens = next((usage[name] for name in names if type(usage.get(name)) is int), None)
+    if tokens is None:
         return None
     more = ("cache_read_input_tokens", "cache_creation_input_tokens",
             "cacheReadInputTokens", "cacheWriteInputTokens")  # fmt: skip
-    return int(found + sum(usage[name] for name in more if type(usage.get(name)) is int))
+    return int(tokens + sum(usage[name] for name in more if type(usage.get(name)) is int))
 
 
 def _left_out(usage: Mapping[str, Any], said: int) -> int:

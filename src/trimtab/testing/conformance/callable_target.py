@@ -26,11 +26,11 @@ def accepted(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str
         named = next((name for name in WINDOW_NAMES if name in known), "window")
     else:
         named = next((name for name in WINDOW_NAMES if name in known), "")
-    found = {key: value for key, value in keywords.items() if key in known}
+    taken = {key: value for key, value in keywords.items() if key in known}
     if named and "window" in keywords:
-        found.pop("window", None)
-        found[named] = keywords["window"]
-    return found
+        taken.pop("window", None)
+        taken[named] = keywords["window"]
+    return taken
 
 
 def built(factory: Callable[..., Any], keywords: dict[str, Any]) -> Any:
@@ -85,8 +85,8 @@ class _Calls:
         return Sent(whole(result, request, key), handles_of(result))
 
     def recall(self, handle: str) -> str | None:
-        found = getattr(self._owner, "recall", None)
-        return None if found is None else str(found(handle))
+        method = getattr(self._owner, "recall", None)
+        return None if method is None else str(method(handle))
 
     def close(self) -> None:
         end = getattr(self._owner, "close", None)

@@ -36,13 +36,13 @@ def load(name: str) -> Callable[..., Any]:
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
-        found: Any = importlib.import_module(module)
+        value: Any = importlib.import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except Exception as error:  # whatever a module of somebody else's does when it is imported
         said = f"{type(error).__name__}: {error}"
         raise InvalidSetting(f"{name!r} cannot be loaded: {said}") from error
-    if not callable(found):
+    if not callable(value):
         raise InvalidSetting(f"{name!r} is not callable")
-    loaded: Callable[..., Any] = found
+    loaded: Callable[..., Any] = value
     return loaded

@@ -63,16 +63,16 @@ def to_junit(scoreboard: Scoreboard) -> str:
         failures=str(failed), skipped=str(skipped), errors="0",
     )  # fmt: skip
     for row in scoreboard.rows:
-        found = ElementTree.SubElement(suite, "testcase", classname="conform", name=row.name)
+        element = ElementTree.SubElement(suite, "testcase", classname="conform", name=row.name)
         if not row.judged:
-            ElementTree.SubElement(found, "skipped", message="no case asked for it")
+            ElementTree.SubElement(element, "skipped", message="no case asked for it")
         if row.failures:
             message = f"{len(row.failures)} of {row.judged} cases"
             lines = [
                 f"seed {f.seed} ({f.case}), {f.format}, turn {f.turn}: {f.reason}"
                 for f in row.failures
             ]
-            failure = ElementTree.SubElement(found, "failure", message=message)
+            failure = ElementTree.SubElement(element, "failure", message=message)
             failure.text = "\n".join(_xml_safe(line) for line in lines)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(
         suite, encoding="unicode"

@@ -32,19 +32,19 @@ def messages_of(request: Any, format: str) -> list[Any]:
     """The list of messages of a body, or the list itself."""
     if isinstance(request, list):
         return request
-    found = request.get(MESSAGES_KEY[format]) if isinstance(request, dict) else None
-    return found if isinstance(found, list) else []
+    messages = request.get(MESSAGES_KEY[format]) if isinstance(request, dict) else None
+    return messages if isinstance(messages, list) else []
 
 
 def read(request: Any, format: str) -> list[SaidPiece]:
     """All that is said in a request's messages, in order; the head is not among it."""
-    found = []
+    pieces = []
     for number, message in enumerate(messages_of(request, format)):
         if isinstance(message, dict):
-            found += [SaidPiece(number, *rest) for rest in _READERS[format](message)]
+            pieces += [SaidPiece(number, *rest) for rest in _READERS[format](message)]
         else:
-            found.append(SaidPiece(number, "", "other", _dump(message)))
-    return found
+            pieces.append(SaidPiece(number, "", "other", _dump(message)))
+    return pieces
 
 
 _Rest = tuple[str, ...]

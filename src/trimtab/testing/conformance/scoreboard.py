@@ -74,9 +74,9 @@ class Scoreboard:
         """The sum of what was judged."""
         rows = []
         for name, about in PROPERTIES:
-            found = [tally.judged[name] for tally in tallies if name in tally.judged]
-            failures = tuple(one for one in found if one is not None)
-            rows.append(Row(name, about, len(found), failures))
+            judged = [tally.judged[name] for tally in tallies if name in tally.judged]
+            failures = tuple(one for one in judged if one is not None)
+            rows.append(Row(name, about, len(judged), failures))
         cases = len({tally.seed for tally in tallies})
         return cls(target, window, tuple(formats), cases, tuple(rows))
 

@@ -61,11 +61,11 @@ class HostedRequest:
 
 def hosted(path: str, body: bytes) -> HostedRequest | None:
     """The request inside; None for a path that is neither's, or a body that is no object."""
-    found = _BEDROCK.search(path) or _VERTEX.search(path)
-    tree = _object(body) if found else None
-    if found is None or tree is None:
+    match = _BEDROCK.search(path) or _VERTEX.search(path)
+    tree = _object(body) if match else None
+    if match is None or tree is None:
         return None
-    parts, framed = found.groupdict(), found.re is _BEDROCK
+    parts, framed = match.groupdict(), match.re is _BEDROCK
     counts = not framed and parts["model"] == _COUNT
     if not tree.pop("anthropic_version", None) and not counts:
         return HostedRequest(path, body, framed, "anthropic_version: Field required")

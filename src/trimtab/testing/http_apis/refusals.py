@@ -78,8 +78,8 @@ class ErrorResponse:
     def code(self) -> str:
         """The error's own code, or its type; "" where it has neither."""
         error = self.body.get("error") if isinstance(self.body, dict) else None
-        found = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
-        return str(found or "")
+        value = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
+        return str(value or "")
 
 
 _SAME_WORDS = {"gemini-interactions": "gemini"}
@@ -179,4 +179,4 @@ def fill(body: Any, facts: Mapping[str, object]) -> Any:
     whole = _NAME.fullmatch(body)
     if whole and whole[1] in facts:
         return facts[whole[1]]
-    return _NAME.sub(lambda found: str(facts.get(found[1], found[0])), body)
+    return _NAME.sub(lambda match: str(facts.get(match[1], match[0])), body)
