@@ -1,5 +1,5 @@
 """``trimtab recall``: an original, whole, in part, or the lines that hold some words; of steps that
-were folded together their table of contents, or some of them; or why it was taken out.
+were folded together their table of contents, or some of them; why it was taken out; or all of them.
 
 Originals come from the file of ``fit --journal`` or from a store.
 """
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
 
 from trimtab.cli import files, journal_file
-from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, USAGE, ExitWith
+from trimtab.cli.exit_codes import DONE, NO_ORIGINAL, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.store_options import (
     STORES,
     add_tenant,
@@ -25,18 +28,20 @@ from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
 from trimtab.journal import excerpts
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
+from trimtab.stores.tenant import OURS
 from trimtab.transcript.model import Edit
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab recall``."""
-    parser.add_argument("handle", metavar="HANDLE", help="as the report prints it")
+    parser.add_argument("handle", metavar="HANDLE", nargs="?", help="as the report prints it")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
     where.add_argument(
         "--store", metavar="URL", help=f"{STORES} (default: the proxy's own, of all its tenants)"
     )
     add_tenant(parser)
+    parser.set_defaults(tenant=None)
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--range", type=_range, metavar="A:B", help="characters A up to B; either may be left out"
@@ -49,6 +54,10 @@ def add(parser: ArgumentParser) -> None:
     what.add_argument(
         "--why", action="store_true", help="not the original: when and why it was taken out"
     )
+    what.add_argument(
+        "--all", metavar="DIR", help="every original instead, of all tenants unless --tenant is "
+        "given: files DIR/TENANT/CONVERSATION/HANDLE"
+    )  # fmt: skip
     parser.add_argument("-o", "--output", default="-", metavar="OUT", help="file for the original")
     parser.set_defaults(run=run)
 
@@ -56,6 +65,11 @@ def add(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> int:
     """Print the exact original or part of it, not a character more; of many steps that were folded
     together their table of contents, unless they are asked for."""
+    if args.all is not None:
+        return _all(args)
+    if args.handle is None:
+        raise ExitWith(USAGE, "name a HANDLE, or --all DIR for every original")
+    args.tenant = args.tenant or "default"
     if args.journal is not None:
         text = recall(journal_file.load(args.journal, must_exist=True).originals, args.handle)
     elif args.store is None:
@@ -89,6 +103,42 @@ def run(args: Namespace) -> int:
         text = "".join(f"{step}\n" for step in steps)
     files.write(args.output, text.encode("utf-8", "surrogatepass"))
     return DONE
+
+
+def _all(args: Namespace) -> int:
+    """Write every original into a file of its own, readable by its owner alone."""
+    if args.handle is not None:
+        raise ExitWith(USAGE, "HANDLE or --all DIR, not both")
+    count = 0
+    for place, text in _kept(args):
+        # A dot is quoted too: a conversation may be called "..".
+        file = Path(args.all, *(quote(name, safe=" ").replace(".", "%2E") for name in place))
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExitWith(UNREADABLE, f"{file.parent}: {error.strerror}: name another") from None
+        files.write(str(file), text.encode("utf-8", "surrogatepass"), private=True)
+        count += 1
+    print(f"{count:,} originals in {args.all}", file=sys.stderr)
+    return DONE
+
+
+def _kept(args: Namespace) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every original, and under which names it is written."""
+    from trimtab import stores
+
+    if args.journal is not None:
+        made = journal_file.load(args.journal, must_exist=True).originals
+        yield from (((handle,), text) for handle, text in made.items())
+        return
+    store = existing_store(args.store or own_store())
+    for row in store.conversations():
+        if row.tenant.startswith(OURS) or args.tenant not in (None, row.tenant):
+            continue
+        tenant = stores.open(store, row.tenant)
+        for handle in store.handles(row.tenant, row.conversation):
+            if (original := tenant.original(handle)) is not None:
+                yield (row.tenant, row.conversation, handle), original.text
 
 
 def _reasons(args: Namespace) -> str:

@@ -19,7 +19,13 @@ from trimtab.telemetry import logger
 
 _GIVE = "a trimtab.clients.Guard, or session=… for a session"
 HEADER = "x-trimtab"
-"""On every response of ours: one line about what was done."""
+"""On every response of ours: one line about what was done.  On a request, "off": send it as it
+came."""
+
+
+def is_off(headers: Mapping[str, str]) -> bool:
+    """Whether a request asks to be sent as it came."""
+    return str(headers.get(HEADER, "")).strip().lower() == "off"
 
 
 class GuardKeywords(SessionKeywords, total=False):

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import Any
 
 from trimtab.clients.decoding import Undecodable, decoded, decoder
-from trimtab.clients.guard import HEADER, Guard
+from trimtab.clients.guard import HEADER, Guard, is_off
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import reply_of, run_flow, run_flow_async
 from trimtab.retry.flow import Accepted, Done, Refused
@@ -113,6 +113,14 @@ class ResponseReader:
         return Accepted()
 
 
+def _turned_off(request: Any) -> bool:
+    """Whether a request asks to be sent as it came; the header that says so is ours, and goes."""
+    off = is_off(request.headers)
+    if off:
+        del request.headers[HEADER]
+    return off
+
+
 @cache
 def classes(module: Any) -> tuple[Any, Any]:
     """(transport, async transport) for this library."""
@@ -144,6 +152,8 @@ def _sync(module: Any) -> Any:
             self.guard, self.inner = guard, inner
 
         def handle_request(self, request: Any) -> Any:
+            if _turned_off(request):
+                return self.inner.handle_request(request)
             started = self.guard.start(
                 request.method, str(request.url), request.headers, request.read
             )
@@ -214,7 +224,7 @@ def _async(module: Any) -> Any:
             self.guard, self.inner = guard, inner
 
         async def handle_async_request(self, request: Any) -> Any:
-            if not self.guard.wants(request.method, str(request.url)):
+            if _turned_off(request) or not self.guard.wants(request.method, str(request.url)):
                 return await self.inner.handle_async_request(request)
             data = await request.aread()
             started = self.guard.start(

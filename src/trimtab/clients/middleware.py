@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of, is_off
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of, run_flow, run_flow_async
 from trimtab.errors import MissingExtra
@@ -72,6 +72,8 @@ def _flow(guard: Guard, request: Any) -> Flow | None:
     body = request.json
     path = str(request.url).partition("?")[0].rstrip("/")
     if request.method.lower() != "post" or not path.endswith("/messages"):
+        return None
+    if is_off(request.headers):
         return None
     if not isinstance(body, dict) or not isinstance(body.get("messages"), list):
         return None

@@ -34,7 +34,15 @@ from trimtab.proxy.http.asgi import (
 from trimtab.proxy.http.aws_signing import NoCredentials
 from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
 from trimtab.proxy.http.content_encoding import unpacked
-from trimtab.proxy.http.headers import Raw, downwards, fingerprint, plain, session_hint, upwards
+from trimtab.proxy.http.headers import (
+    Raw,
+    downwards,
+    fingerprint,
+    is_off,
+    plain,
+    session_hint,
+    upwards,
+)
 from trimtab.proxy.http.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
 from trimtab.proxy.http.routes import climbs, route
 from trimtab.proxy.http.worker import in_worker
@@ -236,7 +244,7 @@ class Proxy:
         )
         error = ""
         try:
-            if call.route.operation == "other":
+            if call.route.operation == "other" or is_off(headers):
                 await self._passed(call, body, headers, reply)
             else:
                 tenant = self.tenants.tenant(headers, call.query)

@@ -15,15 +15,16 @@ WIDTH = 96
 
 COLUMNS: Mapping[str, str] = {
     "refused": "requests the provider would refuse: too long, or against its rules",
-    "cost": "what the prompts cost with a prompt cache, at {prices} prices; sending everything, "
-    "were it accepted, is 1",
+    "cost": "what the prompts cost with a prompt cache, at {prices} prices (--prices names "
+    "others); sending everything, as if nothing were refused, is 1",
     "dollars": "the same at the list prices of the recorded models, where they have one",
     "used again": "of the names, paths and numbers that the agent used again, those that were "
     "still in the request",
     "old lines": "of the older lines that the agent wrote again, those that were still there word "
     "for word",
     "constraints": "sentences in which the user demands or forbids something, still there",
-    "recallable": "of what was no longer there, what can be asked for again",
+    "recallable": "of what was no longer there, what can be had again by its handle: by you, and "
+    "by the model where recall is on",
 }
 """Column → what it means."""
 
@@ -60,12 +61,12 @@ def left_out_note(left_out: int) -> str:
     """What became of the recordings that were not played."""
     if left_out == 1:
         return (
-            "1 recording that fits the smallest window whole was left out: nothing has to be cut "
-            "there (--no-outgrown takes it in)."
+            "Not counted: 1 more recording that fits the smallest window whole, so that trimtab "
+            "changes nothing (--no-outgrown counts it)."
         )
     return (
-        f"{left_out:,} recordings that fit the smallest window whole were left out: nothing has "
-        "to be cut there (--no-outgrown takes them in)."
+        f"Not counted: {left_out:,} more recordings that fit the smallest window whole, so that "
+        "trimtab changes nothing (--no-outgrown counts them)."
     )
 
 
@@ -87,7 +88,12 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
     if everything is not None:
         calls, refused = everything.calls, _refused(everything)
         with_ours = f"; with trimtab, {_refused(ours):,.0f}" if ours and _worked(ours) else ""
-        yield f"Of {calls:,} calls, {refused:,.0f} would be refused as they are{with_ours}."
+        count = everything.recordings
+        some = "1 recording" if count == 1 else f"{count:,} recordings"
+        yield (
+            f"Of {calls:,} calls in {some}, {refused:,.0f} would be refused at this window"
+            f"{with_ours}."
+        )
     if ours is None:
         return
     why = next(iter(ours.errors), "no reason given")
@@ -99,26 +105,32 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
     cost, kept = ours.figures.get("cost"), ours.figures.get("recall")
     if cost is not None:
         yield (
-            f"The prompts would have cost {cost:.2f} of sending everything, at {prices} "
-            f"prices{_money(ours)}."
+            f"The prompts would cost {cost:.2f} of sending everything as if nothing were refused, "
+            f"at {prices} prices."
         )
+    yield from _money(ours)
     if kept is not None:
         yield (
-            f"{_percent(kept)} of the names, paths and numbers that the agent used again were "
-            f"still in the request{_rest(ours)}."
+            f"Of the names, paths and numbers that the agent used again, {_percent(kept)} were "
+            f"still in the request{_lines(ours)}{_rest(ours)}."
         )
 
 
-def _money(row: SummaryRow) -> str:
-    """What that is at list prices, and for how many recordings; "" where none has a price."""
+def _money(row: SummaryRow) -> Iterator[str]:
+    """What that is at list prices, and for how many recordings; nothing where none has a price."""
     spent, whole = row.figures.get("dollars"), row.figures.get("full_dollars")
     priced = int(row.figures.get("priced") or 0)
     if spent is None or whole is None:
-        return ""
-    some = f" (the {priced:,} of {row.recordings:,} recordings whose model has one)"
+        return
+    some = f" for the {priced:,} recordings whose model has one" if priced < row.recordings else ""
+    instead = f"{_dollars(spent)} instead of {_dollars(whole)}"
+    yield f"At the models' own list prices it is {instead}{some}."
+
+
+def _lines(row: SummaryRow) -> str:
+    lines = row.figures.get("lines")
     return (
-        f"; at the list prices of their models {_dollars(spent)} instead of {_dollars(whole)}"
-        f"{some if priced < row.recordings else ''}"
+        "" if lines is None else f", and {_percent(lines)} of the older lines that it wrote again"
     )
 
 

@@ -76,6 +76,40 @@ def test_folded_steps_come_as_a_table_of_contents_one_by_one_or_whole(
     assert recalled(tmp_path, "--store", url, "--steps", "9")[0] == 7
 
 
+def test_all_writes_every_original_of_every_tenant_into_a_file_that_only_its_owner_reads(
+    tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "all"
+    assert main(["recall", "--all", str(out), "--store", url]) == 0
+    assert "2 originals" in capsys.readouterr().err
+    file = out / "default" / "c" / f"{HANDLE}d"
+    assert file.read_bytes().decode("utf-8", "surrogatepass") == TEXT
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (out / "other" / "c" / f"{HANDLE}o").read_text() == "of somebody else"
+    one = tmp_path / "one"
+    assert main(["recall", "--all", str(one), "--store", url, "--tenant", "other"]) == 0
+    assert [path.name for path in one.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("arguments", [[], [HANDLE + "d", "--all", "x"]])
+def test_recall_takes_a_handle_or_all(
+    arguments: list[str], url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["recall", *arguments, "--store", url]) == 2
+    assert "--all DIR" in capsys.readouterr().err
+
+
+def test_a_name_in_a_store_never_leads_out_of_the_folder(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/odd.db"
+    store = stores.open(url, "../../up")
+    store.write(store.batch("..", originals={HANDLE: "odd"}))
+    out = tmp_path / "all"
+    assert main(["recall", "--all", str(out), "--store", url]) == 0
+    (file,) = [path for path in tmp_path.rglob(f"*{HANDLE}") if path.is_file()]
+    assert file.read_text() == "odd"
+    assert out in file.parents
+
+
 def test_why_says_when_and_for_what_reason_an_original_was_taken_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

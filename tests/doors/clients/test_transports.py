@@ -326,6 +326,34 @@ def test_counting_tokens_passes_through_untouched():
         assert counted.input_tokens > 8_000
 
 
+OFF = {clients.HEADER: "off"}
+
+
+def test_a_request_that_says_off_is_sent_as_it_came_and_the_next_one_is_fitted():
+    with StrictProvider(window=WINDOW) as provider:
+        client = trimtab.wrap(chat(provider), window=WINDOW)
+        with pytest.raises(openai.BadRequestError):
+            ask(client, extra_headers=OFF)
+        ask(client)
+        whole, fitted = provider.requests
+        assert clients.HEADER not in whole.headers
+        assert (whole.status, fitted.status) == (400, 200)
+
+
+def test_async_clients_and_anthropics_middleware_can_be_told_off_for_a_request_too():
+    with StrictProvider(window=9_000) as provider:
+        given = {"model": "m", "max_tokens": 100,
+                 "messages": [{"role": "user", "content": FILE * 6}]}  # fmt: skip
+        at = {"base_url": provider.url, "api_key": "x", "max_retries": 0}
+        hooked = anthropic.Anthropic(**at, middleware=[clients.anthropic_middleware()])
+        with pytest.raises(anthropic.BadRequestError):
+            hooked.messages.create(**given, extra_headers=OFF)
+        wrapped = trimtab.wrap(anthropic.AsyncAnthropic(**at))
+        with pytest.raises(anthropic.BadRequestError):
+            asyncio.run(wrapped.messages.create(**given, extra_headers=OFF))
+        assert len(provider.requests) == 2
+
+
 def test_what_is_no_request_to_a_model_passes_through():
     with StrictProvider() as provider:
         http = clients.httpx_client()

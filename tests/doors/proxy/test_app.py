@@ -152,6 +152,20 @@ def test_what_is_no_request_for_an_answer_passes_untouched(monkeypatch):
         assert server.proxy.records.activity.totals["turns"] == 0
 
 
+def test_a_request_that_says_off_arrives_as_it_was_sent(monkeypatch):
+    long = {**CHAT, "messages": [{"role": "user", "content": "word " * 3_000}] * 2}
+    data = json.dumps(long).encode()
+    with StrictProvider() as provider, proxied(provider.url, window=2_000) as server:
+        seen = _bodies(provider, monkeypatch)
+        headers = {**JSON, "X-Trimtab": "off"}
+        status, _, _ = ask(server.url, "POST", "/v1/chat/completions", data, headers)
+        body, arrived = seen[0]
+        assert (status, body) == (200, data)
+        assert "x-trimtab" not in arrived
+        ask(server.url, "POST", "/v1/chat/completions", data, JSON)
+        assert len(seen[1][0]) < len(data)
+
+
 def test_a_websocket_upgrade_is_answered_at_once_with_426():
     with StrictProvider() as provider, proxied(provider.url) as server:
         parts = urlsplit(server.url)

@@ -343,7 +343,8 @@ def test_the_command_prints_a_table_and_writes_every_file(log, tmp_path, capsys)
     printed = capsys.readouterr()
     assert code == 0
     assert printed.out.startswith(
-        "Window 1.5k. Of 25 calls, 19 would be refused as they are; with trimtab, 0."
+        "Window 1.5k. Of 25 calls in 1 recording, 19 would be refused at this window; with "
+        "trimtab, 0."
     )
     assert "mine, window 1,500: 1 recordings, 25 calls" in printed.out
     assert f"trimtab {trimtab.__version__}" in printed.out

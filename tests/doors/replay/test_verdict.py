@@ -22,14 +22,18 @@ def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRo
 
 
 def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
-    rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0)]
+    rows = [
+        row("none", over=629),
+        row("trimtab", cost=0.631, recall=98.2, lines=52.4, handle=100.0),
+    ]
     assert verdict(rows, 3).splitlines() == [
-        "Window 32k. Of 724 calls, 629 would be refused as they are; with trimtab, 0. The prompts "
-        "would have cost 0.63 of sending everything, at claude-5m prices. 98 % of the names, "
-        "paths and numbers that the agent used again were still in the request; the rest can be "
+        "Window 32k. Of 724 calls in 9 recordings, 629 would be refused at this window; with "
+        "trimtab, 0. The prompts would cost 0.63 of sending everything as if nothing were refused, "
+        "at claude-5m prices. Of the names, paths and numbers that the agent used again, 98 % were "
+        "still in the request, and 52 % of the older lines that it wrote again; the rest can be "
         "recalled.",
-        "3 recordings that fit the smallest window whole were left out: nothing has to be cut "
-        "there (--no-outgrown takes them in).",
+        "Not counted: 3 more recordings that fit the smallest window whole, so that trimtab "
+        "changes nothing (--no-outgrown counts them).",
     ]
 
 
@@ -38,19 +42,19 @@ def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
     [(60.0, "; 60 % of the rest can be recalled."), (0.0, "; the rest is gone."), (None, ".")],
 )
 def test_the_rest_is_not_called_recallable_where_it_is_not(handle: float | None, end: str):
-    assert verdict([row("trimtab", recall=98.2, handle=handle)]).endswith(f"in the request{end}")
+    said = verdict([row("trimtab", recall=98.2, lines=None, handle=handle)])
+    assert said.endswith(f"in the request{end}")
 
 
 def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
     priced = {"dollars": 12.345, "full_dollars": 21.0}
-    assert "; at the list prices of their models $12.35 instead of $21.00. 100 %" in verdict(
-        [row("trimtab", **priced, priced=9)]
-    )
+    said = verdict([row("trimtab", **priced, priced=9)])
+    assert "At the models' own list prices it is $12.35 instead of $21.00. Of the names" in said
     some = [
         row("none", **{**priced, "dollars": 21.0}, priced=7),
         row("trimtab", **priced, priced=7),
     ]
-    assert "(the 7 of 9 recordings whose model has one)" in verdict(some)
+    assert "$21.00 for the 7 recordings whose model has one." in verdict(some)
     assert "$12.35" in plain_table(some)
     assert "dollars" not in plain_table([row("none"), row("trimtab")])
 
@@ -68,8 +72,8 @@ def test_a_policy_that_failed_on_some_calls_says_so():
 
 
 def test_only_all_of_it_is_100_percent():
-    assert "99.9 % of the names" in verdict([row("trimtab", recall=99.98)])
-    assert "100 % of the names" in verdict([row("trimtab", recall=100.0)])
+    assert "used again, 99.9 % were" in verdict([row("trimtab", recall=99.98)])
+    assert "used again, 100 % were" in verdict([row("trimtab", recall=100.0)])
 
 
 def test_no_line_of_the_table_is_wider_than_a_terminal_of_100_columns():

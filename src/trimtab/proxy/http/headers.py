@@ -37,6 +37,11 @@ def plain(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
+def is_off(headers: Mapping[str, str]) -> bool:
+    """Whether a request says ``x-trimtab: off``: it is passed on as it came."""
+    return headers.get(_OURS, "").strip().lower() == "off"
+
+
 def upwards(
     raw: Iterable[tuple[bytes, bytes]], *, readable: bool = False, signed: bool = False
 ) -> Raw:
