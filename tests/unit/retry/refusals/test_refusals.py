@@ -307,3 +307,25 @@ def test_the_table_has_at_most_seventy_two_patterns():
 )  # fmt: skip
 def test_no_body_however_odd_raises(body):
     assert classify(400, body).kind in ("other", "too_long")
+
+
+class Inner(Exception):
+    """OpenAI's SDK raises an error inside a stream without a status."""
+
+    def __init__(self, body):
+        super().__init__(str(body))
+        self.body = body
+
+
+@pytest.mark.row("A1")
+def test_without_any_status_a_bare_error_is_none_and_a_status_in_the_body_counts():
+    bare = {"metadata": {"raw": "ERROR"}, "message": "Provider returned error"}
+    for status in (None, 200, 402, 404, 429, 500, 503):
+        assert classify(status, {"error": bare}).rule != "opaque", status
+        assert classify(status, bare).rule != "opaque", status
+    assert classify_error(Inner(bare)).rule != "opaque"
+    for status in (None, 200, 400):
+        assert classify(status, {"error": {**bare, "code": 400}}).rule == "opaque"
+    assert classify_error(Inner({**bare, "code": 400})).rule == "opaque"
+    for code in (402, 429, 500, 502):
+        assert classify(200, {"error": {**bare, "code": code}}).rule != "opaque", code

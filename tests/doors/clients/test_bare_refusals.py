@@ -25,7 +25,6 @@ from trimtab.cli import proxy as command
 from trimtab.clients.langchain import TrimtabMiddleware
 from trimtab.proxy import load
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.retry.refusals import classify, classify_error
 from trimtab.testing import Answer, Call, Refuse, StrictProvider
 
 EVERY = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda sdk: sdk.format)
@@ -227,25 +226,3 @@ def test_what_was_cut_is_recallable_and_told(caplog):
     assert [r.levelname for r in caplog.records if "compressing tool responses" in r.message] == [
         "WARNING"
     ]
-
-
-class Inner(Exception):
-    """OpenAI's SDK raises an error inside a stream without a status."""
-
-    def __init__(self, body):
-        super().__init__(str(body))
-        self.body = body
-
-
-@pytest.mark.row("A1")
-def test_without_any_status_a_bare_error_is_none_and_a_status_in_the_body_counts():
-    bare = {"metadata": {"raw": "ERROR"}, "message": "Provider returned error"}
-    for status in (None, 200, 402, 404, 429, 500, 503):
-        assert classify(status, {"error": bare}).rule != "opaque", status
-        assert classify(status, bare).rule != "opaque", status
-    assert classify_error(Inner(bare)).rule != "opaque"
-    for status in (None, 200, 400):
-        assert classify(status, {"error": {**bare, "code": 400}}).rule == "opaque"
-    assert classify_error(Inner({**bare, "code": 400})).rule == "opaque"
-    for code in (402, 429, 500, 502):
-        assert classify(200, {"error": {**bare, "code": code}}).rule != "opaque", code
