@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import Counter
@@ -35,6 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
     of tests, as xdist would, the dearest came last, and one worker was left with them."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests stay: a full collection need not look through them."""
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 import pytest
+from effort import examples
 from hypothesis import given
 from hypothesis import strategies as st
 from odd_json import SPACE, VALUES, every_path
@@ -58,8 +59,10 @@ def known(data: bytes) -> RequestBody | None:
     return source if source.rows else None
 
 
-@given(growing(), st.data())
-def test_edits_are_written_as_a_walk_of_the_whole_text_writes_them(
+WILD_OPS = st.lists(st.builds(Set, WILD, st.none()) | st.builds(Delete, WILD))
+
+
+def edits_are_written_as_a_walk_of_the_whole_text_writes_them(
     texts: tuple[bytes, bytes], data: st.DataObject
 ) -> None:
     source = known(texts[0])
@@ -78,8 +81,7 @@ def test_edits_are_written_as_a_walk_of_the_whole_text_writes_them(
     )
 
 
-@given(growing())
-def test_values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes]) -> None:
+def values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes], data: st.DataObject) -> None:
     source = known(texts[1])
     if source is None:
         return
@@ -92,14 +94,12 @@ def test_values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes]) -> None
     assert source.rows.spelled(texts[1], deep) == [text[slice(*spans[path])] for path in deep]
 
 
-@given(growing(), st.lists(st.builds(Set, WILD, st.none()) | st.builds(Delete, WILD)), WILD)
-def test_places_that_do_not_exist_are_refused(
-    texts: tuple[bytes, bytes], ops: list[PathOp], box: Any
-) -> None:
+def places_that_do_not_exist_are_refused(texts: tuple[bytes, bytes], data: st.DataObject) -> None:
     source = known(texts[0])
     if source is None:
         return
     assert source.rows
+    ops, box = data.draw(WILD_OPS), data.draw(WILD)
     key = source.rows.key
     wild: list[PathOp] = [type(op)((key, *op.path), *([None] * isinstance(op, Set))) for op in ops]
     wild.append(Insert((key, *box, 1), None))
@@ -112,20 +112,7 @@ def test_places_that_do_not_exist_are_refused(
         assert source.rows.spliced(texts[0], wild) == want
 
 
-def assert_written_alone(texts: tuple[bytes, bytes], ops: list[PathOp]) -> None:
-    """The second text, read behind the first, is edited as if no other had been read."""
-    parser = incremental_json.IncrementalParser()
-    before = parser.parse(texts[0])
-    before.after([ops])
-    after = parser.parse(texts[1])
-    wanted = paths.splice(texts[1].decode(), ops).encode()
-    assert after.after([ops]).written == wanted
-    assert after.written == texts[1], "what came is as it was"
-    assert repr(after.after([ops]).tree) == repr(RequestBody.of(wanted).tree)
-
-
-@given(growing(), st.data())
-def test_a_longer_request_is_edited_as_if_it_came_alone(
+def a_longer_request_is_edited_as_if_it_came_alone(
     texts: tuple[bytes, bytes], data: st.DataObject
 ) -> None:
     parser = incremental_json.IncrementalParser()
@@ -138,6 +125,33 @@ def test_a_longer_request_is_edited_as_if_it_came_alone(
     sent = after.after([ops])
     assert sent.written == wanted
     assert repr(sent.tree) == repr(paths.apply(after.tree, ops))
+
+
+LAWS = (
+    edits_are_written_as_a_walk_of_the_whole_text_writes_them, values_are_told_as_they_are_spelled,
+    places_that_do_not_exist_are_refused, a_longer_request_is_edited_as_if_it_came_alone,
+)  # fmt: skip
+
+
+@examples(1.5)
+@given(growing(), st.data())
+def test_texts_whose_messages_are_known_to_stand_somewhere_keep_each_law(
+    texts: tuple[bytes, bytes], data: st.DataObject
+) -> None:
+    for law in LAWS:
+        law(texts, data)
+
+
+def assert_written_alone(texts: tuple[bytes, bytes], ops: list[PathOp]) -> None:
+    """The second text, read behind the first, is edited as if no other had been read."""
+    parser = incremental_json.IncrementalParser()
+    before = parser.parse(texts[0])
+    before.after([ops])
+    after = parser.parse(texts[1])
+    wanted = paths.splice(texts[1].decode(), ops).encode()
+    assert after.after([ops]).written == wanted
+    assert after.written == texts[1], "what came is as it was"
+    assert repr(after.after([ops]).tree) == repr(RequestBody.of(wanted).tree)
 
 
 @pytest.mark.parametrize(

@@ -197,8 +197,8 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
         assert len(found) > steps / 20
         return max(found)
 
-    assert most_lines(100, 2) < 1.2 * most_lines(50, 2)
-    assert most_lines(100, 1000) > 1.8 * most_lines(50, 1000)
+    assert most_lines(60, 2) < 1.2 * most_lines(30, 2)
+    assert most_lines(60, 1000) > 1.8 * most_lines(30, 1000)
 
 
 def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:

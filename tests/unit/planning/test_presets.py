@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect
 from typing import Any
 
 import pytest
@@ -220,10 +221,13 @@ def test_a_single_oversized_turn_is_shrunk_inside_and_no_step_of_it_goes(
 @pytest.mark.parametrize("format", FORMATS)
 def test_steps_are_dropped_only_when_all_inside_is_as_small_as_it_goes(format: str) -> None:
     body = session(format, steps=60, lines=10)
-    least = next(
-        share for share in range(60, 4, -2)
-        if any(e.op in ("drop", "fold") for e in fit(body, size(body) * share // 100).report.edits)
-    )  # fmt: skip
+    shares = range(60, 4, -2)
+
+    def folds(share: int) -> bool:
+        edits = fit(body, size(body) * share // 100).report.edits
+        return any(edit.op in ("drop", "fold") for edit in edits)
+
+    least = shares[bisect(shares, False, key=folds)]
     fitted = fit(body, size(body) * least // 100)
     before = fit(body, size(body) * (least + 2) // 100)
     assert all(edit.op != "drop" for edit in before.report.edits)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from trimtab.reducers import Config, Offer, levels
 from trimtab.reducers.article_selection import articles as reducer
 from trimtab.reducers.article_selection import long_articles
 from trimtab.reducers.base import json_bytes, utf8_bytes
+from trimtab.transcript.tokens import counter_for
 
 ASKED = replace(CONFIG, question=QUESTION)
 JUST_IN_TIME = replace(ASKED, articles=ArticleRule.just_in_time())
@@ -209,13 +212,13 @@ def test_the_question_is_the_last_human_message_also_as_a_list(format: str) -> N
 def of_tokens(seed: int, tokens: int) -> str:
     """Prose of so many o200k tokens, give or take a dozen."""
     text = prose(seed, tokens // 14)
-    o200k = trimtab.transcript.tokens.counter_for("o200k", model=None, format="")
+    o200k = counter_for("o200k", model=None, format="")
     while o200k(text) > tokens:
         text = text[: -8 * max(1, (o200k(text) - tokens) // 3)]
     return text
 
 
-@pytest.fixture(scope="module")
+@cache
 def three_searches() -> list[str]:
     """21 articles in three results, 330,000 tokens in all."""
     results = []
@@ -229,8 +232,8 @@ def three_searches() -> list[str]:
 
 @pytest.mark.row("C5")
 @pytest.mark.parametrize("format", FORMATS)
-def test_eleven_of_21_articles_are_enough(format: str, three_searches: list[str]) -> None:
-    body = conversation(format, three_searches)
+def test_eleven_of_21_articles_are_enough(format: str) -> None:
+    body = conversation(format, three_searches())
     limits = trimtab.Settings(window=262_144, reserve=0, trigger=0.85, target=0.80)
     rule = ArticleRule.just_in_time()
     fitted = trimtab.fit(body, settings=limits | trimtab.Settings(counter="o200k", articles=rule))
@@ -247,10 +250,8 @@ def test_eleven_of_21_articles_are_enough(format: str, three_searches: list[str]
 
 
 @pytest.mark.row("C5")
-def test_where_all_at_30_percent_are_too_much_the_next_rung_follows(
-    three_searches: list[str],
-) -> None:
-    body = conversation("openai-chat", three_searches)
+def test_where_all_at_30_percent_are_too_much_the_next_rung_follows() -> None:
+    body = conversation("openai-chat", three_searches())
     limits = trimtab.Settings(window=60_000, reserve=0, trigger=0.85, target=0.80)
     rule = ArticleRule.just_in_time()
     fitted = trimtab.fit(body, settings=limits | trimtab.Settings(counter="o200k", articles=rule))
@@ -259,8 +260,8 @@ def test_where_all_at_30_percent_are_too_much_the_next_rung_follows(
 
 
 @pytest.mark.row("C5")
-def test_below_the_trigger_nothing_happens(three_searches: list[str]) -> None:
-    body = conversation("openai-chat", three_searches)
+def test_below_the_trigger_nothing_happens() -> None:
+    body = conversation("openai-chat", three_searches())
     total = trimtab.fit(
         body, window=10**7, settings=trimtab.Settings(counter="o200k")
     ).report.tokens_before
@@ -436,28 +437,40 @@ def test_each_level_is_smaller_and_loses_more(
     assert failures == []
 
 
-GREAT = {
-    "many articles": json.dumps({"articles": articles(large(900), sentences=12)}),
-    "one article": json.dumps({"articles": articles(2, sentences=large(6_000))}),
-    "one word": json.dumps({"articles": [{"title": "t", "content": "a" * large(1_000_000)}]}),
-    "spaces": json.dumps({"articles": [{"title": "t", "content": " " * large(1_000_000)}]}),
-    "stops": json.dumps({"articles": [{"title": "t", "content": ". " * large(500_000)}]}),
-    "fences": json.dumps({"articles": [{"title": "t", "content": "```\n" * large(250_000)}]}),
-    "Chinese": json.dumps({"articles": [{"title": "t", "content": "顶级联赛。" * large(70_000)}]}),
-    "numbered": "".join(f"[{n}] t\nURL: https://a.b\n\nx\n" for n in range(1, large(30_000))),
-    "headings": "## a\nhttps://a.b\n" * large(60_000),
-    "open tags": "<document a>" * large(80_000),
-    "tags": "<document a>b</document>" * large(40_000),
-    "titles": "Title: a\n" * large(110_000),
-    "escapes": json.dumps({"a": "д" * large(160_000)}),
+def one(content: str) -> str:
+    return json.dumps({"articles": [{"title": "t", "content": content}]})
+
+
+GREAT: dict[str, Callable[[], str]] = {
+    "many articles": lambda: json.dumps({"articles": articles(large(900), sentences=12)}),
+    "one article": lambda: json.dumps({"articles": articles(2, sentences=large(6_000))}),
+    "one word": lambda: json.dumps(
+        {"articles": [{"title": "t", "content": "a" * large(1_000_000)}]}
+    ),
+    "spaces": lambda: one(" " * large(1_000_000)),
+    "stops": lambda: one(". " * large(500_000)),
+    "fences": lambda: json.dumps(
+        {"articles": [{"title": "t", "content": "```\n" * large(250_000)}]}
+    ),
+    "Chinese": lambda: json.dumps(
+        {"articles": [{"title": "t", "content": "顶级联赛。" * large(70_000)}]}
+    ),
+    "numbered": lambda: "".join(
+        f"[{n}] t\nURL: https://a.b\n\nx\n" for n in range(1, large(30_000))
+    ),
+    "headings": lambda: "## a\nhttps://a.b\n" * large(60_000),
+    "open tags": lambda: "<document a>" * large(80_000),
+    "tags": lambda: "<document a>b</document>" * large(40_000),
+    "titles": lambda: "Title: a\n" * large(110_000),
+    "escapes": lambda: json.dumps({"a": "д" * large(160_000)}),
 }
 
 
 @pytest.mark.parametrize("name", GREAT)
 def test_a_great_list_of_articles_is_read_in_time(name: str) -> None:
-    failures: list[str] = []
+    failures, great = list[str](), block(GREAT[name]())
     started = time.process_time()
-    found = list(levels(block(GREAT[name]), ASKED, failures=failures))
+    found = list(levels(great, ASKED, failures=failures))
     assert time.process_time() - started < 4
     assert failures == []
     assert count(found[-1].text) <= 200

@@ -90,7 +90,7 @@ def as_json(pairs: list[tuple[str, Any]]) -> str:
     return "{" + ",".join(f"{json.dumps(k)}:{json.dumps(v)}" for k, v in pairs) + "}"
 
 
-@examples(4)
+@examples(2)
 @given(st.lists(ROW, min_size=1, max_size=5), st.integers(3, 9), st.booleans())
 def test_any_records_come_back_whole(
     shapes: list[list[tuple[str, Any]]], times: int, inside: bool
@@ -104,7 +104,7 @@ def test_any_records_come_back_whole(
         assert all(line == line.rstrip() for line in text.split("\n"))
 
 
-@examples(2)
+@examples(1)
 @given(st.lists(st.tuples(*[VALUE] * 4), min_size=3, max_size=8), st.booleans())
 def test_any_columns_come_back_whole(rows: list[tuple[Any, ...]], deep: bool) -> None:
     keys = ("id", "title", "a.b", "o")

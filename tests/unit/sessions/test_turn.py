@@ -45,7 +45,7 @@ def grown(trigger: float, sentences: int, turns: int = TURNS) -> tuple[list[int]
 
 
 @pytest.mark.row("C14")
-@pytest.mark.parametrize(("sentences", "turns"), [(10, TURNS), (30, TURNS), (60, 14)])
+@pytest.mark.parametrize(("sentences", "turns"), [(10, TURNS), (30, 14), (60, 8)])
 def test_a_step_that_jumps_over_the_window_is_met_before_it_is_sent(
     sentences: int, turns: int
 ) -> None:
