@@ -8,25 +8,37 @@ A mutant is one comparison turned, one condition negated, one ``and`` made ``or`
 larger, one statement or returned value taken away.  Works on a copy of this clone in a temporary
 folder.  First the tests below run once with ``coverage`` (``--map FILE`` keeps what they covered
 for the next run); then each mutant meets the tests that enter its line, or its file where the line
-runs on import, the fastest first.  Prints each survivor, then the sums.
+runs on import, the fastest first.  What changes a function meets them in a fork of one process that
+has imported everything, where the function gets new code; what changes an import, and whatever
+survived a fork, in a process of its own.  Prints each survivor, then the sums.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
+import gc
+import inspect
+import itertools
 import json
 import os
 import random
+import resource
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, NamedTuple
+
+from mutations import Mutant, mutants
+
+if TYPE_CHECKING:
+    import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT = ("planning", "rules", "retry", "journal")
@@ -35,93 +47,11 @@ TESTS = (
     "tests/property/test_every_path.py", "tests/property/test_safe_cutting.py",
 )  # fmt: skip
 SLOW = "not thousands and not 50_mb and not ten_thousand and not in_time"
-MOST_TESTS = 60
-"""Of the tests that enter a line, so many meet its mutants."""
-SECONDS = 90
-"""A mutant that is not done by then hangs: it is noticed."""
-
-TURNED: dict[type[ast.cmpop], str] = {
-    ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
-    ast.Is: "is not", ast.IsNot: "is", ast.In: "not in", ast.NotIn: "in",
-}  # fmt: skip
-
-
-class Mutant(NamedTuple):
-    """One change: in ``file`` (below src/trimtab), from ``start`` to ``end``, in bytes."""
-
-    file: str
-    line: int
-    start: int
-    end: int
-    old: str
-    new: str
-
-    def __str__(self) -> str:
-        old, new = (" ".join(text.split())[:70] for text in (self.old, self.new))
-        return f"{self.file}:{self.line}: {old}  →  {new}"
-
-
-def mutants(source: str, file: str) -> Iterator[Mutant]:
-    """Every mutant of a file, in the order of its text."""
-    lines = [0]
-    for line in source.encode().splitlines(keepends=True):
-        lines.append(lines[-1] + len(line))
-    data, tree = source.encode(), ast.parse(source)
-
-    def span(node: ast.AST) -> tuple[int, int]:
-        start = lines[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
-        return start, lines[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
-
-    def change(node: ast.AST, new: str, old: ast.AST | None = None) -> Mutant:
-        start, end = span(old or node)
-        line = node.lineno  # type: ignore[attr-defined]
-        return Mutant(file, line, start, end, data[start:end].decode(), new)
-
-    def text(node: ast.AST) -> str:
-        start, end = span(node)
-        return data[start:end].decode()
-
-    for node in _code(tree):
-        if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            turned = TURNED[type(node.ops[0])]
-            yield change(node, f"({text(node.left)} {turned} {text(node.comparators[0])})")
-        elif isinstance(node, ast.BoolOp):
-            word = " or " if isinstance(node.op, ast.And) else " and "
-            yield change(node, f"({word.join(f'({text(value)})' for value in node.values)})")
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            yield change(node, f"bool({text(node.operand)})")
-        elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            yield change(node, f"({text(node)} + 1)")
-        elif isinstance(node, ast.Constant) and type(node.value) is bool:
-            yield change(node, str(not node.value))
-        elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            yield change(node.test, f"(not ({text(node.test)}))")
-        elif isinstance(node, ast.Return) and not _is_none(node.value):
-            yield change(node, "return None")
-        elif isinstance(node, (ast.AugAssign, ast.Continue, ast.Break)) or (
-            isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Yield))
-        ):
-            yield change(node, "pass")
-
-
-def _is_none(value: ast.expr | None) -> bool:
-    return value is None or (isinstance(value, ast.Constant) and value.value is None)
-
-
-def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """What runs: no annotations, no docstrings, no subscripts of types, no ``__all__``."""
-    for name, value in ast.iter_fields(tree):
-        if name in ("annotation", "returns", "type_comment"):
-            continue
-        for node in value if isinstance(value, list) else [value]:
-            if isinstance(node, ast.AST) and not _is_typing(node):
-                yield node
-                yield from _code(node)
-
-
-def _is_typing(node: ast.AST) -> bool:
-    checks = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    return checks or isinstance(node, (ast.Import, ast.ImportFrom, ast.JoinedStr))
+SECONDS = 60
+"""Of CPU time.  A mutant that is not done by then hangs: it is noticed.  The tests that it meets
+take a third of that without it."""
+DEAR = 2.0
+"""A test that takes more seconds of CPU time meets no mutants."""
 
 
 # --- which tests enter which line ----------------------------------------------------------------
@@ -138,13 +68,19 @@ class Covered(NamedTuple):
         """The tests that enter a mutant's line (or its file), the fastest first."""
         here = self.lines.get(mutant.file, {})
         found = here.get(str(mutant.line)) or {n for numbers in here.values() for n in numbers}
-        ids = sorted((self.tests[n] for n in found), key=lambda test: self.seconds.get(test, 0.0))
-        return ids[:MOST_TESTS]
+        ids = sorted((self.tests[n] for n in found), key=self.seconds.__getitem__)
+        sums = itertools.accumulate(self.seconds[test] for test in ids)
+        return [test for test, so_far in zip(ids, sums, strict=True) if so_far < SECONDS / 3]
 
 
 PLUGIN = """
-import json, os, coverage, pytest
+import json, os, signal, time, coverage, pytest
 SECONDS = {}
+
+def dear(number, frame):
+    pytest.skip("dear")
+
+signal.signal(signal.SIGVTALRM, dear)
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
@@ -152,8 +88,14 @@ def pytest_runtest_protocol(item):
         now.switch_context(item.nodeid)
     yield
 
-def pytest_runtest_logreport(report):
-    SECONDS[report.nodeid] = SECONDS.get(report.nodeid, 0.0) + report.duration
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    signal.setitimer(signal.ITIMER_VIRTUAL, float(os.environ["MUTANTS_DEAR"]))
+    began = time.process_time()
+    outcome = yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    if outcome.exception is None:
+        SECONDS[item.nodeid] = time.process_time() - began
 
 def pytest_sessionfinish():
     if path := os.environ.get("MUTANTS_SECONDS"):
@@ -182,7 +124,7 @@ def covered(copy: Path, tests: Sequence[str]) -> Covered:
         "mutants_plugin", "-p", "no:cacheprovider", "-m", "not data and not world", "-k", SLOW,
         *tests,
     ]  # fmt: skip
-    env = {**environment(copy), "MUTANTS_SECONDS": str(seconds)}
+    env = {**environment(copy), "MUTANTS_SECONDS": str(seconds), "MUTANTS_DEAR": str(DEAR)}
     subprocess.run(command, cwd=copy, env=env, stdout=sys.stderr, check=False)
     return _read(copy, json.loads(seconds.read_text(encoding="utf-8")))
 
@@ -198,7 +140,7 @@ def _read(copy: Path, seconds: dict[str, float]) -> Covered:
         "JOIN file ON file.id = file_id JOIN context ON context.id = context_id"
     )
     for path, context, bits in rows:
-        if not context or not Path(path).is_relative_to(src):
+        if context not in seconds or not Path(path).is_relative_to(src):
             continue
         if context not in number:
             number[context] = len(tests)
@@ -212,28 +154,129 @@ def _read(copy: Path, seconds: dict[str, float]) -> Covered:
 # --- one mutant ----------------------------------------------------------------------------------
 
 
+def mutated(mutant: Mutant, whole: bytes) -> bytes:
+    """The file with it."""
+    return whole[: mutant.start] + mutant.new.encode() + whole[mutant.end :]
+
+
 def survives(mutant: Mutant, tests: list[str], copy: Path, told: bool = False) -> bool:
-    """Whether every test passes with it."""
+    """Whether every test passes with it, in a process of its own."""
     file = copy / "src" / "trimtab" / mutant.file
     whole = file.read_bytes()
-    changed = whole[: mutant.start] + mutant.new.encode() + whole[mutant.end :]
     command = [
         sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:warnings",
         "--tb=line", *tests,
     ]  # fmt: skip
     try:
-        file.write_bytes(changed)
+        file.write_bytes(mutated(mutant, whole))
         done = subprocess.run(
             command, cwd=copy, env=environment(copy), capture_output=True, text=True,
-            timeout=SECONDS, check=False,
+            preexec_fn=limit_cpu, check=False,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return False
     finally:
         file.write_bytes(whole)
     if told:
         print(done.stdout[-600:])
     return done.returncode == 0
+
+
+def limit_cpu() -> None:
+    """Of this process from now on."""
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+
+class Forks:
+    """A plugin of pytest that, once all tests are collected, tries each mutant in a fork."""
+
+    def __init__(self, copy: Path, known: Covered, chosen: list[Mutant]) -> None:
+        self.copy, self.known, self.chosen = copy, known, chosen
+        self.alive: list[Mutant] = []
+        self.functions: dict[str, list[FunctionType]] = {}
+
+    def run(self) -> list[Mutant]:
+        """The mutants that no fork noticed."""
+        import pytest
+
+        os.environ.update(environment(self.copy))
+        sys.path[:0] = [str(self.copy / "src"), str(self.copy)]
+        os.chdir(self.copy)
+        files = sorted({test.partition("::")[0] for test in self.known.tests})
+        pytest.main(["-q", "-s", "-p", "no:cacheprovider", *files], plugins=[self])
+        return self.alive
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of running the tests."""
+        for found in gc.get_objects():
+            if isinstance(found, FunctionType):
+                self.functions.setdefault(found.__code__.co_filename, []).append(found)
+        gc.freeze()
+        items = {item.nodeid: item for item in session.items}
+        for number, mutant in enumerate(self.chosen, 1):
+            tests = [items[test] for test in self.known.of(mutant) if test in items]
+            if not self._killed(mutant, tests):
+                self.alive.append(mutant)
+                print(f"alive  {mutant}  ({len(tests)} tests)", flush=True)
+            print(f"{number} tried, {len(self.alive)} alive", end="\r", file=sys.stderr, flush=True)
+        return True
+
+    def _killed(self, mutant: Mutant, tests: list[pytest.Item]) -> bool:
+        swaps = self._swaps(mutant)
+        if not swaps or not tests:
+            return False
+        if not (child := os.fork()):
+            limit_cpu()
+            signal.alarm(20 * SECONDS)  # for what waits without working
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            try:
+                for function, code in swaps:
+                    function.__code__ = code
+                for test, after in zip(tests, [*tests[1:], None], strict=True):
+                    test.config.hook.pytest_runtest_protocol(item=test, nextitem=after)
+            except BaseException:
+                os._exit(1)
+            os._exit(0)
+        return os.waitpid(child, 0)[1] != 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Only a fork runs tests."""
+        if report.failed:
+            os._exit(1)
+
+    def _swaps(self, mutant: Mutant) -> list[tuple[FunctionType, CodeType]]:
+        """Each function of the mutant's file, with its new code; none where an import runs it."""
+        path = str(self.copy / "src" / "trimtab" / mutant.file)
+        whole = Path(path).read_bytes()
+        old, new = (compile(text, path, "exec") for text in (whole, mutated(mutant, whole)))
+        if at_import(old) != at_import(new):
+            return []
+        pairs = dict(zip(map(_place, codes(old)), codes(new), strict=True))
+        live = [found for found in self.functions[path] if _place(found.__code__) in pairs]
+        swaps = [(function, pairs[_place(function.__code__)]) for function in live]
+        same = all(len(f.__code__.co_freevars) == len(code.co_freevars) for f, code in swaps)
+        return swaps if same else []
+
+
+def codes(code: CodeType) -> list[CodeType]:
+    """The functions of a module and of its classes, in order; not what stands in a function."""
+    found = list[CodeType]()
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            found += [value] if value.co_flags & inspect.CO_OPTIMIZED else codes(value)
+    return found
+
+
+def at_import(code: CodeType) -> object:
+    """What an import of the module runs."""
+    values = [value for value in code.co_consts if not isinstance(value, CodeType)]
+    inner = [value for value in code.co_consts if isinstance(value, CodeType)]
+    classes = [at_import(value) for value in inner if not value.co_flags & inspect.CO_OPTIMIZED]
+    return code.co_code, code.co_names, repr(values), len(codes(code)), classes
+
+
+def _place(code: CodeType) -> tuple[str, int]:
+    return code.co_qualname, code.co_firstlineno
 
 
 def sample(args: argparse.Namespace) -> list[Mutant]:
@@ -263,7 +306,7 @@ def main() -> int:
     parser.add_argument("--tests", nargs="+", default=TESTS, metavar="PATH", help="of these")
     parser.add_argument("--map", type=Path, help="what the tests covered: read, or written")
     args = parser.parse_args()
-    chosen, tried, left = sample(args)[args.skip :], 0, 0
+    chosen = sample(args)[args.skip :]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy"
         leave = shutil.ignore_patterns(".git", ".hypothesis", "__pycache__", ".*_cache")
@@ -274,15 +317,17 @@ def main() -> int:
             known = covered(copy, args.tests)
             if args.map:
                 args.map.write_text(json.dumps(known), encoding="utf-8")
-        for mutant in chosen:
+        alive = chosen if args.only else Forks(copy, known, chosen).run()
+        survivors = 0
+        for mutant in alive:
             tests, started = known.of(mutant), time.monotonic()
-            alive = not tests or survives(mutant, tests, copy, told=bool(args.only))
-            tried, left = tried + 1, left + alive
+            survived = not tests or survives(mutant, tests, copy, told=bool(args.only))
+            survivors += survived
             took = f"{len(tests)} tests, {time.monotonic() - started:.0f} s"
-            if alive or args.only:
-                print(f"{'SURVIVED' if alive else 'killed'}  {mutant}  ({took})", flush=True)
-            print(f"{tried} tried, {left} survived", end="\r", file=sys.stderr, flush=True)
-    print(f"{tried} tried, {tried - left} killed, {left} survived (seed {args.seed})")
+            if survived or args.only:
+                print(f"{'SURVIVED' if survived else 'killed'}  {mutant}  ({took})", flush=True)
+    tried = len(chosen)
+    print(f"{tried} tried, {tried - survivors} killed, {survivors} survived (seed {args.seed})")
     return 0
 
 
