@@ -142,8 +142,8 @@ class Eligibility:
     @cached_property
     def _fixed(self) -> int:
         refs, transcript = self.transcript.refs if self.inputs.pinned else {}, self.transcript
-        pins = {refs[ref]: 0 for ref in self.inputs.pinned if ref in refs}
-        pins = {p: self.usage.block(transcript, p) for p in pins if p.message >= 0}
+        there = [refs[ref] for ref in self.inputs.pinned if ref in refs]
+        pins = {p: self.usage.block(transcript, p) for p in there if p.message >= 0}
         newest = self.user_texts[-1].message if self.user_texts else -1
         for number in transcript.table.user_and_system:
             if number != newest and transcript.messages[number].role == "user":

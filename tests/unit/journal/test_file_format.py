@@ -108,6 +108,8 @@ def test_rows_are_the_same_bytes_for_the_same_entries_and_say_what_a_journal_say
     assert rows == [*file_format.rows(Journal(), before, 5),
                     *file_format.rows(before, after, 6)]  # fmt: skip
     assert len({row.id for row in rows}) == len(rows), "done again is another entry"
+    at_once = file_format.rows(Journal(), after, 6)
+    assert len({row.id for row in at_once}) == len(at_once), "decided twice before it was written"
     again = file_format.replayed(Journal(), [row.data for row in rows])
     assert again == after
     halves = file_format.replayed(Journal(), [row.data for row in rows[:3]])

@@ -1,11 +1,12 @@
-"""Dropped groups as rows of neighbours: the same answers as a set of their numbers."""
+"""Dropped groups as rows of neighbours, the same answers as a set of their numbers; their words."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planning.dropped_ranges import IntervalSet
+from trimtab.planning.dropped_ranges import IntervalSet, messages_text, steps_text
 
 SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(lambda s: (s[0], s[0] + s[1]))
 MOVES = st.lists(st.tuples(st.booleans(), SPANS), max_size=12)
@@ -31,3 +32,13 @@ def test_rows_of_neighbours_tell_the_same_as_a_set(
             while begin - 1 in numbers:
                 begin -= 1
             assert gone.begin(number) == begin
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(1, "1 earlier {}"), (2, "2 earlier {}s"), (1_400, "1,400 earlier {}s")]
+)
+def test_a_note_says_how_many_are_gone_with_the_right_ending(count: int, text: str) -> None:
+    assert (steps_text(count), messages_text(count)) == (
+        text.format("step"),
+        text.format("message"),
+    )

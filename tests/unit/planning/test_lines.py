@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
-from blocks import ESC, TEXT
+from blocks import ESC, TEXT, block, call
 from effort import examples
 from hypothesis import example, given
 from megabytes import GREAT
 
+from trimtab.planning.lines import texts_of
 from trimtab.reducers.content.base import MANDATORY
 from trimtab.reducers.digest import weigh_lines
 
@@ -234,3 +235,18 @@ def test_what_each_runner_says_went_wrong_is_mandatory(name: str) -> None:
     missing = [part for part in wanted if not any(part in line for line in kept)]
     assert missing == []
     assert sum(line in NOISE for line in kept) <= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "texts"),
+    [
+        ('{"id": 4711, "ok": true, "at": 0.5, "none": null}', ["4711"]),
+        ('{"a": [1, {"b": "two"}], "c": ""}', ["1", "two", ""]),
+        ('{"cut off', ['{"cut off']),
+    ],
+)
+def test_of_a_call_the_texts_and_whole_numbers_among_its_arguments_are_read(
+    arguments: str, texts: list[str]
+) -> None:
+    assert texts_of(call(arguments)) == texts
+    assert texts_of(block(arguments)) == [arguments]

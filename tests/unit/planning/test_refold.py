@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from trimtab.planning.refold import FAR_SHARE, REACH, ReopenedGroups, _due
+from trimtab.planning.refold import FAR_SHARE, REACH, ReopenedGroups, _due, _newest
 from trimtab.planning.runs import Run
 
 CAPACITY, ROOM = 1_000, 500
@@ -55,3 +55,14 @@ def test_of_far_groups_only_those_are_read_of_which_a_note_left_lines() -> None:
     assert list(old.read(Run(0, 6))) == [0, 1, 3, 5, 6]
     assert list(old.read(Run(4, 6))) == [5, 6]
     assert list(old.read(Run(0, 3))) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(("windows", "first"), [(0.0, 9), (0.1, 8), (0.2, 8), (0.21, 7), (9.0, 0)])
+def test_the_newest_history_begins_with_the_group_that_reaches_so_many_windows(
+    windows: float, first: int
+) -> None:
+    groups = [SimpleNamespace(first=2 * n, last=2 * n + 1) for n in range(9)]  # 200 tokens each
+    transcript = SimpleNamespace(groups=groups, messages=range(18))
+    usage, bounds = SimpleNamespace(message=lambda _: 100), SimpleNamespace(capacity=CAPACITY)
+    found = SimpleNamespace(transcript=transcript, usage=usage, bounds=bounds)
+    assert _newest(found, windows) == first  # type: ignore[arg-type]
