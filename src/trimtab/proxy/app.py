@@ -140,7 +140,7 @@ class Proxy:
     async def start(self) -> None:
         """Open the pool of connections."""
         given = self.settings
-        times = Timeouts(given.connect_seconds, given.read_seconds)
+        times = Timeouts(given.connect_seconds, given.read_seconds, given.reconnect_seconds or 0.0)
         self._client = HttpClient(times, system_proxy=given.system_proxy)
         await self._client.open()
         self.warmer.client = self._client

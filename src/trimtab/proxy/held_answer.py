@@ -83,7 +83,7 @@ class Attempt:
 
     async def send(self, method: str, address: str, headers: Raw, body: bytes) -> HeldAnswer:
         """The answer, or what the provider said instead.  Raises UpstreamFailed."""
-        sending = self._client.send(method, address, headers, body)
+        sending = self._client.send(method, address, headers, body, waits=True)
         answer = await self._stack.enter_async_context(sending)
         if answer.status >= 400:
             return await self._refusal(answer)

@@ -301,6 +301,60 @@ def autogen() -> str:
     return asyncio.run(run())
 
 
+def openhands() -> str:
+    import tempfile
+
+    from openhands.sdk import LLM, Agent, Conversation, Tool, get_logger
+    from openhands.sdk.conversation import get_agent_final_response
+    from openhands.sdk.tool import (
+        Action,
+        Observation,
+        ToolDefinition,
+        ToolExecutor,
+        register_tool,
+    )
+    from pydantic import SecretStr
+
+    class ReadAction(Action):
+        path: str
+
+    class ReadObservation(Observation):
+        pass
+
+    class ReadExecutor(ToolExecutor):
+        def __call__(self, action: ReadAction, conversation: Any = None) -> ReadObservation:
+            return ReadObservation.from_text(read_file(action.path))
+
+    class ReadFileTool(ToolDefinition[ReadAction, ReadObservation]):
+        @classmethod
+        def create(cls, conv_state: Any = None) -> list[Any]:
+            return [
+                cls(
+                    description="Read a file.", action_type=ReadAction,
+                    observation_type=ReadObservation, executor=ReadExecutor(),
+                )
+            ]  # fmt: skip
+
+    get_logger("openhands").setLevel("ERROR")
+    register_tool("ReadFileTool", ReadFileTool)
+    llm = LLM(
+        model="openai/gpt-4.1", base_url=f"{URL}/v1", api_key=SecretStr("k"), usage_id="agent",
+        num_retries=0, stream=STREAMS, max_output_tokens=1_000,
+    )  # fmt: skip
+    agent = Agent(
+        llm=llm, tools=[Tool(name="ReadFileTool")], include_default_tools=[],
+        system_prompt="You read files.",
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        conversation = Conversation(
+            agent=agent, workspace=folder, visualizer=None,
+            token_callbacks=[lambda chunk: None] if STREAMS else None,
+        )  # fmt: skip
+        conversation.send_message(TASK)
+        conversation.run()
+        return get_agent_final_response(conversation.state.events)
+
+
 def openai_agents_filter() -> str:
     import openai
     from agents import (
@@ -373,6 +427,7 @@ DRIVERS: dict[str, Callable[[], str]] = {
             crewai,
             dspy,
             autogen,
+            openhands,
             openai_agents_filter,
             google_adk_plugin,
             claude_agent_sdk,

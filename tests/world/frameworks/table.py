@@ -1,21 +1,23 @@
 """Runs each framework's tool loop against the strict provider and prints a table.
 
-    python tests/world/frameworks/table.py [NAME …]
+    python tests/world/frameworks/table.py [NAME …] [--write]
 
 Each framework gets an environment of its own under ``TRIMTAB_FRAMEWORKS`` (default
 ~/.cache/trimtab/frameworks), made at first use and kept.  The window is 8k, the loop outgrows it
 several times, and nobody tells trimtab the window: one refusal, hidden from the framework, does.
+``--write`` puts the table into docs/howto/frameworks.md.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -25,14 +27,17 @@ from trimtab.testing import Answer, Call, StrictProvider
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
+PAGE = ROOT / "docs/howto/frameworks.md"
 WINDOW, TURNS = 8_000, 20
 
 
 @dataclass(frozen=True)
 class Framework:
-    """``packages`` to install, the first names the version; ``way``: how trimtab comes in."""
+    """``packages`` to install, the first names the version; ``line``: what a user writes, as
+    Markdown; ``way``: how trimtab comes in."""
 
     name: str
+    title: str
     packages: tuple[str, ...]
     line: str
     way: str = "wrap"
@@ -43,86 +48,104 @@ class Framework:
     npm: bool = False
     home: str = ""
     """Whose environment it runs in, where it is not its own."""
+    python: str = ""
+    """The least Python that it runs on, where that is newer than ours."""
 
+
+_PROXY = 'base_url=PROXY + "/v1"'
+_NODE = '`createOpenAI({ baseURL: PROXY + "/v1" })`'
 
 FRAMEWORKS = {
     framework.name: framework
     for framework in (
         Framework(
-            "pydantic_ai", ("pydantic-ai-slim", "pydantic-ai-slim[openai]"),
-            "OpenAIProvider(openai_client=trimtab.wrap(AsyncOpenAI()))",
+            "pydantic_ai", "Pydantic AI", ("pydantic-ai-slim", "pydantic-ai-slim[openai]"),
+            "`OpenAIProvider(openai_client=trimtab.wrap(AsyncOpenAI()))`",
         ),
         Framework(
-            "openai_agents", ("openai-agents",),
-            "set_default_openai_client(trimtab.wrap(AsyncOpenAI()))",
+            "openai_agents", "OpenAI Agents", ("openai-agents",),
+            "`set_default_openai_client(trimtab.wrap(AsyncOpenAI()))`",
         ),
         Framework(
-            "strands", ("strands-agents", "strands-agents[openai]"),
-            "OpenAIModel(client=trimtab.wrap(AsyncOpenAI()), …)",
-        ),
-        Framework(
-            "google_adk", ("google-adk",),
-            "Gemini(model=…, client=trimtab.wrap(genai.Client)())",
-        ),
-        Framework(
-            "llama_index", ("llama-index-core", "llama-index-llms-openai"),
-            "OpenAI(openai_client=trimtab.wrap(OpenAI()), async_openai_client=…)",
-        ),
-        Framework(
-            "smolagents", ("smolagents", "smolagents[openai]"),
-            "model.client = trimtab.wrap(model.client)", final="final_answer",
-        ),
-        Framework(
-            "agent_framework", ("agent-framework-core", "agent-framework-openai"),
-            "OpenAIChatCompletionClient(async_client=trimtab.wrap(AsyncOpenAI()))",
-        ),
-        Framework(
-            "agent_framework_chained", ("agent-framework-core", "agent-framework-openai"),
-            "OpenAIChatClient(async_client=trimtab.wrap(AsyncOpenAI()))", home="agent_framework",
-        ),
-        Framework("agno", ("agno", "openai"), "OpenAIChat(client=trimtab.wrap(OpenAI()))"),
-        Framework(
-            "agno_chained", ("agno", "openai"), "OpenAIResponses(client=trimtab.wrap(OpenAI()))",
-            home="agno",
-        ),
-        Framework(
-            "haystack", ("haystack-ai",), "generator.client = trimtab.wrap(generator.client)"
-        ),
-        Framework(
-            "langchain", ("langchain", "langchain-openai", "langgraph"),
-            "create_agent(…, middleware=[TrimtabMiddleware()])",
-        ),
-        Framework(
-            "deepagents", ("deepagents", "langchain-openai"),
-            "create_deep_agent(middleware=[TrimtabMiddleware()])",
-        ),
-        Framework("crewai", ("crewai",), "LLM(base_url=PROXY + \"/v1\")", way="proxy"),
-        Framework("dspy", ("dspy",), "LM(api_base=PROXY + \"/v1\")", way="proxy", streams=False),
-        Framework(
-            "autogen", ("autogen-agentchat", "autogen-ext[openai]"),
-            "OpenAIChatCompletionClient(base_url=PROXY + \"/v1\")", way="proxy",
-        ),
-        Framework(
-            "ai_sdk", ("ai", "@ai-sdk/openai", "zod"),
-            "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
-        ),
-        Framework(
-            "mastra", ("@mastra/core", "@ai-sdk/openai@2", "zod"),
-            "createOpenAI({ baseURL: PROXY + \"/v1\" })", way="proxy", npm=True,
-        ),
-        Framework(
-            "openai_agents_filter", ("openai-agents",),
-            "RunConfig(call_model_input_filter=trimtab.clients.call_model_input_filter(window=…))",
+            "openai_agents_filter", "… its hook", ("openai-agents",),
+            "`RunConfig(call_model_input_filter=trimtab.clients.call_model_input_filter(window=…))`",
             home="openai_agents",
         ),
         Framework(
-            "google_adk_plugin", ("google-adk",),
-            "InMemoryRunner(…, plugins=[trimtab.clients.adk_plugin(window=…)])", home="google_adk",
+            "strands", "Strands", ("strands-agents", "strands-agents[openai]"),
+            "`OpenAIModel(client=trimtab.wrap(AsyncOpenAI()), …)`",
         ),
         Framework(
-            "claude_agent_sdk", ("claude-agent-sdk",),
-            "ClaudeAgentOptions(env={\"ANTHROPIC_BASE_URL\": PROXY})", way="proxy",
+            "google_adk", "Google ADK", ("google-adk",),
+            "`Gemini(model=…, client=trimtab.wrap(genai.Client)())`",
+        ),
+        Framework(
+            "google_adk_plugin", "… its hook", ("google-adk",),
+            "`InMemoryRunner(…, plugins=[trimtab.clients.adk_plugin(window=…)])`",
+            home="google_adk",
+        ),
+        Framework(
+            "llama_index", "LlamaIndex", ("llama-index-core", "llama-index-llms-openai"),
+            "`OpenAI(openai_client=trimtab.wrap(OpenAI()), async_openai_client=…)`",
+        ),
+        Framework(
+            "smolagents", "smolagents", ("smolagents", "smolagents[openai]"),
+            "`model.client = trimtab.wrap(model.client)`", final="final_answer",
+        ),
+        Framework(
+            "agent_framework", "Microsoft Agent Framework",
+            ("agent-framework-core", "agent-framework-openai"),
+            "`OpenAIChatCompletionClient(async_client=trimtab.wrap(AsyncOpenAI()))`",
+        ),
+        Framework(
+            "agent_framework_chained", "… its default, chained",
+            ("agent-framework-core", "agent-framework-openai"),
+            "`OpenAIChatClient(async_client=trimtab.wrap(AsyncOpenAI()))`", home="agent_framework",
+        ),
+        Framework(
+            "agno", "Agno", ("agno", "openai"), "`OpenAIChat(client=trimtab.wrap(OpenAI()))`"
+        ),
+        Framework(
+            "agno_chained", "… its Responses, chained", ("agno", "openai"),
+            "`OpenAIResponses(client=trimtab.wrap(OpenAI()))`", home="agno",
+        ),
+        Framework(
+            "haystack", "Haystack", ("haystack-ai",),
+            "`generator.client = trimtab.wrap(generator.client)`",
+        ),
+        Framework(
+            "langchain", "LangChain", ("langchain", "langchain-openai", "langgraph"),
+            "`create_agent(…, middleware=[TrimtabMiddleware()])` ([page](../langchain.md))",
+        ),
+        Framework(
+            "deepagents", "deepagents", ("deepagents", "langchain-openai"),
+            "`create_deep_agent(middleware=[TrimtabMiddleware()])`",
+        ),
+        Framework("crewai", "CrewAI", ("crewai",), f"`LLM({_PROXY})`", way="proxy"),
+        Framework(
+            "dspy", "DSPy", ("dspy",), '`dspy.LM(api_base=PROXY + "/v1")`', way="proxy",
+            streams=False,
+        ),
+        Framework(
+            "autogen", "AutoGen", ("autogen-agentchat", "autogen-ext[openai]"),
+            f"`OpenAIChatCompletionClient({_PROXY})`", way="proxy",
+        ),
+        Framework(
+            "openhands", "OpenHands SDK", ("openhands-sdk",), f"`LLM({_PROXY}, …)`", way="proxy",
+            python="3.12",
+        ),
+        Framework(
+            "claude_agent_sdk", "Claude Agent SDK", ("claude-agent-sdk",),
+            '`ClaudeAgentOptions(env={"ANTHROPIC_BASE_URL": PROXY})`', way="proxy",
             tool="mcp__files__read_file",
+        ),
+        Framework(
+            "ai_sdk", "AI SDK (TypeScript)", ("ai", "@ai-sdk/openai", "zod"), _NODE, way="proxy",
+            npm=True,
+        ),
+        Framework(
+            "mastra", "Mastra (TypeScript)", ("@mastra/core", "@ai-sdk/openai@2", "zod"), _NODE,
+            way="proxy", npm=True,
         ),
     )
 }  # fmt: skip
@@ -173,7 +196,9 @@ def python_of(framework: Framework) -> Path:
     home = home_of(framework)
     python, marker = home / "bin/python", home / "ready"
     if not marker.exists():
-        if not python.exists():
+        if not python.exists() and framework.python:
+            subprocess.run([f"python{framework.python}", "-m", "venv", str(home)], check=True)
+        elif not python.exists():
             venv.create(home, with_pip=True)
         pip = [str(python), "-m", "pip", "install", "-q"]
         subprocess.run([*pip, *framework.packages, str(ROOT)], check=True)
@@ -231,7 +256,8 @@ def run(framework: Framework, streams: bool) -> Outcome:
         served(provider, framework.way) as url,
     ):
         quiet = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true",
-                 "HAYSTACK_TELEMETRY_ENABLED": "False", "AGNO_TELEMETRY": "false"}  # fmt: skip
+                 "HAYSTACK_TELEMETRY_ENABLED": "False", "AGNO_TELEMETRY": "false",
+                 "LITELLM_LOCAL_MODEL_COST_MAP": "true"}  # fmt: skip
         done = subprocess.run(
             [*command, url, *["stream"][: int(streams)]],
             capture_output=True, text=True, timeout=300,
@@ -246,7 +272,7 @@ def run(framework: Framework, streams: bool) -> Outcome:
     )  # fmt: skip
 
 
-def rows(names: list[str]) -> Iterator[Outcome]:
+def outcomes(names: list[str]) -> Iterator[Outcome]:
     """Each of these frameworks, plain and streaming."""
     for name in names:
         framework = FRAMEWORKS[name]
@@ -254,20 +280,47 @@ def rows(names: list[str]) -> Iterator[Outcome]:
             yield run(framework, streams)
 
 
+def rows(found: Sequence[Outcome]) -> Iterator[str]:
+    """The table of docs/howto/frameworks.md: a row for each framework."""
+    yield "| framework | version | line | plain | stream | refusals hidden from it |"
+    yield "|---|---|---|---|---|---|"
+    for name in dict.fromkeys(one.framework for one in found):
+        framework = FRAMEWORKS[name]
+        both = [one for one in found if one.framework == name]
+        works = ["yes" if one.works else "NO" for one in both] + ["–"] * (2 - len(both))
+        hidden = ", ".join(str(one.refused) for one in both)
+        cells = [framework.title, both[0].version, framework.line, *works, hidden]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield f"Run on {date.today()}. `PROXY` is the address that `trimtab proxy` prints."
+
+
+def write(table: str) -> None:
+    """Put the table into its page."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, _, rest = text.partition("| framework | version |")
+    rest = rest.partition("Run on ")[2].partition("\n")[2]
+    PAGE.write_text(f"{head}{table}\n{rest}", encoding="utf-8")
+
+
 def main() -> int:
-    """Print the table; 1 where a row does not work."""
-    print(f"{date.today()}: {TURNS} tool calls in a window of {WINDOW:,}, unknown to trimtab")
-    print("| framework | version | mode | requests taken | refused, hidden | largest | works |")
-    print("|---|---|---|---|---|---|---|")
-    failed = []
-    for row in rows(sys.argv[1:] or list(FRAMEWORKS)):
-        print(f"| {row.framework} | {row.version} | {row.mode} | {row.requests} | {row.refused} "
-              f"| {row.arrived:,} | {'yes' if row.works else 'NO'} |", flush=True)  # fmt: skip
-        if not row.works:
-            failed.append(row)
-    for row in failed:
-        print(json.dumps(row.__dict__), file=sys.stderr)
-    return int(bool(failed))
+    """Print the table; 1 where a framework does not work."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", default=list(FRAMEWORKS))
+    parser.add_argument("--write", action="store_true", help="put it into the page")
+    args = parser.parse_args()
+    found = []
+    for one in outcomes(args.names):
+        found.append(one)
+        print(f"{one.framework} {one.version} {one.mode}: {one.requests} requests taken, largest "
+              f"{one.arrived:,}, {one.refused} refused", file=sys.stderr, flush=True)  # fmt: skip
+        if not one.works:
+            print(json.dumps(one.__dict__), file=sys.stderr)
+    table = "\n".join(rows(found))
+    print(table)
+    if args.write:
+        write(table)
+    return int(not all(one.works for one in found))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,8 @@ class Agent:
     ``trigger``: share of the window at which we act; below the share at which the agent would
     compact its conversation by itself (``compacts``), which would lose more.  ``target``: share of
     the room that a batch goes down to: half the trigger or less, so that the turns until the next
-    batch are read from the cache.
+    batch are read from the cache.  ``waits_seconds``: how long a provider that cannot be reached is
+    tried again, where the agent waits for its network by itself: to it we are the network.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Agent:
     target: float
     compacts: str
     command: str = ""
+    waits_seconds: float = 0.0
     show_status: Callable[[LaunchContext, Setup, Sequence[str]], None] | None = None
     """Adds what makes the agent show the output of a command (words); None: it cannot be told."""
 

@@ -82,11 +82,12 @@ def run(
 
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
-    """The settings on a free port of loopback, with the agent's own upstreams and trigger."""
+    """The settings on a free port of loopback, with the agent's own upstreams, trigger and wait."""
     fit = Settings(trigger=agent.trigger, target=agent.target) | settings.fit
+    waits = settings.reconnect_seconds
     return replace(
         settings, listen=Address(port=0), fit=fit, upstreams=tuple(setup.upstreams),
-        drain_seconds=1.0,
+        drain_seconds=1.0, reconnect_seconds=agent.waits_seconds if waits is None else waits,
     )  # fmt: skip
 
 

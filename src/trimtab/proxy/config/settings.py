@@ -26,6 +26,7 @@ from trimtab.setting_kinds import (
     FLAG,
     FLAG_OR_NONE,
     SECONDS,
+    SECONDS_OR_NONE,
     SECRET,
     TEXT,
     TEXTS,
@@ -106,6 +107,11 @@ class ProxySettings:
         1, COUNT, "processes that serve the one port, with a store that they share"
     )
     connect_seconds: float = setting(20.0, SECONDS, "the longest wait for a connection upstream")
+    reconnect_seconds: float | None = setting(
+        None, SECONDS_OR_NONE,
+        "how long a provider that cannot be reached is tried again before the client gets a 502; "
+        "unset: 0, and 600 for `trimtab run codex`",
+    )  # fmt: skip
     system_proxy: bool = setting(False, FLAG, "send through HTTPS_PROXY of the environment")
 
     fit: Settings = setting(Settings(), FIT, "what is fitted, and how")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
@@ -17,6 +19,8 @@ STALE_SECONDS = 5.0
 """A kept connection that breaks within this time, before a byte came, was closed while idle."""
 _STALE_AT_MOST = 3
 """So many kept connections are tried one after the other: a provider may have closed them all."""
+_PAUSES = (0.25, 0.5, 1.0, 2.0, 5.0)
+"""Seconds between attempts to connect; the last one again and again."""
 
 
 class UpstreamFailed(Exception):
@@ -29,10 +33,12 @@ class UpstreamFailed(Exception):
 
 @dataclass(frozen=True)
 class Timeouts:
-    """Seconds: to connect, and between two pieces of an answer (models think for minutes)."""
+    """Seconds: to connect, between two pieces of an answer (models think for minutes), and for how
+    long a provider that cannot be reached is tried again."""
 
     connect: float = 20.0
     read: float = 600.0
+    reconnect: float = 0.0
 
 
 class HttpAnswer:
@@ -133,21 +139,24 @@ class HttpClient:
 
     @asynccontextmanager
     async def send(
-        self, method: str, address: str, headers: Raw, body: Any = None
+        self, method: str, address: str, headers: Raw, body: Any = None, *, waits: bool = False
     ) -> AsyncIterator[HttpAnswer]:
-        """Send one request.  ``body``: bytes, an async iterator, or None.  Raises UpstreamFailed.
+        """Send one request.  ``body``: bytes, an async iterator, or None; ``waits``: whether the
+        client waits for a provider that cannot be reached.  Raises UpstreamFailed.
 
         What met a kept connection that the provider closed in the same moment is sent once more:
         else a request that would have worked without us would fail.  On a new one it is sent once.
         """
-        response = await self._sent(method, address, headers, body)
+        until = time.monotonic() + (self._timeouts.reconnect if waits else 0.0)
+        response = await self._sent(method, address, headers, body, until)
         try:
             yield HttpAnswer(response)
         finally:
             response.close()  # gives it back to the pool if it was read to its end
 
-    async def _sent(self, method: str, address: str, headers: Raw, body: Any) -> Any:
-        from aiohttp import ClientConnectorError
+    async def _sent(self, method: str, address: str, headers: Raw, body: Any, until: float) -> Any:
+        """The response; while there is no connection, tried again ``until`` then (monotonic)."""
+        from aiohttp import ClientConnectorError, ClientSSLError, ConnectionTimeoutError
         from multidict import CIMultiDict
         from yarl import URL
 
@@ -157,6 +166,7 @@ class HttpClient:
         url = URL(address, encoded=True)
         again = isinstance(body, bytes) or body is None
         session, left = (self._kept, _STALE_AT_MOST) if again else (self._new, 0)
+        pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while True:
             began, kept = time.monotonic(), list[bool]()
             try:
@@ -164,9 +174,15 @@ class HttpClient:
                     method, url, headers=fields, data=body, allow_redirects=False,
                     trace_request_ctx=kept, proxy=_proxy(url) if self._system_proxy else None,
                 )  # fmt: skip
-            except TimeoutError:
+            except TimeoutError as error:
+                if isinstance(error, ConnectionTimeoutError) and time.monotonic() < until:
+                    continue
                 raise UpstreamFailed(504, "the provider did not answer in time") from None
             except ClientConnectorError as error:
+                left_seconds = until - time.monotonic()
+                if left_seconds > 0 and not isinstance(error, ClientSSLError):
+                    await asyncio.sleep(min(next(pauses), left_seconds))
+                    continue
                 there = f"{url.scheme}://{url.host}:{url.port}"
                 cause = _cause(error.os_error)
                 raise UpstreamFailed(502, f"cannot reach {there} ({cause})") from None
