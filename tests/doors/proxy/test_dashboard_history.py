@@ -6,7 +6,10 @@ Knows the proxy from outside, and its JSON.  How pages look is for world/test_da
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from proxies import ask, proxied, settled
@@ -213,3 +216,33 @@ def test_a_break_of_the_prompt_cache_has_a_cause(change, tree, cause):
     note_break(one, turn, beginning(tree))
     assert turn.cause == cause
     assert turn.lost == (10_000 - turn.cached if cause else 0)
+
+
+HASHES = """
+import json, sys
+from trimtab.proxy.prefix_breaks import beginning
+messages = [{"role": "user", "content": "a" * 20_000}, {"role": "user", "content": "\\ud800"}] * 3
+print(json.dumps(beginning({"model": "m", "messages": messages})))
+"""
+
+
+def test_what_a_session_began_with_can_be_compared_after_a_restart(tmp_path):
+    """Before, each process had hashes of its own: the client's change was the provider's fault."""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", HASHES], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(said) == 1
+    store = f"sqlite:///{tmp_path}/s.db"
+    with StrictProvider(answers, window=WINDOW) as provider:
+        with proxied(provider.url, window=WINDOW, store=store) as server:
+            turn_by_turn(server.url, 1)
+            (before,) = settled(server).proxy.records.activity.sessions.values()
+            server.__exit__()
+        with proxied(provider.url, window=WINDOW, store=store) as server:
+            (after,) = server.proxy.records.activity.sessions.values()
+            assert dict(after.beginning) == dict(before.beginning)
+            assert dict(after.beginning)["model"]

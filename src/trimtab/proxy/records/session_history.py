@@ -124,8 +124,7 @@ class SessionHistory:
 
 def _head(session: SessionRecord) -> dict[str, Any]:
     row = as_row(session) | {"sums": dict(session.sums)}
-    for name in ("beginning", "loaded"):
-        row.pop(name, None)
+    row.pop("loaded", None)
     return row
 
 
