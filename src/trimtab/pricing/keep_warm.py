@@ -67,13 +67,15 @@ class PingPlan:
 
 
 def plan_pings(
-    gaps: Sequence[float], idle: float, prices: PrefixPrices, tokens: int, most: int
-) -> PingPlan:
+    gaps: Sequence[float], idle: float, prices: PrefixPrices, tokens: int, most: int,
+    read: int | None = None,
+) -> PingPlan:  # fmt: skip
     """Plan pings for a conversation that has been idle so long and whose prefix expires ``MARGIN``
     seconds from now.
 
     ``gaps``: seconds, ascending; ``inf`` where a conversation never went on.  ``most``: pings that
-    are left to it.
+    are left to it.  ``read``: so many of the tokens the next request will read, where a batch of
+    edits is due with it that writes the rest anew.
 
     >>> warm = PrefixPrices(read=0.1e-6, write=1.25e-6, lifetime=300)
     >>> plan_pings([400.0] * 30, 270, warm, 100_000, 12).pings
@@ -84,6 +86,7 @@ def plan_pings(
     behind = gaps[bisect_right(gaps, idle) :]
     if len(behind) < LEAST_GAPS:
         return PingPlan(0, 0.0)
+    kept = tokens if read is None else min(read, tokens)
     count = len(behind) + 1  # one more that never goes on: what was seen is not all there is
     best, value, best_value = 0, 0.0, 0.0
     expires, ping = idle + MARGIN, idle
@@ -91,7 +94,7 @@ def plan_pings(
         away = count - bisect_right(behind, ping)
         later = ping + prices.lifetime
         saved = bisect_right(behind, later) - bisect_right(behind, expires)
-        value += (saved * prices.lost(tokens) - away * prices.ping(tokens)) / count
+        value += (saved * prices.lost(kept) - away * prices.ping(tokens)) / count
         if value > best_value:
             best, best_value = number, value
         expires, ping = later, later - MARGIN

@@ -193,7 +193,8 @@ class CacheWarmer:
             return False
         idle = now - one.asked_at
         gaps = self.gaps.of(agent, one.asked_at, idle)
-        return plan_pings(gaps, idle, one.prices, one.tokens, left).pings > 0
+        read = before_batch(one.session)
+        return plan_pings(gaps, idle, one.prices, one.tokens, left, read).pings > 0
 
     async def _ping(self, key: str, one: IdleConversation) -> None:
         """Send one, and account for what it was billed."""
@@ -255,6 +256,22 @@ class CacheWarmer:
                 return answer.status, usage
         except UpstreamFailed:
             return 0, usage
+
+
+def before_batch(session: SessionRecord) -> int | None:
+    """Tokens that stand before the edits of a batch, where one is due with the next request, if
+    that brings as much as the last one did; None where none is.
+
+    They are what the request of the last batch still read, else the conversation's first request.
+    """
+    turns = [one for one in session.turns if one.answered]
+    if len(turns) < 2 or not turns[-1].trigger:
+        return None
+    last, before = turns[-1], turns[-2]
+    if last.sent + max(last.arrived - before.arrived, 0) < last.trigger:
+        return None
+    batch = next((one for one in reversed(turns) if one.new and one.cached), None)
+    return turns[0].prompt if batch is None else batch.cached
 
 
 def ping_body(body: bytes, most: int) -> bytes | None:

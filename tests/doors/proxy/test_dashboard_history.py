@@ -220,7 +220,7 @@ def test_a_break_of_the_prompt_cache_has_a_cause(change, tree, cause):
 
 HASHES = """
 import json, sys
-from trimtab.proxy.prefix_breaks import beginning
+from trimtab.proxy.records.prefix_breaks import beginning
 messages = [{"role": "user", "content": "a" * 20_000}, {"role": "user", "content": "\\ud800"}] * 3
 print(json.dumps(beginning({"model": "m", "messages": messages})))
 """

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from proxies import ask, proxied, settled
 
+import trimtab
 from trimtab.proxy import Server, cache_warmer
 from trimtab.proxy.cache_warmer import ping_body
 from trimtab.proxy.records.usage_ledger import WARMER
@@ -106,6 +107,24 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
 
 def _pinged(w: World) -> bool:
     return next(iter(w.warmer._idle.values())).pings == 1
+
+
+LONG = "Mend the parser of the log, line by line. " * 3_100
+"""About 33,000 tokens."""
+
+
+@pytest.mark.parametrize(("trigger", "pings"), [(0.9, 1), (0.5, 0)])
+def test_a_prefix_that_a_batch_is_about_to_rewrite_is_not_kept_warm(monkeypatch, trigger, pings):
+    """At half of the window the next request, if it brings as much as the last, makes a batch: of
+    what a ping would keep it reads the head alone."""
+    fit = trimtab.Settings(trigger=trigger, target=0.2, reserve=0)
+    with world(monkeypatch, fit=fit) as w:
+        assert w.ask("First.") == 200
+        assert w.ask(LONG) == 200
+        before = w.asked
+        w.later(275, (lambda: w.asked > before) if pings else None)
+        w.later(0)
+        assert next(iter(w.warmer._idle.values())).pings == pings
 
 
 def test_without_the_setting_nothing_is_sent_and_the_cache_expires(monkeypatch) -> None:

@@ -58,6 +58,14 @@ def test_nothing_pays_where_writing_costs_no_more_than_reading() -> None:
     assert plan_pings([400.0] * 100, 270, free, 50_000, 12).pings == 0
 
 
+def test_a_prefix_of_which_a_batch_leaves_little_does_not_pay() -> None:
+    """A ping reads all of it; what it brings is what the next request still reads."""
+    gaps = [400.0] * 100
+    assert plan_pings(gaps, 270, WARM, 50_000, 12, read=50_000).pings == 1
+    assert plan_pings(gaps, 270, WARM, 50_000, 12, read=20_000).pings == 1
+    assert plan_pings(gaps, 270, WARM, 50_000, 12, read=4_000).pings == 0
+
+
 def test_without_pings_left_none_are_planned() -> None:
     assert plan_pings([400.0] * 100, 270, WARM, 50_000, 0).pings == 0
 

@@ -56,8 +56,8 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
 
 
 def _hash(value: Any) -> int:
-    """Of the strings in it, as far as the first two hundred, and of each its ends: the same in every
-    process, since it is kept."""
+    """Of the strings in it, as far as the first two hundred, and of each its ends; the same in
+    every process, since it is kept."""
     found = 0
     for text in islice(_strings(value), _MOST_STRINGS):
         told = f"{len(text)} {text[:_END]} {text[-_END:]}"
