@@ -206,6 +206,7 @@ class Forks:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Instead of running the tests."""
+        gc.unfreeze()  # modules and collected tests: see tests/conftest.py
         for found in gc.get_objects():
             if isinstance(found, FunctionType):
                 self.functions.setdefault(found.__code__.co_filename, []).append(found)
@@ -252,7 +253,7 @@ class Forks:
         if at_import(old) != at_import(new):
             return []
         pairs = dict(zip(map(_place, codes(old)), codes(new), strict=True))
-        live = [found for found in self.functions[path] if _place(found.__code__) in pairs]
+        live = [found for found in self.functions.get(path, ()) if _place(found.__code__) in pairs]
         swaps = [(function, pairs[_place(function.__code__)]) for function in live]
         same = all(len(f.__code__.co_freevars) == len(code.co_freevars) for f, code in swaps)
         return swaps if same else []
