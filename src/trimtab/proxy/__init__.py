@@ -1,7 +1,7 @@
 """The proxy: any agent, one base URL.
 
 ``Proxy(ProxySettings(...))`` is an ASGI app; ``Server`` puts it on a port.  Needs the extra
-"proxy" when it is started.  What serves is loaded when it is asked for, settings at once.
+"proxy" to run.  The server's modules are imported on first use, the settings at once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The proxy as an ASGI app.
 
-Requests for an answer are fitted, all others pass untouched; ``/metrics`` and ``/_trimtab/`` are
+Requests to a model are fitted, all others pass untouched; ``/metrics`` and ``/_trimtab/`` are
 answered here.
 """
 
@@ -60,8 +60,8 @@ from trimtab.wire.detect import FormatName
 
 OURS = "/_trimtab"
 HELD_BYTES = 1_000_000
-"""A body up to this is read before it is passed on, so that it can be sent once more where a kept
-connection turns out to be closed."""
+"""Bytes.  A body up to this size is read whole before it is forwarded, so that it can be sent again
+if a kept-alive connection turns out to be closed."""
 _CLOSING = (b"connection", b"close")
 
 
@@ -72,7 +72,8 @@ class Proxy:
         self, settings: ProxySettings, *, records: ProxyRecords | None = None,
         access: Access | None = None,
     ) -> None:  # fmt: skip
-        """``access``: shared by workers, so that all know one token; None: its own."""
+        """``access`` is shared by workers, so that all accept the same token; None makes a new
+        one."""
         self.settings = settings.checked()
         dashboard.check()
         self.records = records or ProxyRecords()
@@ -88,11 +89,11 @@ class Proxy:
         self._client: HttpClient | None = None
 
     def reload(self, settings: ProxySettings) -> None:
-        """Take other settings from the next request on; address and port stay.
+        """Use other settings from the next request on; address and port stay.
 
-        Raises InvalidSetting and keeps what it has.
+        Raises InvalidSetting and keeps the current settings.
         """
-        # Who may see what hangs on where we do listen, whatever the settings now say.
+        # Access rules depend on the address we really listen on, whatever the new settings say.
         fresh = replace(settings, listen=self.settings.listen).checked()
         if (fresh.fit, fresh.store) != (self.settings.fit, self.settings.store):
             self.tenants = Tenants(fresh)
@@ -113,7 +114,7 @@ class Proxy:
     # --- ASGI --------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection's request, or the beginning and end of the server."""
+        """Serve one ASGI scope: an HTTP request, a WebSocket, or the server's start and stop."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "websocket":
@@ -153,13 +154,13 @@ class Proxy:
         ]
 
     async def _write_records(self) -> None:
-        """Keep what conversations were billed, and what the dashboard shows, every few seconds."""
+        """Every few seconds, store what conversations were billed and what the dashboard shows."""
         while True:
             await asyncio.sleep(SECONDS)
             await in_worker(self.records.writing(self.warmer.unkept()))
 
     async def stop(self) -> None:
-        """Close it, and keep what the stores have not got yet."""
+        """Close the pool of connections, and write what is not stored yet."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -260,7 +261,7 @@ class Proxy:
             error = str(declined)
             await _failed(reply, declined.status, error, declined.kind)
         except UpstreamFailed as failed:
-            # Sending up what comes, the HTTP client says only that it broke off.
+            # While a body is streamed upwards, the HTTP client reports only that it broke off.
             stalled = body.stalled
             error = HUNG_UP if body.gone else str(stalled or failed)
             await _failed(reply, (stalled or failed).status, error, stalled.kind if stalled else "")
@@ -282,7 +283,7 @@ class Proxy:
         headers: dict[str, str],
         reply: HttpResponse,
     ) -> None:
-        """Untouched, in both directions, as it comes."""
+        """Forward a request and its answer untouched, as they arrive."""
         content: Any = None
         length = length_of(headers)
         fields = upwards(call.raw_headers)
@@ -314,8 +315,8 @@ class Proxy:
             await reply.end()
 
     async def _too_long(self, body: Body, call: ClientRequest) -> Declined:
-        """Why a body is not signed: that takes all of it.  It is read to its end, since many
-        clients read no answer before they have sent everything."""
+        """The error for a body too long to be signed (signing needs all of it).  The body is read
+        to its end first: many clients read no answer before they have sent everything."""
         async for _ in body.rest():
             pass
         most = self.settings.most_bytes
@@ -326,7 +327,7 @@ class Proxy:
         )  # fmt: skip
 
     def _left_alone(self, source: RequestBody, format: str) -> bool:
-        """Whether a conversation is in the control arm, which is not offered our tools either."""
+        """Whether a conversation is in the control arm, which gets none of our tools either."""
         share = self.settings.fit.control
         return bool(share) and is_control(conversation_id(source, format), share)
 
@@ -340,7 +341,7 @@ class Proxy:
         reply: HttpResponse,
         recorder: RequestRecorder,
     ) -> None:
-        """Read, made to fit, and sent."""
+        """Read a request, fit it, send it and answer it."""
         assert self._client is not None
         given = await body.whole()
         if given is None:
@@ -368,7 +369,7 @@ class Proxy:
             )  # fmt: skip
 
         def parse() -> RequestBody | bytes | None:
-            """In a worker thread: the body that is fitted."""
+            """The body to fit; runs in a worker thread."""
             encoding = headers.get("content-encoding", "").lower()
             text = unpacked(given, encoding, self.settings.most_bytes)
             if text is None or not budget.take_parsed(text):
@@ -419,14 +420,14 @@ class Proxy:
 
 
 def _error(message: str, kind: str = "") -> dict[str, Any]:
-    """An error of ours: in a shape that all SDKs show; boto3 reads what stands at the top."""
+    """An error of ours, in a shape that all SDKs display; boto3 reads the fields at the top."""
     kind, message = kind or "trimtab_proxy", f"trimtab: {message}"
     error = {"type": kind, "message": message}
     return {"type": "error", "error": error, "code": kind, "message": message}
 
 
 async def _failed(reply: HttpResponse, status: int, message: str, kind: str = "") -> None:
-    """Say so where nothing was said yet; else leave the answer without its end."""
+    """Answer with an error if the answer has not begun; else break it off."""
     if not reply.begun:
         closing = [_CLOSING] if status == 408 else []  # its rest may still come
         await reply.json(status, _error(message, kind), closing)

@@ -39,19 +39,19 @@ if TYPE_CHECKING:
 
 MOST = 200
 MOST_BYTES = 100_000_000
-"""Of conversations and their last requests that are held."""
+"""Bytes of last requests that are held, over all conversations."""
 FORGOTTEN = 12 * 3600.0
-"""Seconds after which a conversation counts as one that never goes on."""
+"""Seconds of silence after which a conversation counts as ended."""
 SECONDS = 1.0
-"""Between two looks at what is about to expire."""
+"""Seconds between two checks for prefixes that are about to expire."""
 MOST_ANSWER_BYTES = 1_000_000
 PREFIX = "gaps/"
-"""Facts of the store: what each process learned."""
+"""How the names of stored facts begin that hold the gaps each process learned."""
 
 
 @dataclass(slots=True)
 class IdleConversation:
-    """One conversation since its last request: what was sent, and what stands in the cache."""
+    """One conversation since its last request: what was sent, and what the provider has cached."""
 
     call: ClientRequest
     body: bytes
@@ -62,13 +62,13 @@ class IdleConversation:
     expires_at: float
     pings: int = 0
     over: bool = False
-    """Whether nothing is sent for it any more, though it may go on."""
+    """Whether pings have stopped for it; it may still continue."""
 
 
 class CacheWarmer:
-    """Watches conversations; ``run`` is the background task, ``tick`` one look.
+    """Watches conversations; ``run`` is the background task, ``tick`` one check.
 
-    ``client``: what sends; None: nothing is sent.
+    ``client`` sends the pings; with None nothing is sent.
     """
 
     def __init__(self, records: ProxyRecords, settings: ProxySettings) -> None:
@@ -88,7 +88,7 @@ class CacheWarmer:
     def answered(
         self, call: ClientRequest, body: bytes, session: SessionRecord | None, usage: TokenUsage
     ) -> None:
-        """A request was answered: its conversation goes on."""
+        """Record that a request was answered, so its conversation is active."""
         if self.settings.keep_warm == "off" or session is None:
             return
         now, key = self._records.clock(), _key(session)
@@ -112,7 +112,7 @@ class CacheWarmer:
             total -= len(gone.body)
 
     def ended(self, session: SessionRecord | None) -> None:
-        """The client broke off: nothing more is sent for this conversation."""
+        """Stop pinging a conversation, as its client broke off."""
         if session is not None and (one := self._idle.pop(_key(session), None)) is not None:
             self._learn(agent_of(session.client), one.asked_at, inf)
 
@@ -122,8 +122,8 @@ class CacheWarmer:
         self._news = True
 
     def load(self, store: TenantStore) -> None:
-        """Take up the gaps that were learned before, and what this day has cost already.  In a
-        worker thread."""
+        """Read the gaps learned earlier and what today's pings have cost so far.  Runs in a worker
+        thread."""
         try:
             facts, usage = store.facts(PREFIX), store.facts(USAGE)
         except StoreError as error:
@@ -143,14 +143,14 @@ class CacheWarmer:
         self._spent = (int(now // 86_400), sum(cost.total for cost in costs if cost is not None))
 
     def unkept(self) -> dict[str, Any]:
-        """What was learned here since the last time, as facts to keep; {} where nothing was."""
+        """What was learned since the last call, as facts to store; {} if nothing was."""
         if not self._news:
             return {}
         self._news = False
         return {f"{PREFIX}{self._process}": self._own.as_dict()}
 
     def _count_hit(self, one: IdleConversation, now: float, usage: TokenUsage) -> None:
-        """Whether pings bought this read: without them the prefix would have expired."""
+        """Count a cache read that pings made possible: without them the prefix had expired."""
         kept = min(usage.cached, one.tokens)
         if one.pings and kept and now > one.asked_at + one.prices.lifetime:
             self._records.activity.warm.hits += 1
@@ -159,7 +159,7 @@ class CacheWarmer:
     # --- what is sent ---------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Look every second, for as long as the proxy runs."""
+        """Check every second, as long as the proxy runs."""
         while True:
             await asyncio.sleep(SECONDS)
             try:
@@ -168,7 +168,7 @@ class CacheWarmer:
                 logs.fault("keep warm", error)
 
     async def tick(self) -> None:
-        """Send what is due now."""
+        """Send the pings that are due now."""
         now = self._records.clock()
         for key, one in list(self._idle.items()):
             agent = agent_of(one.session.client)
@@ -197,7 +197,7 @@ class CacheWarmer:
         return plan_pings(gaps, idle, one.prices, one.tokens, left, read).pings > 0
 
     async def _ping(self, key: str, one: IdleConversation) -> None:
-        """Send one, and account for what it was billed."""
+        """Send one ping and record what it was billed."""
         place = (one.call.upstream.host, one.session.model)
         most = 1 if place in self._no_zero else 0
         status, usage = await self._sent(one, most)
@@ -240,7 +240,7 @@ class CacheWarmer:
             )  # fmt: skip
 
     async def _sent(self, one: IdleConversation, most: int) -> tuple[int, TokenUsage]:
-        """The status (0: none came) and what was billed."""
+        """The status (0: no answer) and the usage that was billed."""
         usage = TokenUsage()
         body = await in_worker(lambda: ping_body(one.body, most))
         if body is None or self.client is None:

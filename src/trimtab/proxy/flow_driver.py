@@ -1,7 +1,7 @@
-"""Drives the library's retry flow for one request: what to send, and what after a refusal.
+"""Drives the library's retry flow for one request: what to send first, and after a refusal.
 
 Each step (parse and fit, read an answer, learn from it) is one call in a worker thread.  An error
-of ours never breaks a request: then the body that came is sent.
+of ours never breaks a request: the client's own body is sent instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TOO_SLOW = "making it fit took too long"
 class FlowDriver:
     """Fits one request through a session of the library, as often as the flow asks.
 
-    ``streams``: whether the answer is to be a stream; None: the body says so.
+    ``streams``: whether the client asked for a stream; None reads it from the body.
     """
 
     def __init__(
@@ -64,10 +64,10 @@ class FlowDriver:
     async def first(
         self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
     ) -> bytes | None:
-        """The body to send; None: the one that came.
+        """The body to send; None for the client's own.
 
-        ``parse`` makes the body in the worker thread; None: nobody can read it.  ``recall``:
-        whether that body offers the recall tool; it then differs from the one that came.
+        ``parse`` makes the body in the worker thread; it returns None for a body we cannot read.
+        ``recall``: whether that body offers the recall tool, and so differs from the client's.
         """
         effect, room, milliseconds = await in_worker(lambda: self._begin(parse, recall))
         if not isinstance(effect, Send):
@@ -87,8 +87,8 @@ class FlowDriver:
     def _begin(
         self, parse: Callable[[], RequestBody | bytes | None], recall: Callable[[], bool]
     ) -> tuple[Send | Done | None, int | None, float]:
-        """The flow's first effect, the tokens that learned limits leave for the prompt (None: no
-        limit was learned), and the milliseconds it took."""
+        """The flow's first effect, the prompt tokens that learned limits allow (None without a
+        learned limit), and the milliseconds it took."""
         began = time.perf_counter()
         self._budget.begin()
         try:
@@ -132,9 +132,10 @@ class FlowDriver:
         return self._session.fit(source or body, **given)
 
     async def answered(self, sent: HeldAnswer) -> bytes | None:
-        """What to send instead of the request that got this answer; None: pass the answer on.
+        """What to send instead of the request that got this answer; None passes the answer on.
 
-        A whole answer was not passed on yet: a head that was cut off in silence is seen in time.
+        A whole answer has not been passed on yet, so a prompt that the provider cut without an
+        error is noticed in time.
         """
         if sent.streamed and not sent.refused:
             return None
@@ -203,7 +204,7 @@ class FlowDriver:
 
 
 def limit_warnings(effect: Send, model: str) -> Iterator[str]:
-    """What keeps a limit from holding as it was given, one line each."""
+    """One line for each limit that is not in force as it was configured."""
     name = "".join(filter(str.isprintable, model[:80])) or "the model"
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
@@ -236,9 +237,9 @@ def _stepped(run: Flow, reply: Refused | Accepted | None) -> Send | Done:
 
 
 def model_in(body: bytes) -> str:
-    """The model that a body names, looked for at its edges; "" where there is none.
+    """The model that a body names, searched for at its beginning and end; "" if none is found.
 
-    Limits are learned under it, and the pages show it: nothing else depends on it.
+    Used only as the key of learned limits and for display.
     """
     first = _MODEL.search(body[:_EDGE])
     match = first or next(reversed(list(_MODEL.finditer(body[-_EDGE:]))), None)
@@ -246,7 +247,7 @@ def model_in(body: bytes) -> str:
 
 
 def wants_stream(body: bytes) -> bool:
-    """Whether a body asks for a stream, by its edges.  A guess that costs nothing: it decides only
-    whether an answer is held like a stream although its type says nothing."""
+    """Whether a body asks for a stream, judged by its beginning and end.  A wrong guess is
+    harmless: it only decides whether an answer without a content type is held like a stream."""
     edges = body[:_EDGE] + body[-_EDGE:]
     return b'"stream":true' in edges or b'"stream": true' in edges

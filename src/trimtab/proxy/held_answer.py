@@ -1,4 +1,4 @@
-"""Sends a request once and holds its answer until that has begun to say something.
+"""Sends a request once and holds its answer until the first content has arrived.
 
 ``retry.refusals`` says which answers hold an error, ``retry.flow`` what to do about a refusal.
 """
@@ -20,20 +20,20 @@ from trimtab.retry.refusals.response_errors import error_in_body
 from trimtab.retry.refusals.stream_start import StreamStart
 
 HOLD_SECONDS = 15.0
-"""The longest that a stream is held back that sends nothing but comments.  Clients give up on a
-silent stream; the least patient does so after half a minute."""
+"""Seconds that a stream of nothing but comments is held back at most.  Clients give up on a silent
+stream; the least patient one after half a minute."""
 MOST_ERROR_BYTES = 1_000_000
 MOST_ANSWER_BYTES = 8_000_000
-"""A longer answer is passed on as it comes, unread: parsing it would block all other requests."""
+"""Bytes.  A longer answer is passed on unread, since parsing it would block all other requests."""
 
 
 @dataclass
 class HeldAnswer:
-    """An answer as far as it was received: ``held`` is what came, ``more`` what is still to come.
+    """An answer received so far: ``held`` are the bytes received, ``more`` yields the rest.
 
     ``refused``: whether it is a refusal, and ``error`` its body; ``streamed``: whether it is a
-    stream of events; ``whole``: whether ``held`` is to be read as one JSON answer, and ``answer``
-    what it was read as; ``usage``: what it says it cost, as far as it was read.
+    stream of events; ``whole``: whether ``held`` is one JSON answer, and ``answer`` its parsed
+    form; ``usage``: the usage that it reports, as far as it was read.
     """
 
     status: int
@@ -49,7 +49,8 @@ class HeldAnswer:
     usage: TokenUsage = field(default_factory=TokenUsage)
 
     def read(self) -> None:
-        """Parse a whole answer, or the body of a refusal.  It may be long: in a worker thread."""
+        """Parse a whole answer, or the body of a refusal.  Runs in a worker thread: it may be
+        long."""
         if self.streamed:
             return
         raw = b"".join(self.held)
@@ -66,7 +67,7 @@ class HeldAnswer:
             self.usage.take(self.answer)
 
     async def parts(self) -> AsyncIterator[bytes]:
-        """What was held, then the rest as it comes.  Raises UpstreamFailed."""
+        """The held bytes, then the rest as it arrives.  Raises UpstreamFailed."""
         for part in self.held:
             yield part
         if self.more is not None:
@@ -75,14 +76,14 @@ class HeldAnswer:
 
 
 class Attempt:
-    """Sends once; ``close`` gives the connection back, or breaks it off."""
+    """Sends a request once; ``close`` returns the connection to the pool, or breaks it off."""
 
     def __init__(self, client: HttpClient, *, framed: bool, stream: bool) -> None:
         self._client, self._framed, self._stream = client, framed, stream
         self._stack = AsyncExitStack()
 
     async def send(self, method: str, address: str, headers: Raw, body: bytes) -> HeldAnswer:
-        """The answer, or what the provider said instead.  Raises UpstreamFailed."""
+        """The answer or the refusal.  Raises UpstreamFailed."""
         sending = self._client.send(method, address, headers, body, waits=True)
         answer = await self._stack.enter_async_context(sending)
         if answer.status >= 400:
@@ -95,12 +96,12 @@ class Attempt:
             return await self._whole(answer)
         async with aclosing(answer.parts()) as parts:
             first = await anext(parts, b"")
-        # Whether a stream was asked for may be a guess; a body declared as JSON is a whole answer.
+        # ``streams`` may be a guess; an answer declared as JSON is a whole answer.
         whole = answer.type.startswith("application/json") and first.lstrip()[:1] == b"{"
         return await (self._whole if whole else self._opened)(answer, first)
 
     async def close(self) -> None:
-        """The connection is no longer needed."""
+        """Release the connection."""
         await self._stack.aclose()
 
     async def _refusal(self, answer: HttpAnswer) -> HeldAnswer:
@@ -111,16 +112,15 @@ class Attempt:
         )
 
     async def _whole(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
-        """An answer in one piece.  ``first``: what was read of it."""
+        """A whole answer.  ``first``: the bytes read so far."""
         raw = first + await answer.whole(MOST_ANSWER_BYTES)
         if len(raw) > MOST_ANSWER_BYTES:
             return HeldAnswer(answer.status, answer.headers, [raw], answer.parts())
         return HeldAnswer(answer.status, answer.headers, [raw], whole=True)
 
     async def _opened(self, answer: HttpAnswer, first: bytes = b"") -> HeldAnswer:
-        """Hold a stream until it has content, is an error, ends, or ``HOLD_SECONDS`` are over: a
-        client with a time limit of its own then sees that it goes on.  ``first``: what was read
-        of it."""
+        """Hold a stream until it has content, is an error, ends, or ``HOLD_SECONDS`` have passed,
+        so that a client with a read timeout does not give up.  ``first``: the bytes read so far."""
         sent = HeldAnswer(answer.status, answer.headers, [], streamed=True)
         opening, parts = (
             StreamStart(frames=self._framed),
@@ -139,7 +139,7 @@ class Attempt:
 
 
 async def _after(first: bytes, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """A piece, where there is one, and then the rest."""
+    """``first`` if it is not empty, then the parts."""
     if first:
         yield first
     async for part in parts:

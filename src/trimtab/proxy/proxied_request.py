@@ -1,7 +1,7 @@
-"""One request for an answer: sent, sent again where that helps, answered.
+"""One request to a model: sends it, sends it again after a refusal that can be met, answers.
 
-Nothing is sent again once a byte has left for the client.  What is sent, and what a refusal means,
-is for ``FlowDriver`` to say.
+Nothing is sent again once a byte has gone to the client.  ``FlowDriver`` decides what is sent, and
+what a refusal means.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ClientRequest:
-    """One request of a client, as far as sending needs it."""
+    """What sending a client's request needs."""
 
     method: str
     path: str
@@ -44,11 +44,11 @@ class ClientRequest:
 
     @property
     def address(self) -> str:
-        """Where it goes."""
+        """The URL it is sent to."""
         return self.upstream.address(self.path, self.query)
 
     def headers(self, body: bytes, *, repacked: bool) -> Raw:
-        """Its headers upwards, signed where the proxy signs."""
+        """The headers sent to the provider, signed if the proxy signs for this upstream."""
         signing = self.upstream.sign == "aws"
         readable = self.route.operation == "generate"
         fields = upwards(self.raw_headers, readable=readable, signed=signing)
@@ -64,8 +64,8 @@ class ClientRequest:
 class ProxiedRequest:
     """Answers one call.
 
-    ``driver`` makes what says what to send, and what after a refusal: one for each round.  With a
-    ``recall`` an answer may take several rounds; ``on_usage`` gets what the last one cost.
+    ``driver`` makes a ``FlowDriver`` for each round.  With ``recall`` an answer may take several
+    rounds; ``on_usage`` receives the usage of the last one.
     """
 
     def __init__(
@@ -83,18 +83,18 @@ class ProxiedRequest:
         self._last: Attempt | None = None
         self._on_usage = on_usage
         self.sent_body = b""
-        """What went to the provider last."""
+        """The body sent to the provider last."""
         self.usage = TokenUsage()
-        """What it cost, as far as the answer was read."""
+        """The usage, as far as the answer was read."""
         self.on_accepted: Callable[[], None] | None = None
-        """Called in a worker thread once the provider has accepted it."""
+        """Called in a worker thread once the provider has accepted the request."""
 
     async def run(self, original: bytes, parse: Callable[[], RequestBody | bytes | None]) -> None:
         """Send and answer.
 
-        ``original``: the body as it came; ``parse``: makes the body that is fitted, in a worker
-        thread.  Raises UpstreamFailed where nothing came, or the answer broke off: then either no
-        byte has been passed on, or the connection to the client has to break, too.
+        ``original``: the client's body; ``parse`` makes the body to fit, in a worker thread.
+        Raises UpstreamFailed if there was no answer or it broke off: then either nothing has been
+        passed on, or the connection to the client has to be broken too.
         """
         self._driver = self._new_driver()
         try:
@@ -117,13 +117,14 @@ class ProxiedRequest:
         return self._recall is not None and self._recall.ready
 
     async def _learn(self) -> None:
-        """Learn what a round cost as soon as that is known: before the client can send its next
-        request, perhaps through another replica, and hang up on this one."""
+        """Learn a round's usage as soon as it is known: the client may then hang up and send its
+        next request through another replica."""
         if self.usage.prompt:
             await self._driver.finished(self.usage)
 
     async def _obtained(self, original: bytes, body: bytes | None) -> HeldAnswer:
-        """An answer, or the refusal that stands.  ``body``: None to send the original."""
+        """An answer, or the refusal that nothing could be done about.  ``body`` None sends the
+        original."""
         while True:
             sent = await self._send(original if body is None else body, body is not None)
             again = await self._driver.answered(sent)
@@ -146,7 +147,7 @@ class ProxiedRequest:
             await self._reply.begin(sent.status, [*headers, *self._driver.headers()])
 
     async def _deliver(self, sent: HeldAnswer) -> None:
-        """Pass the answer on as it comes."""
+        """Pass the answer on as it arrives."""
         self._recall = None
         await self._begin(sent)
         watch = UsageReader(self._call.route, sent.usage) if sent.streamed else None
@@ -160,10 +161,11 @@ class ProxiedRequest:
     # --- with the recall tool ------------------------------------------------------------------
 
     async def _rounds(self, sent: HeldAnswer) -> None:
-        """Pass the answer on without calls of the tool; answer these, and go on.
+        """Pass the answer on without the recall tool's calls, answer those, and send the next
+        round.
 
-        A refusal of a later round reaches the client as it came, as long as nothing was said yet;
-        behind the first words as an error of the format, and the connection breaks.
+        A refusal of a later round reaches the client unchanged if nothing of the answer has been
+        passed on yet; else it is sent as an error of the format, and the connection is broken.
         """
         recall = self._recall
         assert recall is not None
@@ -211,7 +213,8 @@ class ProxiedRequest:
     async def _refused_later(
         self, refused: HeldAnswer, rewriter: StreamRewriter, opening: _Opening
     ) -> None:
-        """Raises UpstreamFailed where the client has heard the beginning of the answer."""
+        """Pass a later round's refusal on.  Raises UpstreamFailed if the answer has already
+        begun."""
         opening.forget()
         if not self._reply.begun:
             await self._deliver(refused)
@@ -221,7 +224,7 @@ class ProxiedRequest:
         raise UpstreamFailed(502, f"refused in a later round: {refused.status} {failure.kind}")
 
     async def _next_round(self, recall: RecallRounds, sent: HeldAnswer) -> HeldAnswer | None:
-        """The answer to the next round, which may be a refusal; None where there is no round.
+        """The answer to the next round, which may be a refusal; None if no further round is needed.
         Raises UpstreamFailed."""
 
         def follow() -> bytes | None:
@@ -243,7 +246,7 @@ class ProxiedRequest:
 
 
 class _Opening:
-    """Holds the beginning of a streamed answer until it says something, at most HOLD_SECONDS, so
+    """Holds the beginning of a streamed answer until its first content, at most HOLD_SECONDS, so
     that a refusal of the next round can still be the whole answer."""
 
     def __init__(
@@ -256,7 +259,7 @@ class _Opening:
         self._timer: asyncio.Task[None] | None = None
 
     async def part(self, data: bytes, sent: HeldAnswer) -> None:
-        """Pass a piece on, or hold it."""
+        """Pass a part on, or hold it."""
         if self._reply.begun and not self._held:
             await self._reply.part(data)
             return
@@ -267,7 +270,7 @@ class _Opening:
             await self.finish(sent)
 
     async def finish(self, sent: HeldAnswer) -> None:
-        """Pass on what is held."""
+        """Pass on the held parts."""
         async with self._lock:
             await self._begin(sent)
             held, self._held = self._held, []
@@ -278,14 +281,14 @@ class _Opening:
         await self.finish(sent)
 
     def forget(self) -> None:
-        """Hold no longer, and say nothing of what is held."""
+        """Drop the held parts and hold nothing more."""
         if self._timer is not None:
             self._timer.cancel()
 
 
 def _ended(recall: RecallRounds, sent: HeldAnswer) -> bytes | None:
-    """Keeps what the client did not see; then the end of a stream, or the whole answer of all
-    rounds, None where that is the last one as it came."""
+    """Store the exchanges hidden from the client.  Returns the end of the stream, or one answer
+    made of all rounds; None if the last round's answer can be passed on unchanged."""
     _guarded(recall.remember)
     rewriter = recall.rewriter
     if sent.streamed:
@@ -295,7 +298,7 @@ def _ended(recall: RecallRounds, sent: HeldAnswer) -> bytes | None:
 
 
 def _guarded(work: Callable[[], T]) -> T | None:
-    """The result; None where it fails by a fault of ours, which is logged."""
+    """The result of ``work``; None if it raises, which is logged as a fault of ours."""
     try:
         return work()
     except Exception as error:
@@ -304,7 +307,7 @@ def _guarded(work: Callable[[], T]) -> T | None:
 
 
 def _rewritten(rewriter: StreamRewriter, event: StreamEvent) -> bytes:
-    """What the client gets of an event; the event itself where that is a fault of ours."""
+    """What the client gets for an event; the event itself if rewriting raises."""
     try:
         return rewriter.event(event)
     except Exception as error:
@@ -313,5 +316,5 @@ def _rewritten(rewriter: StreamRewriter, event: StreamEvent) -> bytes:
 
 
 def _unread(sent: HeldAnswer) -> bool:
-    """Whether an answer is none that can be rewritten: a refusal, or packed."""
+    """Whether an answer cannot be rewritten: it is a refusal, or compressed."""
     return sent.refused or (not sent.streamed and sent.more is not None)

@@ -1,4 +1,4 @@
-"""The proxy on a port: starts, reads its settings again, stops without cutting answers."""
+"""Runs the proxy on a port: starts, reloads settings, and stops without cutting answers off."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ START_SECONDS = 30.0
 
 
 class Server:
-    """Serves a proxy; ``run`` in this thread, or ``with`` in one of its own."""
+    """Serves a proxy: ``run`` in this thread, ``with`` in a background thread."""
 
     def __init__(
         self, proxy: Proxy, *, reread: Callable[[], ProxySettings] | None = None,
         listener: socket.socket | None = None,
     ) -> None:  # fmt: skip
-        """``listener``: a socket that several workers share; None: one of its own."""
+        """``listener``: a socket shared by several workers; None opens one."""
         self.proxy = proxy
         self._reread = reread
         self._socket = listener or listening_socket(proxy.settings)
@@ -44,22 +44,22 @@ class Server:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The URL it listens on."""
         return address_of(self.proxy.settings, self._socket)
 
     @property
     def dashboard(self) -> str:
-        """The dashboard's address; with the token, where it was made here and not chosen."""
+        """The dashboard's address; with the token if it was generated rather than configured."""
         return dashboard_of(self.url, self.proxy.settings, self.proxy.access)
 
     @property
     def base(self) -> str:
-        """The address for clients that are to send the token, in its path."""
+        """The base URL for clients that must send the token: it is in the path."""
         return f"{self.url}{PREFIX}{self.proxy.access.token}"
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM: running answers are finished first, new requests are
-        refused.  SIGHUP reads the settings again."""
+        """Serve until SIGINT or SIGTERM: running answers are finished, new requests refused.
+        SIGHUP reloads the settings."""
         gc.collect()
         gc.freeze()  # modules stay: looking through them takes 26 ms in the middle of an answer
         run_in_loop(self._serve())
@@ -67,7 +67,7 @@ class Server:
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
         if self._reread is not None:
-            # Not in a thread of its own, and on Windows there is no such signal.
+            # Signals work in the main thread only, and Windows has no SIGHUP.
             with contextlib.suppress(AttributeError, NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(signal.SIGHUP, self.reload)
         draining = asyncio.ensure_future(self._notice_end())
@@ -77,18 +77,18 @@ class Server:
             draining.cancel()
 
     async def _notice_end(self) -> None:
-        """Readiness ends when the server is told to stop, before its answers have ended."""
+        """Make ``/_trimtab/ready`` fail once the server is stopping, while answers still run."""
         while not self._server.should_exit:
             await asyncio.sleep(0.05)
         self.proxy.draining = True
 
     def stop(self) -> None:
-        """Finish what is being answered and end; the second time, end at once."""
+        """Finish the running answers and stop; a second call stops at once."""
         self._server.force_exit = self._server.should_exit
         self._server.should_exit = True
 
     def reload(self) -> None:
-        """Read the settings again; wrong ones are logged and change nothing."""
+        """Reload the settings; invalid ones are logged and change nothing."""
         assert self._reread is not None
         try:
             self.proxy.reload(self._reread())
@@ -122,12 +122,12 @@ def address_of(settings: ProxySettings, listener: socket.socket) -> str:
 
 
 def dashboard_of(url: str, settings: ProxySettings, access: Access) -> str:
-    """The dashboard's address; with the token, where it was made and not chosen."""
+    """The dashboard's address; with the token if it was generated rather than configured."""
     return f"{url}/_trimtab/" + ("" if settings.token else f"?token={access.token}")
 
 
 def run_in_loop(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, on uvloop where that is installed."""
+    """Run a coroutine to its end, on uvloop if it is installed."""
     try:
         make: Callable[[], asyncio.AbstractEventLoop] = import_module("uvloop").new_event_loop
     except ImportError:
@@ -155,7 +155,7 @@ def listening_socket(settings: ProxySettings) -> socket.socket:
 
 
 def _third_of_descriptors() -> int:
-    """Connections of clients that leave as many descriptors for providers, and some for stores."""
+    """A third of the file descriptors: client connections; providers and stores need the rest."""
     try:
         import resource
     except ImportError:  # Windows
@@ -165,14 +165,14 @@ def _third_of_descriptors() -> int:
 
 
 def _server(proxy: Proxy, stop: Callable[[], None]) -> Any:
-    """uvicorn's server behind ``ClientConnection``; SIGINT and SIGTERM call ``stop``."""
+    """uvicorn's server with ``ClientConnection`` in front; SIGINT and SIGTERM call ``stop``."""
     try:
         import uvicorn
     except ImportError:
         raise MissingExtra("the proxy needs a server: pip install 'trimtab[proxy]'") from None
 
     class UvicornServer(uvicorn.Server):
-        """Ends without the signal being raised once more: the process would end by it."""
+        """Stops without raising the signal again, which would kill the process."""
 
         def handle_exit(self, sig: int, frame: object) -> None:
             stop()

@@ -1,6 +1,6 @@
-"""Coding agents, and how each is put behind a proxy without a change to its configuration.
+"""Coding agents, and how to start each behind a proxy without changing its configuration.
 
-One file says what one agent reads.
+Each agent has a file that knows what it reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AGENTS: dict[str, Agent] = {
 
 
 def agent_for(command: str) -> Agent:
-    """The agent that a command starts; a program nobody knows gets the common variables."""
+    """The agent that a command starts; an unknown program gets the common variables."""
     name = PurePath(command).name.removesuffix(".cmd").removesuffix(".exe")
     return AGENTS.get(name) or others.any_program(name)
 

@@ -1,4 +1,4 @@
-"""What it takes to start an agent behind a proxy: addresses, environment, arguments, a warning."""
+"""What is needed to start an agent behind a proxy: addresses, environment, arguments, a warning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from trimtab.proxy.config.upstreams import PREFIX, Upstream, standard
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """Where an agent runs: its environment, home, working folder, and the words it is given."""
+    """Where an agent runs: its environment, home, working folder and arguments."""
 
     env: Mapping[str, str]
     home: Path
@@ -28,9 +28,9 @@ class LaunchContext:
 class Setup:
     """How to start an agent so that it talks to the proxy.
 
-    ``upstreams`` are what the proxy sends to; ``env`` and ``arguments`` are made once its address
-    is known (``{proxy}`` stands for it); ``problem``: one line where a login cannot go through a
-    proxy, with what to do.
+    ``upstreams``: where the proxy forwards to.  In ``env`` and ``arguments``, ``{proxy}`` stands
+    for the proxy's address.  ``problem``: one line if a login cannot go through a proxy, with what
+    to do.
     """
 
     upstreams: list[Upstream] = field(default_factory=list)
@@ -39,17 +39,18 @@ class Setup:
     problem: str = ""
 
     def send(self, name: str, url: str) -> str:
-        """Let requests for this upstream go through; returns what the agent takes as its base."""
+        """Forward requests for this upstream; returns the base URL for the agent."""
         if all(upstream.name != name for upstream in self.upstreams):
             self.upstreams.append(Upstream(name, url))
         return "{proxy}" + PREFIX + name
 
     def variable(self, place: LaunchContext, variable: str, name: str, default: str) -> None:
-        """An environment variable with a base address: what it was is where the proxy sends."""
+        """Set a variable that holds a base URL; the proxy forwards to its former value."""
         self.env[variable] = self.send(name, place.env.get(variable) or default)
 
     def send_to(self, url: str) -> None:
-        """Everything goes to this address; one without a path gets that of the API it replaces."""
+        """Forward everything to this address; without a path it gets that of the API it
+        replaces."""
         own = url.rstrip("/")
         bare = not urlsplit(own).path
         self.upstreams = [
@@ -58,8 +59,8 @@ class Setup:
         ]
 
     def attached(self, proxy: str) -> Setup:
-        """The same for a proxy that runs already: it tells the providers that it knows by path,
-        all others by the names of its configuration."""
+        """The same for a proxy that is already running: it recognises known providers by path, all
+        others by the names in its configuration."""
         known = {one.name for one in standard()} | {"google"}
         values = [*self.env.values(), *self.arguments]
         for one in self.upstreams:
@@ -82,11 +83,11 @@ class Setup:
 class Agent:
     """One agent.
 
-    ``trigger``: share of the window at which we act; below the share at which the agent would
-    compact its conversation by itself (``compacts``), which would lose more.  ``target``: share of
-    the room that a batch goes down to: half the trigger or less, so that the turns until the next
-    batch are read from the cache.  ``waits_seconds``: how long a provider that cannot be reached is
-    tried again, where the agent waits for its network by itself: to it we are the network.
+    ``trigger``: share of the window at which we cut; below the share at which the agent would
+    compact its conversation itself (``compacts``), which would lose more.  ``target``: share of the
+    room that a batch cuts down to: half the trigger or less, so that many turns read the cache
+    before the next batch. ``waits_seconds``: how long connecting to an unreachable provider is
+    retried, for agents that wait for the network themselves: to them the proxy is the network.
     """
 
     name: str
@@ -102,12 +103,12 @@ class Agent:
 
     @property
     def program(self) -> str:
-        """What is executed."""
+        """The program to execute."""
         return self.command or self.name
 
 
 def read_json(path: Path) -> Any:
-    """The object in a JSON file (comments allowed); {} where there is none."""
+    """The object in a JSON file (comments allowed); {} if there is none."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError:
@@ -125,7 +126,7 @@ _COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; {} where there is none."""
+    """The tables of a TOML file; {} if there is none."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -133,7 +134,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def inner(value: Any, *keys: str) -> Any:
-    """The value below these keys; None where something is missing."""
+    """The value below these keys; None if one is missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value

@@ -1,6 +1,6 @@
 """Where each agent finds its key or login.
 
-Only whether there is one is looked at, never which, and whether it is accepted nobody is asked.
+Only checks that one exists: it is neither read nor tried at the provider.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _OF_SDKS = (
 
 @dataclass(frozen=True)
 class CredentialPlaces:
-    """``variables``: of the environment, or named in one of ``texts``; ``logins``: files that a
-    login leaves.  Files lie below the home folder, ``./`` below the working folder."""
+    """``variables``: in the environment, or named in one of ``texts``; ``logins``: files that a
+    login creates.  Files are below the home folder, with ``./`` below the working folder."""
 
     variables: tuple[str, ...]
     texts: tuple[str, ...] = ()
     logins: tuple[str, ...] = ()
     in_keychain: bool = False
-    """Whether a login of macOS may lie where only the agent can look."""
+    """Whether macOS may keep the login in a keychain that only the agent can read."""
 
 
 _PLACES: dict[str, CredentialPlaces] = {
@@ -58,7 +58,7 @@ _PLACES: dict[str, CredentialPlaces] = {
 
 
 def missing(agent: str, place: LaunchContext) -> str:
-    """What to set where an agent has no credentials; "" where it has some, or nobody can tell."""
+    """What to set if an agent has no credentials; "" if it has some, or that cannot be known."""
     places = _PLACES.get(agent)
     if places is None or (places.in_keychain and sys.platform == "darwin"):
         return ""

@@ -1,4 +1,4 @@
-"""What would keep an agent from running behind the proxy, and the command that fixes it.
+"""Finds what would keep an agent from running behind the proxy, and the command that fixes it.
 
 Nothing is changed or sent.
 """
@@ -20,7 +20,7 @@ _OPTIONAL = (("botocore", "bedrock", "Bedrock cannot be signed for"),)
 
 @dataclass(frozen=True)
 class SetupFinding:
-    """``ok``: True is well, False is not, None is for information.  ``fix``: what to do."""
+    """``ok``: True for good, False for a fault, None for information.  ``fix``: what to do."""
 
     ok: bool | None
     about: str
@@ -32,7 +32,7 @@ class SetupFinding:
 
 
 def findings(place: LaunchContext) -> Iterator[SetupFinding]:
-    """All of them: extras, the port, each agent."""
+    """All findings: extras, the port, each agent."""
     yield from _installed()
     yield _port()
     for agent in AGENTS.values():

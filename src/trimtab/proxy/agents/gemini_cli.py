@@ -26,7 +26,7 @@ def prepare_gemini(place: LaunchContext) -> Setup:
         )
         return setup
     if key and not login and not place.env.get("GOOGLE_GEMINI_BASE_URL"):
-        # Where an address is set, it takes itself for logged in at a gateway, and then refuses.
+        # With a base URL set it believes that it is logged in at a gateway, and refuses to start.
         setup.problem = (
             "gemini: with a key alone it does not take an address: choose the API key once in "
             '/auth, or write {"security": {"auth": {"selectedType": "gemini-api-key"}}} to '

@@ -1,6 +1,6 @@
 """``trimtab run``: starts a proxy for one agent and stops it with the agent.
 
-Nothing that belongs to the agent is written.
+It writes none of the agent's files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trimtab.settings import Settings
 
 NOT_FOUND, CANNOT = 127, 2
 ADDRESS = "TRIMTAB_PROXY"
-"""The variable by which hooks of the agent find its proxy, with its token: ``trimtab status``."""
+"""The variable with the proxy's address and token, for hooks that call ``trimtab status``."""
 
 
 def run(
@@ -36,9 +36,9 @@ def run(
 ) -> int:  # fmt: skip
     """Run an agent behind a proxy of its own; returns the agent's exit code.
 
-    ``show_status``: the agent itself shows how full its window is.  ``upstream``: where its
-    requests go instead of its provider's address.  ``proxy``: the address of a proxy that runs
-    already, whose settings then hold.
+    ``show_status``: make the agent show how full its window is.  ``upstream``: forward here instead
+    of to its provider's address.  ``proxy``: the address of a proxy that is already running; its
+    settings then apply.
     """
     agent = agent_for(command[0])
     program = shutil.which(command[0])
@@ -92,7 +92,7 @@ def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettin
 
 
 def unreachable(proxy: str) -> str:
-    """Why no proxy of ours answers at this address; "" where one does."""
+    """Why no trimtab proxy answers at this address; "" if one does."""
     parts = urlsplit(proxy)
     if parts.scheme != "http" or not parts.hostname:
         return "give its address, http://HOST:PORT"
@@ -114,7 +114,7 @@ def _listens_to_logs() -> bool:
 
 
 def _wait(command: Sequence[str], env: dict[str, str]) -> int:
-    """Run it in this terminal; what the keyboard sends is the agent's to answer."""
+    """Run the agent in this terminal; signals from the keyboard are left to it."""
     child = subprocess.Popen(command, env=env)
     with _signals_go_to(child):
         code = child.wait()
@@ -127,7 +127,7 @@ def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
         if child.poll() is None:
             child.send_signal(number)
 
-    # Control-C reaches the agent by itself: it is in the same foreground group.
+    # Control-C reaches the agent directly: it is in the same foreground process group.
     kept = {signal.SIGINT: signal.signal(signal.SIGINT, lambda *_: None)}
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         kept[number] = signal.signal(number, forward)

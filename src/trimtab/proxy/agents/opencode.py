@@ -20,7 +20,7 @@ _KNOWN = {
     "groq": "https://api.groq.com/openai/v1",
     "xai": "https://api.x.ai/v1",
 }
-"""Providers that it knows without being told an address."""
+"""Providers whose address it knows."""
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 
 
@@ -51,7 +51,7 @@ def prepare(place: LaunchContext) -> Setup:
 
 
 def _files(place: LaunchContext) -> Iterator[Path]:
-    """Its files, those that win last."""
+    """Its configuration files, in order of increasing priority."""
     home = Path(place.env.get("XDG_CONFIG_HOME") or place.home / ".config") / "opencode"
     for name in ("config.json", "opencode.json", "opencode.jsonc"):
         yield home / name
@@ -63,7 +63,7 @@ def _files(place: LaunchContext) -> Iterator[Path]:
 
 
 def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> None:
-    """A plugin of ours beside its own."""
+    """Add our plugin beside its own."""
     content = json.loads(setup.env["OPENCODE_CONFIG_CONTENT"])
     plugin = Path(__file__).with_name("opencode_status.js").as_uri()
     content["plugin"] = [*(content.get("plugin") or ()), plugin]

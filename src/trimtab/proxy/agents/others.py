@@ -23,7 +23,7 @@ _TWINS = {"OPENAI_BASE_URL": "OPENAI_API_BASE", "ANTHROPIC_BASE_URL": "ANTHROPIC
 
 
 def prepare(place: LaunchContext) -> Setup:
-    """All variables that name an address; what they named is where the proxy sends."""
+    """Set all variables that hold a base URL; the proxy forwards to their former values."""
     setup = Setup()
     env = dict(place.env)
     for one, other in _TWINS.items():  # where only one of the two is set, both mean it

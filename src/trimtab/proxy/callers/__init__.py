@@ -1,1 +1,1 @@
-"""Who calls the proxy: who may, and the session of each tenant."""
+"""The proxy's callers: access checks, and the session of each tenant."""

@@ -1,7 +1,7 @@
-"""Who may talk to the proxy, and who may see its pages: hosts, origins, tokens and cookies.
+"""Decides who may send requests and who may see the pages: hosts, origins, tokens and cookies.
 
-A web page that a browser of this machine shows must not reach the proxy: neither by a name that is
-made to point here, nor by a form.
+A web page open in a browser on this machine must not reach the proxy, neither through a host name
+that resolves to loopback (DNS rebinding) nor by submitting a form.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from trimtab.proxy.http.headers import CREDENTIALS, Raw
 COOKIE = "trimtab"
 HEADER = "x-trimtab-token"
 PREFIX = "/token/"
-"""``/token/TOKEN/…``: for clients that take no header but an address."""
+"""``/token/TOKEN/…``: for clients that can set a base URL but no header."""
 _SLOWER_SECONDS, _SLOWEST_SECONDS = 0.2, 5.0
-"""How much longer each wrong token takes to be answered, and the longest."""
+"""Seconds added to the answer's delay by each wrong token, and the longest delay."""
 _FORGIVEN_SECONDS = 60.0
 pause = asyncio.sleep
 
 
 class Access:
-    """The checks, for one run of the proxy."""
+    """The access checks of one run of the proxy."""
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
@@ -39,16 +39,16 @@ class Access:
 
     @property
     def token(self) -> str:
-        """The token of the settings; where they have none, one that was made at the start.
+        """The configured token, or one generated at start.
 
-        Other users of this machine reach loopback, too.
+        There is always one: other users of this machine can reach loopback, too.
         """
         return self.settings.token or self._made
 
     def host_allowed(self, headers: Mapping[str, str]) -> bool:
-        """Whether the request names this machine: only asked where nobody else reaches us.
+        """Whether the ``Host`` header names this machine; checked on loopback only.
 
-        A page whose name was made to point at 127.0.0.1 sends its own name.
+        A page whose host name was made to resolve to 127.0.0.1 sends its own name.
         """
         if not self.settings.local and not self.settings.hosts:
             return True
@@ -56,7 +56,7 @@ class Access:
         return host in LOOPBACK or host in self.settings.hosts
 
     def same_origin(self, headers: Mapping[str, str]) -> bool:
-        """Whether a request that changes something comes from a page of ours, or from no page."""
+        """Whether a request that changes something comes from one of our pages, or from no page."""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False
         origin = headers.get("origin")
@@ -69,20 +69,20 @@ class Access:
         return fits or _same(self._cookie(headers), self.cookie())
 
     def in_path(self, path: str) -> tuple[str | None, str]:
-        """The token that a path begins with (None: it has none), and the rest of the path."""
+        """The token at the beginning of a path (None without one), and the rest of the path."""
         if not path.startswith(PREFIX):
             return None, path
         given, slash, rest = path.removeprefix(PREFIX).partition("/")
         return given, slash + rest
 
     def gives_wrong_token(self, headers: Mapping[str, str]) -> bool:
-        """Whether a token of ours is tried that is none."""
+        """Whether the request carries a token in our header or cookie that is wrong."""
         return bool(headers.get(HEADER) or self._cookie(headers)) and not self.authenticated(
             headers
         )
 
     async def slow_down(self) -> None:
-        """Wait after a wrong token: the longer, the more there were."""
+        """Wait after a wrong token; the delay grows with their number."""
         now = time.monotonic()
         if now - self._last_wrong > _FORGIVEN_SECONDS:
             self._wrong = 0
@@ -90,12 +90,12 @@ class Access:
         await pause(min(self._wrong * _SLOWER_SECONDS, _SLOWEST_SECONDS))
 
     def without_token(self, raw: Raw) -> Raw:
-        """Headers that may go on: a token of ours is nobody's business upstream."""
+        """The headers without our token, which must not reach an upstream."""
         ours = (self.token.encode(), self.cookie().encode())
         return [(name, value) for name, value in raw if not any(one in value for one in ours)]
 
     def query_without_token(self, query: str) -> str:
-        """The same for a query."""
+        """The query without our token."""
         return "&".join(part for part in query.split("&") if self.token not in part)
 
     def token_fits(self, given: str) -> bool:
@@ -103,11 +103,11 @@ class Access:
         return _same(given, self.token)
 
     def cookie(self) -> str:
-        """The cookie's value: proves the token without holding it."""
+        """The cookie's value; it proves knowledge of the token without containing it."""
         return hmac.new(self._secret, self.token.encode(), sha256).hexdigest()
 
     def form_token(self) -> str:
-        """Stands in each form of ours; a page of another site cannot read it."""
+        """The hidden field of our forms against cross-site requests: other sites cannot read it."""
         return hmac.new(self._secret, b"form", sha256).hexdigest()
 
     def form_fits(self, given: str) -> bool:

@@ -1,4 +1,4 @@
-"""A session of the library for each upstream and tenant; a tenant is a credential's digest."""
+"""One library ``Session`` for each upstream and tenant.  A tenant is the digest of a credential."""
 
 from __future__ import annotations
 
@@ -29,33 +29,32 @@ from trimtab.wire.body import RequestBody
 from trimtab.wire.incremental_json import IncrementalParser
 
 MOST = 200
-"""Sessions in memory: the least recently used goes first; a store keeps what it knew."""
+"""Sessions in memory; the least recently used is dropped first, its data stays in the store."""
 ONE = "local"
 NOBODY = ""
-"""Whoever sends neither a key nor the token: nothing of one request is known in the next."""
+"""The tenant of requests with neither a key nor the token: nothing is remembered between them."""
 HOLDER = "token"
-"""Whoever has the proxy's token and sends no key of their own."""
+"""The tenant of requests with the proxy's token and no key of their own."""
 MOST_PARSED = 64
 MOST_PARSED_BYTES = 100_000_000
-"""Of bodies whose parsed form is remembered; those used last stay, one in any case."""
+"""Limit of all remembered parsed bodies; the most recently used stay, at least one."""
 _BEGINNING = 600
-"""Bytes by which the last body of a conversation is found: it is a memo only."""
+"""Bytes of a body's beginning that identify its conversation's last body in the cache."""
 
 
 class Served(NamedTuple):
-    """One tenant at one upstream: the session, and what refusals taught; both in the store."""
+    """One tenant at one upstream: its session and its learned limits, both in the store."""
 
     session: Session
     learned: LearnedLimits
     deferred: DeferredStore | None = None
-    """Where its writes wait until its provider has accepted a request; None for the one user."""
+    """Holds writes back until the provider has accepted a request; None if there is one tenant."""
 
 
 class Tenants:
     """Sessions by upstream and tenant.
 
-    Raises InvalidSetting or MissingExtra where no session could be made: later that would be a
-    fault in every request, each sent as it came.
+    Raises InvalidSetting or MissingExtra at once if a session cannot be made with these settings.
     """
 
     def __init__(self, settings: ProxySettings) -> None:
@@ -68,17 +67,18 @@ class Tenants:
 
     @property
     def store_problem(self) -> str:
-        """Why the store keeps nothing now; "" while it does."""
+        """Why the store fails at the moment; "" while it works."""
         return str(self._store.failing or "")
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
-        """Who sends this: the one user, or a digest of the credential; NOBODY: who can tell?"""
+        """The tenant of a request: ONE if the proxy serves one user, else the digest of its
+        credential, or NOBODY if it has none."""
         if self.settings.one_tenant:
             return ONE
         return fingerprint(headers, query, self.settings.key_headers) or NOBODY
 
     def served(self, upstream: Upstream, tenant: str) -> Served:
-        """What fits this tenant's requests to this upstream."""
+        """The session and learned limits of this tenant at this upstream."""
         key = (upstream.name, tenant)
         current = self._served.pop(key, None)
         if current is None:
@@ -101,7 +101,7 @@ class Tenants:
         return current
 
     def accepted(self, served: Served) -> None:
-        """Its provider has accepted a request: it may be remembered."""
+        """Store this tenant's data from now on: the provider has accepted a request of it."""
         try:
             if served.deferred is not None:
                 served.deferred.accept()
@@ -109,8 +109,8 @@ class Tenants:
             logs.fault("store", error)
 
     def source(self, tenant: str, body: bytes) -> RequestBody | None:
-        """The parsed body; None where it is no JSON.  Of one that extends the last one with the
-        same beginning, only what is new is parsed."""
+        """The parsed body; None if it is not JSON.  If it extends the last body with the same
+        beginning, only the new part is parsed."""
         key = (tenant, body[:_BEGINNING])
         with self._lock:
             growing = self._growing.pop(key, None) or IncrementalParser()
@@ -129,7 +129,7 @@ class Tenants:
         return parsed
 
     def close(self) -> None:
-        """Keep what is not kept yet, as long as the store answers."""
+        """Write what is not stored yet, as long as the store answers."""
         for served in self._served.values():
             try:
                 served.session.close()
@@ -138,11 +138,11 @@ class Tenants:
         self._store.close()
 
     def usage_store(self) -> TenantStore:
-        """Where it is kept what conversations were billed."""
+        """The store of what conversations were billed."""
         return stores.open(self._store, USAGE)
 
     def history_store(self) -> TenantStore | None:
-        """Where the dashboard's sessions are kept; None in memory."""
+        """The store of the dashboard's sessions; None for a store in memory."""
         return stores.open(self._store, SESSIONS) if self._durable else None
 
     @property
@@ -150,7 +150,7 @@ class Tenants:
         return bool(self.settings.store) and not self.settings.store.startswith("memory:")
 
     def exchanges(self, upstream: Upstream, tenant: str) -> StoredExchanges | None:
-        """Where exchanges that a client never saw outlast the process; None in memory."""
+        """The store of exchanges hidden from the client; None for a store in memory."""
         if tenant == NOBODY or not self._durable:
             return None
         deferred = self.served(upstream, tenant).deferred
@@ -168,7 +168,7 @@ class Tenants:
         return None if served is None else served.session
 
     def texts(self, record: SessionRecord, handle: str) -> tuple[str | None, str]:
-        """The original behind a handle (None where it is no longer kept), and what is sent."""
+        """The original behind a handle (None if it is no longer kept), and what is sent instead."""
         session = self._of(record)
         if session is None:
             return None, ""
@@ -178,7 +178,7 @@ class Tenants:
             return None, ""
 
     def act(self, name: str, record: SessionRecord, edit: EditRecord) -> None:
-        """Undo an edit, pin what it touches, or take that back.  Raises TrimtabError."""
+        """Undo an edit, pin its blocks, or unpin them.  Raises TrimtabError."""
         session = self._of(record)
         if session is None:
             raise UnknownHandle("this session's upstream is no longer configured: add it again")
@@ -189,21 +189,18 @@ class Tenants:
 
 
 def _tell(store: WatchedStore) -> None:
-    """One line when the store fails, and one when it is back."""
+    """Log one line when the store begins to fail, and one when it works again."""
     if store.failing is None:
         logs.say("the store answers again")
     else:
         logs.say(f"the store fails: {store.failing}", level=logging.WARNING)
 
 
-"""Keys of a request under which its history stands."""
-
-
 def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
-    """A name for the conversation that a parsed body belongs to: whose it is, what its client
-    calls it, and what its user said first.
+    """The id of the conversation that a parsed body belongs to: a digest of its tenant, its format,
+    the client's name for it (``hint``) and the first words of its user.
 
-    Titles, classifiers and subagents share the client's name, but not the first words.
+    Requests for titles, classifiers and subagents share the client's name, but not the first words.
     """
     parts = (tenant, format, hint, first_words(body))
     data = "\0".join(parts).encode("utf-8", "surrogatepass")

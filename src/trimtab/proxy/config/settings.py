@@ -42,8 +42,8 @@ from trimtab.settings import Settings, naming_nearest
 PREFIX = "TRIMTAB_PROXY_"
 TOKEN_VARIABLE = f"{PREFIX}TOKEN"
 DEFAULT_FIT = Settings(reserve_share=0.2)
-"""Where ``fit`` says nothing else: an agent that asks for 128,000 output tokens shall not leave
-72,000 of a window of 200,000, and nothing of one of 100,000."""
+"""Defaults of ``fit`` in the proxy.  ``reserve_share``: an agent that asks for 128,000 output
+tokens must not leave 72,000 tokens of a window of 200,000, and none of 100,000."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 Tenants = Literal["one", "key"]
@@ -51,7 +51,7 @@ KeepWarm = Literal["off", "auto"]
 
 
 class Address(NamedTuple):
-    """Where a server listens; port 0 is a free one."""
+    """A host and port to listen on; port 0 picks a free one."""
 
     host: str = "127.0.0.1"
     port: int = 4141
@@ -209,19 +209,19 @@ class ProxySettings:
     )
 
     warnings: tuple[str, ...] = field(default=(), repr=False)
-    """What was not understood where the settings were read."""
+    """What could not be understood when the settings were read."""
 
     def __post_init__(self) -> None:
         check_kinds(self)
 
     @property
     def fitting(self) -> Settings:
-        """``fit`` with what holds in the proxy where it says nothing."""
+        """``fit`` with the proxy's defaults for what it leaves unset."""
         return DEFAULT_FIT | self.fit
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether it listens on loopback, so that only this machine can reach it."""
         return self.listen.host in LOOPBACK
 
     @property
@@ -236,11 +236,11 @@ class ProxySettings:
 
     @property
     def asks_for_token(self) -> bool:
-        """Whether every request has to bring the token."""
+        """Whether every request must carry the token."""
         return not self.local if self.require_token is None else self.require_token
 
     def checked(self) -> ProxySettings:
-        """These settings.  Raises InvalidSetting where they contradict each other."""
+        """These settings.  Raises InvalidSetting if they contradict each other."""
         if not self.local and not self.token:
             raise InvalidSetting(
                 f"listening on {self.listen.host}, others can reach the dashboard: "
@@ -254,7 +254,7 @@ class ProxySettings:
         return self
 
     def over(self, values: Mapping[str, Any], *problems: str) -> ProxySettings:
-        """These settings with others over them: values by key, as ``config`` reads them."""
+        """These settings, overridden by values by key as ``config`` reads them."""
         given = dict(values)
         if "fit" in given:
             given["fit"] = self.fit | config.Loaded(given["fit"], env=os.environ).settings()
@@ -265,7 +265,7 @@ ProxySettings.__init__ = naming_nearest(ProxySettings.__init__)  # type: ignore[
 
 KEYS = config.readable(ProxySettings)
 OPTIONS = {name: one for name, one in KEYS.items() if name != "fit"}
-"""What variables and options can say; those of ``fit`` have variables and options of their own."""
+"""The settings with a variable and an option of the proxy; those of ``fit`` have their own."""
 _OF_FILES = {*KEYS, "upstream", "standard_upstreams"}
 _OF_UPSTREAMS = config.readable(Upstream)
 

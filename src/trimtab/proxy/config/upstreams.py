@@ -56,7 +56,7 @@ class Upstream:
         return (urlsplit(self.url).hostname or "").lower()
 
     def address(self, path: str, query: str) -> str:
-        """Where a request with this path and query goes."""
+        """The URL for a request with this path and query."""
         base = self.url.rstrip("/")
         # Both the client's base URL and the upstream's may end with /v1: send it only once.
         if path.startswith("/v1/") and base.endswith("/v1"):

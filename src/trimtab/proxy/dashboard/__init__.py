@@ -1,4 +1,5 @@
-"""The proxy's own pages: dashboard, metrics, health; who may see them, and what their forms do."""
+"""Serves the proxy's own pages: dashboard, metrics, health; checks access and handles their
+forms."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ _MOST_FORM_BYTES = 10_000
 
 @dataclass(frozen=True)
 class DashboardData:
-    """What the pages show and act on; ``draining``: whether the proxy is being stopped;
-    ``recall``: whether models are offered the tool."""
+    """What the pages show and act on.  ``draining``: whether the proxy is stopping; ``recall``:
+    whether models are offered the recall tool."""
 
     records: ProxyRecords
     access: Access
@@ -46,16 +47,16 @@ class DashboardData:
 
 
 def check() -> None:
-    """Raises MissingExtra where the pages could not be made."""
+    """Raises MissingExtra if a package that the pages need is not installed."""
     page_templates()
 
 
 async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: HttpResponse) -> None:
-    """Answer a request for one of them."""
+    """Answer a request for one of the pages."""
     path, method, headers = scope["path"], scope["method"], plain(scope["headers"])
     if path in (f"{HOME}health", f"{HOME}ready"):
         ready = path.endswith("health") or not data.draining
-        # Without its store it still serves: taking all replicas away would help nobody.
+        # It still serves when its store fails: a shared store would make all replicas unready.
         state = "fails" if data.tenants.store_problem else "ok"
         said = {"ok": ready, "draining": data.draining, "store": state}
         await reply.json(200 if ready else 503, said)
@@ -191,7 +192,7 @@ async def _session(data: DashboardData, id: str, rest: list[str], query: dict[st
 
 
 async def _filled(data: DashboardData, session: SessionRecord) -> None:
-    """With its turns and edits of earlier runs."""
+    """Load a session's turns and edits of earlier runs."""
     if not session.loaded:
         earlier = await in_worker(lambda: data.records.history.parts(session.id))
         data.records.history.fill(session, earlier)
@@ -225,7 +226,7 @@ async def _post(
 
 
 async def _let_in(data: DashboardData, given: str, reply: HttpResponse) -> None:
-    """Give whoever has the token our cookie, and an address without it."""
+    """Exchange a valid token for our cookie, and redirect to an address without the token."""
     if not data.access.token_fits(given):
         await data.access.slow_down()
         await _page(reply, 401, sign_in(True))

@@ -15,15 +15,15 @@ from trimtab.reporting.axis import axis_ticks, short_number
 
 TOP, BOTTOM = 18, 40
 FAR = 3
-"""A window of more than so many times the largest bar stays out, so that bars can be seen."""
+"""The window's line is left out if it is more than so many times the largest bar."""
 BREAKS = {OURS: "ours", CLIENT: "client", EXPIRED: "expired", PROVIDER: "provider"}
 """Cause of a break of the prompt cache → class of its mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A form of the chart, in units of its view box; above ``bars`` turns, one of several is
-    drawn."""
+    """A size of the chart, in units of its view box; of more than ``bars`` turns some are left
+    out."""
 
     name: str
     width: int
@@ -61,7 +61,7 @@ class BarPart:
 @dataclass(frozen=True, slots=True)
 class Bar:
     """One turn.  ``again``: sent more than once; ``failed``: not answered; ``lost``: the class of
-    its break of the prompt cache, ""; ``numbered``: its number stands below the bar."""
+    its cache break or ""; ``numbered``: its number is shown below the bar."""
 
     number: int
     parts: tuple[BarPart, ...]
@@ -97,12 +97,12 @@ class Chart:
 
     @property
     def lost_y(self) -> int:
-        """Where marks of breaks stand: below the axis."""
+        """The y of the marks of cache breaks, below the axis."""
         return self.height - BOTTOM + 8
 
     @property
     def label_y(self) -> int:
-        """Where the numbers of turns stand."""
+        """The y of the turns' numbers."""
         return self.height - 10
 
 
@@ -135,7 +135,7 @@ def context(turns: Sequence[TurnRecord], size: Size = WIDE) -> Chart:
 
 
 def _thinned(turns: Sequence[TurnRecord], most: int) -> list[TurnRecord]:
-    """At most so many turns: of each run the one with most to tell, else the last."""
+    """At most ``most`` turns: of each run of turns the most notable one, else the last."""
     every = -(-len(turns) // most) or 1
     newest = list(reversed(turns))
     runs = (newest[start : start + every] for start in range(0, len(newest), every))

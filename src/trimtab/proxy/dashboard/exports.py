@@ -1,4 +1,4 @@
-"""The pages' data as JSON: the same figures, for programs."""
+"""Exports the pages' data as JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.proxy.records.session_record import SessionRecord, as_row
 
 
 def as_json(value: Any) -> bytes:
-    """Indented, so that it can be read."""
+    """Indented JSON."""
     return json.dumps(value, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 

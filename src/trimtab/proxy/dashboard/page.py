@@ -1,4 +1,4 @@
-"""Makes a page of a template: head, navigation, the one stylesheet and the one script."""
+"""Renders a page from a template, with head, navigation, one stylesheet and one script."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCRIPT = "live.js"
 
 
 def policy() -> str:
-    """The content security policy: it names the one style and the one script there is."""
+    """The content security policy: it allows our one stylesheet and one script only."""
     style, script = stylesheet(__package__), template_text(__package__, _SCRIPT)
     return (
         f"default-src 'none'; style-src 'sha256-{_hash(style)}'; "
@@ -41,8 +41,8 @@ def page(
     name: str, title: str, *, section: str = HOME, trail: Trail = (), live: int = 0,
     problem: str = "", **shown: Any,
 ) -> bytes:  # fmt: skip
-    """A whole page.  ``live``: seconds after which the browser looks for what is new; ``problem``:
-    a line at its top."""
+    """A whole page.  ``live``: seconds between two refreshes by the browser; ``problem``: a warning
+    at the top."""
     from markupsafe import Markup
 
     text: str = page_templates().get_template(name).render(
@@ -59,5 +59,5 @@ def message(title: str, about: str) -> bytes:
 
 
 def sign_in(failed: bool) -> bytes:
-    """Asks for the token."""
+    """The page that asks for the token."""
     return page("sign_in.html", "Token", failed=failed)

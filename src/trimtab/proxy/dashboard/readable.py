@@ -1,6 +1,6 @@
-"""A request, or a part of one, for people: who says what, without the format's JSON.
+"""Shows a request, or part of one, as statements with their speakers, without the format's JSON.
 
-Reads with the library's own readers, so every format is known.
+Uses the library's own readers, so it knows every format.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SPEAKERS = {"assistant": "model", "tool": "tool"}
 
 
 class Statement(NamedTuple):
-    """One text and who says it: ``kind`` is user, model, tool or system."""
+    """One text and its speaker: ``kind`` is user, model, tool or system."""
 
     kind: str
     speaker: str
@@ -27,14 +27,14 @@ class Statement(NamedTuple):
 
 
 class Statements(NamedTuple):
-    """The last statements, and how many stand before them."""
+    """The last statements, and the number of those before them."""
 
     rows: tuple[Statement, ...]
     earlier: int
 
 
 def statements(text: str, format: str) -> Statements | None:
-    """The messages of a JSON text: a request, or a list of messages; None where it is neither."""
+    """The messages of a JSON text: a request or a list of messages; None if it is neither."""
     try:
         tree = paths.parse(text)
         own = FORMATS[format.partition(":")[0]]

@@ -22,7 +22,7 @@ TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer
 def requests(
     kept: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
 ) -> bytes:
-    """The last requests; ``wanted`` is searched for in them, "failed" for those that failed."""
+    """The last requests that match ``wanted``; "failed" matches those that failed."""
     rows = [row for row in reversed(kept.rows) if _matches(row, wanted)]
     return page(
         "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(kept.rows),
@@ -55,7 +55,7 @@ def _row(row: RequestRecord, sessions: Mapping[str, SessionRecord], now: float) 
 
 
 def texts(row: RequestRecord) -> dict[str, str]:
-    """Its texts by name, those that are kept; what was sent only where it differs."""
+    """The kept texts of a request, by name; the sent body only if it differs."""
     if row.texts is None:
         return {}
     came = unpacked(row.texts.came, row.texts.encoding, MOST_TEXT) or b""
@@ -69,7 +69,7 @@ def texts(row: RequestRecord) -> dict[str, str]:
 def request(
     row: RequestRecord, session: SessionRecord | None, now: float, *, keeps_texts: bool
 ) -> bytes:
-    """One request with its texts, for reading."""
+    """The page of one request with its texts."""
     kept = texts(row)
     parts = [
         {

@@ -1,6 +1,7 @@
-"""The page of money: what was paid, what was saved, how sure that is, what trimtab itself cost.
+"""The page *Spend*: what was paid, what was saved, how sure that is, and what trimtab itself cost.
 
-Dollars are list prices of the usage that providers reported.  What was not measured has no figure.
+Dollars are list prices of the usage that providers reported.  Without a measurement there is no
+figure.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from trimtab.reporting.axis import short_number
 GROUPS = {
     "day": "day", "agent": "agent", "model": "model", "tenant": "key", "session": "session",
 }  # fmt: skip
-"""What spend can be shown by, and what that is called."""
+"""What spend can be grouped by → its label."""
 SHOWN = 100
 _KEYS = {ONE: "one user", HOLDER: "the proxy's token", "unknown": "not recorded"}
 
 
 @dataclass(frozen=True)
 class Spend:
-    """Sums: of the agents' own calls, by group, and of our pings; ``reduced``: dollars of the
-    prompts in the experiment's conversations that were reduced; ``unread`` facts."""
+    """Sums of the agents' own calls, by group, and of our pings.  ``reduced``: dollars of the
+    prompts in the experiment's treated arm; ``unread``: stored facts that could not be read."""
 
     paid: Paid
     groups: list[Paid]
@@ -52,7 +53,7 @@ class Spend:
 
 
 def spend(ledger: UsageLedger, by: str) -> Spend:
-    """What is in the store, and what is not there yet.  In a worker thread."""
+    """Spend from the store and from what is not stored yet.  Runs in a worker thread."""
     facts: dict[str, Any] = {}
     if ledger.store is not None:
         try:
@@ -82,8 +83,8 @@ def spend_page(
     spend: Spend, by: str, activity: ActivityLog, sessions: Mapping[str, SessionRecord],
     *, summarizes: bool = False,
 ) -> bytes:  # fmt: skip
-    """The page, grouped by one of ``GROUPS``; ``summarizes``: whether a model of the user's writes
-    summaries, which nobody here is told the price of."""
+    """The page, grouped by one of ``GROUPS``.  ``summarizes``: whether a summarizer is configured,
+    whose calls are not in these figures."""
     rows = spend.groups if by != "day" else spend.groups[::-1]
     most = max((one.cost.total for one in rows), default=0.0)
     return page(

@@ -1,6 +1,6 @@
 """The pages of sessions: all of them, one, and one edit.
 
-Each function works out what its template shows.
+Each function computes what its template shows.
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ def home(
     activity: ActivityLog, requests: RecentRequests, now: float, url: str, wanted: str,
     problem: str = "",
 ) -> bytes:  # fmt: skip
-    """All sessions, those whose last request failed first, then the newest; ``wanted`` is searched
-    for in them.
+    """The sessions that match ``wanted``: those whose last request failed first, then the newest.
 
-    ``problem``: of the store.
+    ``problem``: a problem of the store.
     """
     sessions = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
     sessions.sort(key=lambda one: (not _failing(one, now), -one.last))
@@ -61,7 +60,7 @@ def _failing(one: SessionRecord, now: float) -> bool:
 
 
 def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]:
-    """What failed of the recent requests: one row for each provider and cause, the newest first."""
+    """The failures among the recent requests: one row for each provider and cause, newest first."""
     causes: dict[tuple[str, int, str], tuple[RequestRecord, int]] = {}
     for row in rows:
         if row.failed:
@@ -78,7 +77,7 @@ def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]
 
 
 def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
-    """Figures over the sessions there are: (name, figure, what it means)."""
+    """Figures over all sessions: (name, figure, meaning)."""
     sums: Counter[str] = Counter()
     for one in activity.sessions.values():
         sums.update(one.sums)
@@ -120,7 +119,7 @@ def _session_row(one: SessionRecord, now: float) -> dict[str, Any]:
 
 
 def _about(one: SessionRecord) -> str:
-    """Project, agent and provider, as far as they are known."""
+    """Project, agent and provider, if known."""
     agent = agent_of(one.client)[:24] if one.client else ""
     return " · ".join(filter(None, (one.project, agent, f"→ {one.upstream}")))
 
@@ -177,7 +176,7 @@ def _figures(one: SessionRecord) -> list[tuple[str, str, str]]:
 
 
 def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
-    """Which marks the chart's legend explains."""
+    """The marks that the chart's legend has to explain."""
     causes = {turn.cause for turn in turns}
     window = turns[-1].window if turns else 0
     drawn = {line.kind for line in chart.context(turns).lines}
@@ -191,7 +190,7 @@ def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
 
 
 def _breaks(turns: Sequence[TurnRecord]) -> list[tuple[str, str, int, str]]:
-    """Breaks of the prompt cache by cause: cause, what it means, how often, tokens."""
+    """Cache breaks by cause: (cause, meaning, count, tokens)."""
     return [
         (cause, meant, len(own), short_number(sum(turn.lost for turn in own)))
         for cause, meant in CAUSES.items()
@@ -230,9 +229,9 @@ def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
 
 
 def actions(one: SessionRecord, edit: EditRecord, kept: bool) -> list[tuple[str, str, str, str]]:
-    """What may be done with an edit: (name, label, what it does, why it cannot be done, "").
+    """The actions on an edit: (name, label, effect, why it is not possible or "").
 
-    ``kept``: whether its original is.
+    ``kept``: whether its original is kept.
     """
     state = one.state(edit)
     no_undo = {
@@ -254,8 +253,8 @@ def edit(
     one: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
     said: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
-    """One edit: the original beside what is sent; of steps that were folded together their table
-    of contents, and the one that is asked for (``step``, its number)."""
+    """The page of one edit: the original beside what is sent.  For a fold: the table of contents of
+    its steps, and the step with the number ``step``."""
     steps = folded_steps(before) if before and len(before) > CONTENTS_CHARS else []
     steps = steps if len(steps) > 1 else []
     chosen = int(step) if steps and step.isdecimal() and len(step) < 7 else 0
@@ -277,7 +276,7 @@ def edit(
 
 
 def cut(value: str) -> str:
-    """What fits on a page."""
+    """The beginning of a text, as much as a page shows."""
     if len(value) <= SHOWN_CHARS:
         return value
     more = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"

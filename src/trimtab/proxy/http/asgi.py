@@ -1,4 +1,4 @@
-"""The parts of ASGI that we need: read a body, send a response, notice that the client hung up."""
+"""The parts of ASGI that we need: read a body, send a response, notice when the client hangs up."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ClientGone(Exception):
 
 
 class Declined(Exception):
-    """A request that the proxy itself answers with an error: its status, type and words."""
+    """A request that the proxy answers itself, with an error of this status, type and message."""
 
     def __init__(self, status: int, kind: str, message: str) -> None:
         super().__init__(message)
@@ -36,12 +36,12 @@ class Declined(Exception):
 
 @dataclass
 class Body:
-    """A request's body as it comes in.
+    """A request's body as it arrives.
 
-    ``whole`` reads it all unless it is longer than allowed; ``rest`` yields what was read and then
-    what is still to come.  Both raise ClientGone, and Declined where nothing more has come for
-    ``patience`` seconds, or all of it takes longer than ``total_patience``.  ``budget``: has to
-    have room for what is held.
+    ``whole`` reads all of it unless it is longer than allowed; ``rest`` yields what was read and
+    then the remainder.  Both raise ClientGone, and Declined if nothing arrives for ``patience``
+    seconds or all of it takes longer than ``total_patience``.  The bytes held are taken from
+    ``budget``.
     """
 
     receive: Receive
@@ -80,7 +80,7 @@ class Body:
         return data
 
     async def whole(self) -> bytes | None:
-        """All of it; None where it is longer than may be held: then use ``rest``."""
+        """The whole body; None if it is longer than may be held: then use ``rest``."""
         total = sum(map(len, self.parts))
         while not self.ended and total <= self.most_bytes:
             if part := await self._next():
@@ -93,7 +93,7 @@ class Body:
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     async def rest(self) -> Any:
-        """Each piece in order, without keeping it."""
+        """Yield each part in order, without keeping it."""
         for part in self.parts:
             yield part
         self.parts = []
@@ -102,7 +102,7 @@ class Body:
                 yield part
 
     async def hung_up(self) -> None:
-        """Returns when the client has hung up.  As long as the body comes, reading it tells."""
+        """Return when the client has hung up.  While the body arrives, reading it notices that."""
         await self._over.wait()
         while (await self.receive())["type"] != "http.disconnect":
             pass
@@ -110,7 +110,7 @@ class Body:
 
 @dataclass
 class HttpResponse:
-    """One response: it is begun at most once, and can be broken off."""
+    """One response.  It begins at most once and can be broken off."""
 
     send: Send
     begun: bool = False
@@ -118,9 +118,9 @@ class HttpResponse:
     status: int = 0
     sent_bytes: int = 0
     begun_at: float = 0.0
-    """When its first byte left, by ``time.perf_counter``."""
+    """When its first byte was sent, by ``time.perf_counter``."""
     kept: bytearray | None = None
-    """A copy of the body's first ``MOST_KEPT`` bytes; None: none is kept."""
+    """A copy of the body's first ``MOST_KEPT`` bytes; None keeps no copy."""
 
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
         """Status and headers."""
@@ -128,7 +128,7 @@ class HttpResponse:
         await self.send({"type": "http.response.start", "status": status, "headers": list(headers)})
 
     async def part(self, data: bytes) -> None:
-        """A piece of the body; waits while the client does not read."""
+        """Send a part of the body; waits while the client does not read."""
         if data:
             self._count(data)
             await self.send({"type": "http.response.body", "body": data, "more_body": True})
@@ -139,8 +139,8 @@ class HttpResponse:
             self.kept += data[: MOST_KEPT - len(self.kept)]
 
     async def end(self) -> None:
-        """The end of the body.  Where it is left out, the connection breaks: the client sees a
-        cut, as it would without us."""
+        """End the body.  Without this the connection is broken and the client sees a truncated
+        answer, as it would without us."""
         self.ended = True
         await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -159,7 +159,7 @@ class HttpResponse:
 
 
 async def while_there(body: Body, work: Coroutine[Any, Any, None]) -> None:
-    """Do the work.  Raises ClientGone where the client hangs up first."""
+    """Run the coroutine.  Raises ClientGone if the client hangs up first."""
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(body.hung_up())
     try:

@@ -1,6 +1,6 @@
-"""What requests may cost before any work is done on them: bytes held, messages, seconds.
+"""Budgets that are checked before work is done on a request: bytes held, messages, seconds.
 
-A request beyond a budget is sent as it came: a provider refuses it if it is none.
+A request beyond a budget is forwarded unchanged; the provider refuses it if it is invalid.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from trimtab.interruption import Interrupted
 from trimtab.wire.base import MESSAGE_LISTS
 
 RATIO = 100
-"""So many times larger a packed body may become; real ones become 5 to 40 times larger."""
+"""The most that a compressed body may grow, as a factor; real ones grow 5 to 40 times."""
 RATIO_FREE_BYTES = 1_000_000
-"""Up to here the ratio does not matter."""
+"""Bytes up to which ``RATIO`` is not checked."""
 MOST_CONTAINERS = 1_000_000
-"""Braces and brackets of a body that is parsed, those within texts included."""
+"""Braces and brackets in a body that is parsed, those within strings included."""
 _OBJECT_BYTES, _LIST_BYTES = 300, 70
-"""Of memory that an empty object or list of a parsed body takes, with its place in a list."""
+"""Bytes of memory that an empty object or list takes once parsed, with its slot in a list."""
 
 
 class HeldBytes:
-    """Bytes that all requests together hold at a time, at most ``most``."""
+    """Bytes that all requests together hold at one time, at most ``most``."""
 
     def __init__(self, most: int) -> None:
         self.most, self.now = most, 0
         self._lock = threading.Lock()
 
     def take(self, size: int) -> bool:
-        """Hold so many more; False where that is too much: then none are held."""
+        """Hold ``size`` more bytes; False, and nothing is held, if that is too much."""
         with self._lock:
             if self.now + size > self.most:
                 return False
@@ -38,15 +38,15 @@ class HeldBytes:
             return True
 
     def release(self, size: int) -> None:
-        """They are no longer held."""
+        """Release ``size`` bytes."""
         with self._lock:
             self.now -= size
 
 
 class RequestBudget:
-    """What one request holds, and until when it may be worked on.
+    """The bytes that one request holds, and its deadline.
 
-    ``seconds``: for planning, from the moment it begins.
+    ``seconds``: the time for planning, from its beginning.
     """
 
     def __init__(self, held: HeldBytes, seconds: float, most_parts: int) -> None:
@@ -54,10 +54,10 @@ class RequestBudget:
         self._bytes, self._lock = 0, threading.Lock()
         self._until = float("inf")
         self.cancelled = False
-        """Nobody waits for it any more."""
+        """Set once nobody waits for the request any more."""
 
     def take(self, size: int) -> bool:
-        """Hold so many bytes more, if there is room and somebody waits for it."""
+        """Hold ``size`` more bytes, if there is room and the client still waits."""
         with self._lock:
             if self.cancelled or not self._held.take(size):
                 return False
@@ -65,27 +65,28 @@ class RequestBudget:
             return True
 
     def take_parsed(self, text: bytes) -> bool:
-        """Hold what this text takes once it is parsed: many times its size, of empty objects."""
+        """Hold the memory that this text takes once parsed: many times its size for empty
+        objects."""
         objects, lists = text.count(b"{"), text.count(b"[")
         if objects + lists > MOST_CONTAINERS:
             return False
         return self.take(len(text) + _OBJECT_BYTES * objects + _LIST_BYTES * lists)
 
     def allows(self, tree: Any) -> bool:
-        """Whether a parsed body has no more messages and parts than may be worked on."""
+        """Whether a parsed body is within the limit of messages and parts."""
         return parts_of(tree, self.most_parts) <= self.most_parts
 
     def begin(self) -> None:
-        """Planning begins."""
+        """Start the time for planning."""
         self._until = time.monotonic() + self._seconds
 
     def check(self) -> None:
-        """Raises Interrupted once its time is over, or nobody waits for it."""
+        """Raises Interrupted once the time is over or the client is gone."""
         if self.cancelled or time.monotonic() > self._until:
             raise Interrupted
 
     def close(self) -> None:
-        """Its end: nothing is held any more, and nobody waits."""
+        """Release everything; the request is over."""
         with self._lock:
             self.cancelled = True
             self._held.release(self._bytes)

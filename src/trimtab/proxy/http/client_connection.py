@@ -1,7 +1,7 @@
-"""Clients' connections: time limits for heads, half-closed connections, how many there may be.
+"""Client connections: time limits for request heads, half-closed connections, a maximum number.
 
-``ClientConnection`` is a protocol of asyncio's in front of the server's own, which it hands every
-byte.  What becomes of a request it hears from the ASGI messages (``Connections.watched``).
+``ClientConnection`` is an asyncio protocol in front of the server's own, to which it passes every
+byte.  It follows a request by its ASGI messages (``Connections.watched``).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from trimtab.proxy.http.asgi import Message, Receive, Scope, Send
 
 LOOK_SECONDS = 0.25
-"""How often a half-closed connection is looked at."""
+"""Seconds between two checks of a half-closed connection."""
 IDLE_SECONDS = 75
-"""How long a connection may say nothing before its first request, and between two."""
+"""Seconds that a connection may be silent before its first request, and between two."""
 _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 _STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""Clients pass over it, wherever it comes before an answer; a closed socket answers with RST."""
+"""Clients ignore it anywhere before an answer; a closed socket answers with RST."""
 _OFFER = re.compile(rb"^upgrade:(?!.*websocket).*\r\n", re.IGNORECASE | re.MULTILINE)
 
 App = Callable[[Scope, Receive, Send], Any]
@@ -52,7 +52,7 @@ class Connections:
         self._waiting: dict[ClientConnection, None] = {}
 
     def protocol(self, server_protocol: Callable[..., asyncio.Protocol]) -> Any:
-        """What makes the protocol of a new connection, from what makes the server's own."""
+        """A factory of protocols for new connections, from the server's own factory."""
 
         def made(**given: Any) -> ClientConnection:
             return ClientConnection(self, server_protocol(**given))
@@ -60,7 +60,7 @@ class Connections:
         return made
 
     def watched(self, app: App) -> App:
-        """The app, with each request announced to its connection."""
+        """The app, wrapped so that each connection learns the state of its request."""
 
         async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
             connection = self._by_client.get(scope.get("client") or ("", 0))
@@ -90,7 +90,7 @@ class Connections:
         return asgi
 
     def opened(self, connection: ClientConnection) -> None:
-        """One more."""
+        """Add a connection."""
         self._open.add(connection)
         self._by_client[connection.client] = connection
         self.waits(connection)
@@ -100,34 +100,33 @@ class Connections:
             longest.transport.close()
 
     def closed(self, connection: ClientConnection) -> None:
-        """One less."""
+        """Remove a connection."""
         self._open.discard(connection)
         self._waiting.pop(connection, None)
         if self._by_client.get(connection.client) is connection:
             del self._by_client[connection.client]
 
     def waits(self, connection: ClientConnection) -> None:
-        """It waits for a request from now on."""
+        """Mark a connection as waiting for a request."""
         self._waiting[connection] = None
 
     def works(self, connection: ClientConnection) -> None:
-        """A request of it is being answered."""
+        """Mark a connection as busy with a request."""
         self._waiting.pop(connection, None)
 
 
 class ClientConnection(asyncio.Protocol):
     """One connection.
 
-    The head of a request has ``head_seconds`` from its first byte: then the answer is 408.  A
-    connection that never says anything is closed like one kept alive, without a word.
+    The head of a request must arrive within ``head_seconds`` of its first byte, else the answer is
+    408.  A connection that sends nothing is closed without an answer, like an idle kept-alive one.
 
-    A client that has sent all of its request and then, before an answer, closes only its own
-    direction gets its answer, as one that keeps it open does.  From here that looks as if it had
-    hung up: so it gets something that it has to pass over.  Where nobody is left to hear it, it
-    has hung up.
+    A client that has sent its whole request may close its sending side before the answer
+    (half-close); it still gets the answer.  Here that looks like a hang-up, so the connection is
+    probed with bytes that a client ignores: if the other end is gone, the client has hung up.
 
-    An offer to go on in another protocol (Java's client sends ``Upgrade: h2c`` with its first
-    request) is taken out of the head: httptools would take the body for that other protocol.
+    An offer of another protocol (Java's client sends ``Upgrade: h2c`` with its first request) is
+    removed from the head: httptools would read the body as that protocol.
     """
 
     transport: asyncio.Transport
@@ -166,7 +165,7 @@ class ClientConnection(asyncio.Protocol):
         self._inner.data_received(data)
 
     def eof_received(self) -> bool:
-        """The client sends nothing more; whether the connection stays open for its answer."""
+        """The client has closed its sending side.  Returns whether to keep the connection open."""
         if self._half_closed:
             return True
         if self._in_head or (self._request is not None and self._request.begun):
@@ -178,7 +177,7 @@ class ClientConnection(asyncio.Protocol):
         return True
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """The connection is closed."""
         self._stop_timer()
         self._connections.closed(self)
         self._inner.connection_lost(exc)
@@ -188,13 +187,13 @@ class ClientConnection(asyncio.Protocol):
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """The client reads again."""
         self._inner.resume_writing()
 
     # --- what becomes of a request --------------------------------------------------------------
 
     def request_started(self, progress: RequestProgress) -> None:
-        """The head of a request is whole: it is being answered."""
+        """The head of a request has arrived."""
         self._request = progress
         self._connections.works(self)
         if not self._half_closed:
@@ -206,7 +205,7 @@ class ClientConnection(asyncio.Protocol):
             self._ask_whether_there()
 
     def response_ended(self) -> None:
-        """It was answered: the next thing to come is a head."""
+        """The request was answered; the next bytes are a new head."""
         self._request = None
         self._in_head, self._head_end, self._begun = True, b"", False
         self._connections.waits(self)
@@ -221,7 +220,7 @@ class ClientConnection(asyncio.Protocol):
             self._timer = None
 
     def _late(self) -> None:
-        """The head of a request is not there in time."""
+        """Answer 408: the head did not arrive in time."""
         if self._request is None and not self.transport.is_closing():
             if self._begun:
                 self.transport.write(_LATE)
@@ -233,7 +232,7 @@ class ClientConnection(asyncio.Protocol):
             self.transport.write(_STILL_THERE)
 
     def _look(self) -> None:
-        """Whether a half-closed client still listens, and sent all of its request; again soon."""
+        """Check whether a half-closed client still listens and has sent its whole request."""
         if self.transport.is_closing():
             return
         cut = self._request is None or (self._request.waiting and not self._request.begun)
@@ -244,7 +243,7 @@ class ClientConnection(asyncio.Protocol):
 
 
 def _without_offer(data: bytes) -> bytes:
-    """The bytes of a head, and what comes with it, without an offer of another protocol."""
+    """The bytes of a head, and of what follows it, without an offer of another protocol."""
     end = data.find(b"\r\n\r\n") + 2
     head = data[:end] if end > 1 else data
     kept, offers = _OFFER.subn(b"", head)

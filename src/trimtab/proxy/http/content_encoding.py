@@ -8,13 +8,13 @@ from trimtab.proxy.http.budgets import RATIO, RATIO_FREE_BYTES
 
 _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _PIECE = 1_024
-"""Bytes of Zstandard read at once: they become 32 MB at most."""
+"""Bytes of Zstandard decompressed at once; they become 32 MB at most."""
 
 
 def unpacked(body: bytes, encoding: str, most_bytes: int) -> bytes | None:
-    """The body without its encoding; None where we cannot read it, or it would become too long.
+    """The decompressed body; None if we cannot read it, or it would be longer than ``most_bytes``.
 
-    A body that came packed and is not changed is passed on as it came.
+    A compressed body that is not changed is forwarded compressed.
     """
     if encoding in ("", "identity"):
         return body

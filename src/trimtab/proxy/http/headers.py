@@ -1,6 +1,6 @@
-"""Which headers are passed on, upwards and downwards, and whose credential they carry.
+"""Which headers are forwarded to the provider and to the client, and whose credential they carry.
 
-A credential is only ever turned into a keyed digest; it is never kept.
+A credential is only ever turned into a keyed digest; it is never stored.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ _HOP = frozenset(
         *("proxy-connection", "te", "trailer", "trailers", "transfer-encoding", "upgrade"),
     )
 )
-"""RFC 9110 §7.6.1: they belong to one connection."""
+"""Hop-by-hop headers (RFC 9110 §7.6.1): they belong to one connection."""
 _OURS = "x-trimtab"
 CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
-"""Headers in which providers take keys."""
+"""Headers in which providers accept keys."""
 _AWS = "AWS4-"
-"""Such a signature names an access key id, which is no secret, and is not verified here."""
+"""How AWS signatures begin.  They name an access key id, which is not secret and not verified
+here."""
 DIGESTS = frozenset(("content-md5", "digest", "content-digest", "repr-digest"))
-"""Of a body: wrong for another one."""
+"""Digests of a body, which are wrong once it is changed."""
 _UNSENT = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that no server sends in a header's value: it would rather break the connection."""
+"""Characters that a server does not send in a header's value; it would break the connection."""
 _SIGNED = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content-sha256")
 
 
 def plain(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by lower-case name; of one that comes twice the last."""
+    """Headers by lower-case name; the last one of a repeated name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
@@ -45,10 +46,10 @@ def is_off(headers: Mapping[str, str]) -> bool:
 def upwards(
     raw: Iterable[tuple[bytes, bytes]], *, readable: bool = False, signed: bool = False
 ) -> Raw:
-    """The client's headers as the provider gets them: all but those of the connection and ours.
+    """The headers forwarded to the provider: all but hop-by-hop headers and ours.
 
-    ``readable``: the answer is asked for uncompressed.  ``signed``: the proxy signs anew, so the
-    client's own signature is left out.
+    ``readable`` asks for an uncompressed answer.  ``signed``: the proxy signs the request itself,
+    so the client's signature is left out.
     """
     pairs = list(raw)
     dropped = {*_HOP, "host", "content-length", "expect", *_named(pairs)}
@@ -65,7 +66,7 @@ def upwards(
 
 
 def downwards(raw: Iterable[tuple[bytes, bytes]], *, length: bool = True) -> Raw:
-    """The provider's headers as the client gets them; without a length where the body changes."""
+    """The headers forwarded to the client; ``length`` False drops the length of a changed body."""
     pairs = list(raw)
     dropped = {*_HOP, *_named(pairs)}
     if not length:
@@ -78,7 +79,7 @@ def downwards(raw: Iterable[tuple[bytes, bytes]], *, length: bool = True) -> Raw
 
 
 def _named(raw: Iterable[tuple[bytes, bytes]]) -> set[str]:
-    """What the header ``connection`` names as its own."""
+    """The header names listed in the header ``connection``."""
     return {
         item.strip().lower()
         for name, value in raw
@@ -93,7 +94,7 @@ def fingerprint(headers: Mapping[str, str], query: str, more: Sequence[str] = ()
     ``more``: further headers that hold keys.  Keys are long and random: their digest tells nothing.
     "" where the request carries none, or only a signature that nobody has verified.
     """
-    # All of them: which one the provider goes by is not ours to know, and one may be a dummy.
+    # All of them: we cannot know which one the provider uses, and one may be a dummy.
     given = [headers[name] for name in (*CREDENTIALS, *more) if headers.get(name)]
     keys = [key for key in given if not key.startswith(_AWS)]
     if "key=" in query and (key := dict(parse_qsl(query)).get("key")):

@@ -16,15 +16,15 @@ from trimtab.errors import MissingExtra
 from trimtab.proxy.http.headers import Raw
 
 STALE_SECONDS = 5.0
-"""A kept connection that breaks within this time, before a byte came, was closed while idle."""
+"""A kept-alive connection that breaks this soon, before any byte arrived, was closed while idle."""
 _STALE_AT_MOST = 3
-"""So many kept connections are tried one after the other: a provider may have closed them all."""
+"""Kept-alive connections tried in a row: a provider may have closed them all."""
 _PAUSES = (0.25, 0.5, 1.0, 2.0, 5.0)
-"""Seconds between attempts to connect; the last one again and again."""
+"""Seconds between attempts to connect; the last one is repeated."""
 
 
 class UpstreamFailed(Exception):
-    """No answer came, or it broke off.  ``status`` is what the client gets."""
+    """There was no answer, or it broke off.  ``status`` is what the client gets."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -52,7 +52,7 @@ class HttpAnswer:
         self.type: str = response.headers.get("content-type", "").lower()
 
     async def parts(self) -> AsyncGenerator[bytes]:
-        """The body as it comes.  Raises UpstreamFailed where it breaks off."""
+        """Yield the body as it arrives.  Raises UpstreamFailed if it breaks off."""
         try:
             async for data in self._response.content.iter_any():
                 yield data
@@ -62,7 +62,7 @@ class HttpAnswer:
             raise UpstreamFailed(502, f"the provider broke off ({_said(error)})") from None
 
     async def whole(self, most_bytes: int) -> bytes:
-        """The whole body, or its beginning where it is longer.  Raises UpstreamFailed."""
+        """The whole body, or its first ``most_bytes``.  Raises UpstreamFailed."""
         data = bytearray()
         async for part in self.parts():
             data += part
@@ -78,14 +78,14 @@ def _errors() -> tuple[type[BaseException], ...]:
 
 
 def _said(error: BaseException) -> str:
-    """The kind of error and never its text, which may hold an address with a key."""
+    """The error's type, never its text, which may contain an address with a key."""
     return type(error).__name__
 
 
 def _cause(error: OSError) -> str:
-    """What the system says, such as "Connection refused"; of a name that is not found, its words.
+    """The system's reason, such as "Connection refused"; for an unknown host, its message.
 
-    A certificate that is not accepted has a kind alone.
+    A rejected certificate has no reason but its type.
     """
     if (error.errno or 0) > 0:
         return os.strerror(error.errno or 0)
@@ -100,10 +100,10 @@ class HttpClient:
         self._system_proxy = system_proxy
         self._kept: Any = None
         self._new: Any = None
-        """For bodies that cannot be sent again: each on a connection of its own."""
+        """The pool for bodies that cannot be sent again: each gets a new connection."""
 
     async def open(self) -> None:
-        """Make the pool.  Raises MissingExtra without aiohttp."""
+        """Open the pools.  Raises MissingExtra without aiohttp."""
         try:
             import aiohttp
         except ImportError:
@@ -144,8 +144,8 @@ class HttpClient:
         """Send one request.  ``body``: bytes, an async iterator, or None; ``waits``: whether the
         client waits for a provider that cannot be reached.  Raises UpstreamFailed.
 
-        What met a kept connection that the provider closed in the same moment is sent once more:
-        else a request that would have worked without us would fail.  On a new one it is sent once.
+        A request that met a kept-alive connection just as the provider closed it is sent again:
+        without us it would have worked.  On a new connection it is sent once.
         """
         until = time.monotonic() + (self._timeouts.reconnect if waits else 0.0)
         response = await self._sent(method, address, headers, body, until)
@@ -195,7 +195,7 @@ class HttpClient:
 
 
 def _text(value: bytes) -> str:
-    """A header's value as aiohttp takes it: it sends UTF-8, and leaves out what it cannot write."""
+    """A header's value for aiohttp, which sends UTF-8 and drops what it cannot encode."""
     try:
         return value.decode()
     except UnicodeDecodeError:
@@ -203,10 +203,10 @@ def _text(value: bytes) -> str:
 
 
 def _proxy(url: Any) -> str | None:
-    """The environment's proxy for an address; None: there is none.
+    """The proxy that the environment sets for an address, or None.
 
-    aiohttp's own ``trust_env`` would also send what ``~/.netrc`` has for the provider, or fail on
-    it where the client has a key.
+    aiohttp's own ``trust_env`` would also send credentials of ``~/.netrc``, or fail on them if the
+    client has a key.
     """
     if not url.host or proxy_bypass(url.host):
         return None
@@ -215,7 +215,8 @@ def _proxy(url: Any) -> str | None:
 
 
 def _tracing() -> Any:
-    """Tells a request, in the list that it brings along, that it got a kept connection."""
+    """A trace that notes, in a list passed with the request, that a kept-alive connection is
+    used."""
     import aiohttp
 
     async def kept(session: Any, context: Any, _: Any) -> None:
@@ -227,13 +228,13 @@ def _tracing() -> Any:
 
 
 def _broke(error: BaseException) -> bool:
-    """Whether the connection broke, rather than that something odd was said on it."""
+    """Whether the connection broke, rather than the protocol on it."""
     import aiohttp
 
     return isinstance(error, (aiohttp.ServerDisconnectedError, OSError))
 
 
 def length_of(headers: Mapping[str, str]) -> int | None:
-    """What a request says about its length; None where it does not."""
+    """The content length that a request declares, or None."""
     text = headers.get("content-length", "")
     return int(text) if text.isdigit() else None

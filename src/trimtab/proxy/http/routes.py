@@ -1,4 +1,4 @@
-"""What a request asks for, by its method and path alone, for the five APIs."""
+"""What a request asks for, judged by its method and path alone, for each API."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Operation = Literal["generate", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """``generate`` requests are made to fit; ``other`` ones are passed through untouched.
+    """``generate`` requests are fitted; ``other`` ones are forwarded untouched.
 
-    ``streams``: None where the body says so (``"stream": true``); ``listed``: a stream that is
-    one JSON array instead of events; ``framed``: one that comes in frames of AWS.
+    ``streams``: None if the body decides (``"stream": true``); ``listed``: the stream is one JSON
+    array instead of events; ``framed``: it consists of AWS event-stream frames.
     """
 
     operation: Operation = "other"
@@ -33,8 +33,8 @@ _DECODED_TIMES = 3
 
 
 def climbs(path: str) -> bool:
-    """Whether a path has dot segments, encoded once or several times: what it means is for each
-    server to say, and a signature for one path may open another."""
+    """Whether a path has dot segments, encoded once or several times.  Servers resolve them
+    differently, and a signature for one path may give access to another."""
     for _ in range(_DECODED_TIMES):
         if _DOTS.search(path):
             return True
@@ -63,7 +63,7 @@ _DEPLOYMENT = re.compile(r"/deployments/([^/]+)/")
 
 
 def route(method: str, path: str, query: str = "") -> Route:
-    """The route of a request; ``OTHER`` for all that is not a request for an answer.
+    """The route of a request; ``OTHER`` for everything that asks a model for no answer.
 
     Counting (``…/count_tokens``), models, files, batches and the rest are ``OTHER``.
     """

@@ -16,12 +16,12 @@ from trimtab.wire.aws_event_stream import AwsFrameReader
 
 _BLANK = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MOST_BYTES = 32_000_000
-"""A single event longer than this is no event."""
+"""Bytes.  Anything longer is not treated as one event."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """``raw`` is what came; ``name`` the event's type, "" where it has none; ``data`` its body."""
+    """``raw``: its bytes as received; ``name``: its type or ""; ``data``: its body."""
 
     raw: bytes
     name: str = ""
@@ -38,7 +38,7 @@ class EventReader(Protocol):
         ...
 
     def rest(self) -> bytes:
-        """What came and is no whole event; it is forgotten."""
+        """Return and drop the bytes that form no complete event."""
         ...
 
 
@@ -51,7 +51,7 @@ class ServerSentEventReader:
     def feed(self, part: bytes) -> Iterator[StreamEvent]:
         """The events that are whole now."""
         data = self._held + part if self._held else part
-        # What was held has no blank line: one can at most have begun in its last three bytes.
+        # The held bytes have no blank line; at most one begins in their last three bytes.
         start, seen = 0, max(len(self._held) - 3, 0)
         for blank in _BLANK.finditer(data, seen):
             yield _event(data[start : blank.end()])

@@ -53,45 +53,46 @@ REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
 
 
 def rewritable(route: Route) -> bool:
-    """Whether calls of the tool can be taken out of this route's answers, streams included."""
+    """Whether calls of the recall tool can be removed from this route's answers, streams
+    included."""
     framed = route.format == "bedrock"  # Claude's own events in frames of AWS are not written
     return route.format in REWRITERS and not route.listed and route.framed == framed
 
 
 AGAIN_SECONDS = 5.0
-"""After so long a store that did not answer is asked again."""
+"""Seconds after which a store that did not answer is asked again."""
 MOST_ROUNDS = 6
-"""Model calls for one answer: then recalls are no longer answered."""
+"""Model calls for one answer at most; later recalls are not answered."""
 
 
 @dataclass
 class StoreBackoff:
-    """Until when (monotonic) a store that did not answer is left alone."""
+    """Until when (monotonic seconds) a store that did not answer is not asked again."""
 
     until: float = 0.0
 
 
 class StoredExchanges:
-    """Exchanges as facts of a tenant's store.
+    """Hidden exchanges as facts in a tenant's store.
 
-    A store that does not answer is logged, and not asked again for a while.
+    A store that does not answer is logged and not asked again for ``AGAIN_SECONDS``.
     """
 
     def __init__(self, store: TenantStore, quiet: StoreBackoff) -> None:
         self._store, self._quiet = store, quiet
 
     def read(self, conversation: str) -> Mapping[str, Any]:
-        """All of a conversation, by key."""
+        """All exchanges of a conversation, by key."""
         prefix = f"hidden/{conversation}/"
         facts: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
         return {name.removeprefix(prefix): value for name, value in facts.items()}
 
     def one(self, conversation: str, key: str) -> Any:
-        """One of them; None where there is none."""
+        """One exchange, or None."""
         return self._asked(lambda: self._store.fact(f"hidden/{conversation}/{key}"))
 
     def keep(self, conversation: str, key: str, value: Any) -> None:
-        """One more."""
+        """Store an exchange."""
         fact = {f"hidden/{conversation}/{key}": value}
         self._asked(lambda: self._store.write(self._store.batch("", facts=fact)))
 
@@ -126,7 +127,7 @@ class RecallRounds:
         self.rewriter.ours = frozenset(self._names)
 
     def prepared(self, source: RequestBody, conversation: str) -> bytes | None:
-        """The request with the tool, and with what the client never saw; None: it gets none."""
+        """The request with the recall tool and the hidden exchanges; None if it gets no tool."""
         try:
             return self._prepared(source.text or "", source.tree, conversation)
         except Exception as error:
@@ -147,14 +148,15 @@ class RecallRounds:
             for name in self._names
         ]
         self._body = paths.apply(restored, insert)
-        # Where nothing was restored all else stays as it was spelled.
+        # If nothing was restored, all other bytes stay as they were.
         same = restored is body
         prepared = paths.splice(text, insert).encode() if same else dumped(self._body)
         self.ready = True
         return prepared
 
     def follow(self) -> bytes | None:
-        """The next round's request, with the results of this one's recalls; None: there is none."""
+        """The next round's request, with the results of this round's recalls; None without a
+        round."""
         rewriter = self.rewriter
         real = rewriter.real()
         if not rewriter.recalls or rewriter.others or self.rounds >= MOST_ROUNDS:
@@ -173,7 +175,7 @@ class RecallRounds:
         ]
 
     def remember(self) -> None:
-        """Keep what the client did not see of this answer for its next requests."""
+        """Store what the client did not see of this answer, for its next requests."""
         rewriter = self.rewriter
         real, results = rewriter.real(), list[Any]()
         if rewriter.recalls and not rewriter.others:
@@ -195,15 +197,15 @@ class RecallRounds:
 
 
 def eligible(format: str, body: Any, names: Sequence[str] = (NAME,)) -> bool:
-    """Whether a request gets our tools: one with tools, none of which has one of these names, that
-    is a turn of a conversation and no request of the client's own."""
+    """Whether a request gets our tools: it offers tools, none of them under these names, and it is
+    a turn of a conversation, not an internal request of the client (a title, a summary)."""
     if not isinstance(body, dict) or tools_of(format, body) is None or body.get("n", 1) != 1:
         return False
     return not offers_any(format, body, names) and not _internal(format, body)
 
 
 def _internal(format: str, body: dict[str, Any]) -> bool:
-    """Whether its instructions, or its last words, begin like those of a client's own request.
+    """Whether the instructions or the last text begin like those of a client's internal request.
 
     ``compaction_trigger`` is how Codex asks its provider to compact.
     """

@@ -26,7 +26,7 @@ class AnthropicRewriter(RewriterBase):
         self._end: list[dict[str, Any]] = []
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
@@ -34,7 +34,7 @@ class AnthropicRewriter(RewriterBase):
         self._blocks, self._new_index = {}, {}
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         tree = loads(event)
         kind = tree.get("type") if tree else None
         if tree is None or kind == "ping":
@@ -72,7 +72,7 @@ class AnthropicRewriter(RewriterBase):
         return [_finished(self._blocks[index]) for index in sorted(self._new_index)]
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         self._head = tree
         self._usage = added(self._usage, tree.get("usage"))
         for index, block in enumerate(tree.get("content") or ()):

@@ -27,7 +27,7 @@ class BedrockRewriter(RewriterBase):
         self._usage: Any = None
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
@@ -35,7 +35,7 @@ class BedrockRewriter(RewriterBase):
         self._blocks, self._new_index, self._hidden = {}, {}, set()
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         tree = loads(event)
         if tree is None or event.failed:
             return event.raw
@@ -88,7 +88,7 @@ class BedrockRewriter(RewriterBase):
         return [_finished(self._blocks[n]) for n in sorted(self._blocks) if n not in self._hidden]
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         self._last, self._usage = tree, added(self._usage, tree.get("usage"))
         message = (tree.get("output") or {}).get("message") or {}
         for index, block in enumerate(message.get("content") or ()):
@@ -128,7 +128,7 @@ class BedrockRewriter(RewriterBase):
         return exception_frame(names.get(failure.status, usual), said)
 
     def follow(self) -> None:
-        """Another round comes."""
+        """Drop the end of this round, as another one follows."""
         for _, tree in self._end:
             self._usage = added(self._usage, tree.get("usage"))
 

@@ -23,14 +23,14 @@ class GeminiRewriter(RewriterBase):
         self._usage: Any = None
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
         self.recalls, self.others, self._parts, self._end = [], False, [], None
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         tree = loads(event)
         candidates = tree.get("candidates") if tree else None
         if not tree or not candidates:
@@ -53,7 +53,7 @@ class GeminiRewriter(RewriterBase):
         return [p for p in parts if not ("functionCall" in p and self.is_call(p))]
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         self._last = tree
         self._usage = added(self._usage, tree.get("usageMetadata"))
         for candidate in (tree.get("candidates") or ())[:1]:
@@ -92,7 +92,7 @@ class GeminiRewriter(RewriterBase):
         return sse({"error": said}, end=b"\r\n")
 
     def follow(self) -> None:
-        """Another round comes."""
+        """Drop the end of this round, as another one follows."""
         if self._end is not None:
             self._usage = added(self._usage, self._end[0].get("usageMetadata"))
 

@@ -1,7 +1,7 @@
-"""Exchanges that the client never saw, put back into each later request where they stood.
+"""Exchanges hidden from the client (recall calls and results), put back into each later request.
 
-A turn of the model is recognised, when the client sends it back, by what it said, its calls, and
-the message before it.
+When the client sends a turn of the model back, it is recognised by its text, its calls and the
+message before it.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from typing import Any, Protocol
 from trimtab.proxy.recall.request_layouts import LAYOUTS, history, runs
 
 RESPONSES = "responses"
-"""In place of a conversation: responses that the provider holds are found by their id."""
+"""Used in place of a conversation for responses stored by the provider, which are found by id."""
 MOST = 2_000
 """Exchanges in memory."""
 
 
 @dataclass(frozen=True)
 class HiddenExchange:
-    """What really happened in place of a turn that the client knows: ``real`` messages, and
-    ``results`` that stand at the front of the message behind it."""
+    """What really happened in a turn that the client knows in short: its ``real`` messages, and
+    ``results`` that belong at the front of the message after it."""
 
     real: list[Any]
     results: list[Any]
 
 
 class ExchangeStore(Protocol):
-    """Where exchanges outlast the process."""
+    """Storage of exchanges beyond the process."""
 
     def read(self, conversation: str) -> Mapping[str, Any]:
-        """All of a conversation, by key."""
+        """All exchanges of a conversation, by key."""
         ...
 
     def one(self, conversation: str, key: str) -> Any:
-        """One of them; None where there is none."""
+        """One exchange, or None."""
         ...
 
     def keep(self, conversation: str, key: str, value: Any) -> None:
@@ -53,11 +53,11 @@ class ExchangeMemory:
         self.exchanges: OrderedDict[tuple[str, str, str], HiddenExchange] = OrderedDict()
 
     def of(self, upstream: str, tenant: str) -> HiddenExchanges:
-        """Those of one tenant at one upstream: nobody else's can be reached by it."""
+        """The exchanges of one tenant at one upstream; it gives no access to any other."""
         return HiddenExchanges(self, f"{upstream}/{tenant}")
 
     def keep(self, owner: str, conversation: str, key: str, hidden: HiddenExchange) -> None:
-        """One more; the oldest go."""
+        """Add an exchange; the oldest are dropped."""
         self.exchanges[owner, conversation, key] = hidden
         while len(self.exchanges) > MOST:
             self.exchanges.popitem(last=False)
@@ -66,7 +66,7 @@ class ExchangeMemory:
 class HiddenExchanges:
     """Exchanges of one owner, by conversation and turn.
 
-    The provider's ids and a client's words are no secrets: another user may send the same.
+    They are kept by owner since ids and texts are not secret: another user may send the same.
     """
 
     def __init__(self, memory: ExchangeMemory, owner: str) -> None:
@@ -86,13 +86,13 @@ class HiddenExchanges:
     def follow(
         self, first: str, last: str, results: list[Any], store: ExchangeStore | None
     ) -> None:
-        """A response that the client knows as ``first`` went on to be ``last``; ``results`` of
-        its recalls have not been given yet."""
+        """Record that the response the client knows as ``first`` was continued to ``last``, whose
+        recalls' ``results`` have not been sent yet."""
         self.put(RESPONSES, first, HiddenExchange([last], results), store)
 
     def followed(self, body: Any, store: ExchangeStore | None) -> Any:
-        """The request with the response that really came last, where the provider holds the
-        history; the same object where there is nothing to do."""
+        """The request, naming the response that really came last, if the provider stores the
+        history; the same object if nothing has to change."""
         before = body.get("previous_response_id")
         if not isinstance(before, str):
             return body
@@ -107,8 +107,8 @@ class HiddenExchanges:
     def restored(
         self, format: str, conversation: str, body: Any, store: ExchangeStore | None
     ) -> Any:
-        """The request with every exchange of this conversation in its place; the same object
-        where there is none."""
+        """The request with every exchange of this conversation in its place; the same object if
+        there is none."""
         if store is not None:
             for key, row in store.read(conversation).items():
                 if self._get(conversation, key) is None:
@@ -131,7 +131,7 @@ class HiddenExchanges:
 
 
 def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]:
-    """Messages whose first has these results at its front."""
+    """The messages with these results at the front of the first."""
     if not results:
         return messages
     if not messages:
@@ -143,7 +143,7 @@ def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]
 
 
 def turn_key(format: str, messages: list[Any], first: int, end: int) -> str:
-    """A name for a turn of the model: what it said and called, and what stands before it."""
+    """The key of a model turn: a digest of its text, its calls and the message before it."""
     said = LAYOUTS[format].said
     words = [text for message in messages[first:end] for text in said(message) if text]
     before = [_plain(messages[first - 1])] if first else []
@@ -155,7 +155,8 @@ _VOLATILE = ("cache_control", "cachePoint", "id", "status", "annotations", "logp
 
 
 def _plain(value: Any) -> Any:
-    """A message without what clients change: breakpoints, ids, a list of one text for a text."""
+    """A message without what clients change: cache breakpoints, ids, a text as a list of one
+    text."""
     if isinstance(value, dict):
         kept = {k: _plain(v) for k, v in value.items() if k not in _VOLATILE}
         return {k: v for k, v in kept.items() if v not in (None, {}, [])}

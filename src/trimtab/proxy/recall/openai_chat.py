@@ -26,7 +26,7 @@ class OpenAIChatRewriter(RewriterBase):
         self._done = b""
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         if self._rounds:
             self._before.append(self._for_client())
         self._rounds += 1
@@ -34,7 +34,7 @@ class OpenAIChatRewriter(RewriterBase):
         self._message, self._new_index, self._hidden = {"role": "assistant"}, {}, set()
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         tree = loads(event)
         if tree is None:
             if event.data.strip() == b"[DONE]":
@@ -93,7 +93,7 @@ class OpenAIChatRewriter(RewriterBase):
         return {**piece, "index": self._new_index[index]} if index in self._new_index else None
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         self._first, self._usage = tree, added(self._usage, tree.get("usage"))
         choice = (tree.get("choices") or [{}])[0]
         self._message = dict(choice.get("message") or {})
@@ -139,7 +139,7 @@ class OpenAIChatRewriter(RewriterBase):
         return sse({"error": said})
 
     def follow(self) -> None:
-        """Another round comes."""
+        """Drop the end of this round, as another one follows."""
         for tree in self._end:
             self._usage = added(self._usage, tree.get("usage"))
 

@@ -30,7 +30,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         """Of the first round's response, which the client knows, and of the last one's."""
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
@@ -38,7 +38,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         self._items, self._new_index = [], {}
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         tree = loads(event)
         if tree is None:
             return event.raw
@@ -82,7 +82,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         self.others = len(calls) > len(self.recalls)
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         self._take(tree)
 
     def real(self) -> list[Any]:

@@ -16,11 +16,11 @@ _RESULTS = ("function_call_output", "custom_tool_call_output", "local_shell_call
 class RequestLayout:
     """One format's requests.
 
-    ``key``: where the history stands; ``speaker``: whether a message is the model's;
-    ``said``: its texts and calls, as the client must send them back; ``names``: of the tools that
-    are offered; ``offers``: the request with one tool more; ``own``: the model's part of an answer
-    as the history takes it; ``answered``: a message with results; ``grouped``: whether results
-    that come later must stand in the next message.
+    ``key``: the key of the history; ``speaker``: whether a message is the model's; ``said``: its
+    texts and calls, as the client must send them back; ``names``: the names of the offered tools;
+    ``offers``: the request with one more tool; ``own``: the model's part of an answer, as a message
+    of the history; ``answered``: a message with results; ``grouped``: whether later results must be
+    in the next message.
     """
 
     key: str
@@ -31,7 +31,7 @@ class RequestLayout:
 
 
 def texts(content: Any, *keys: str) -> list[str]:
-    """The texts of content, without blanks around them."""
+    """The texts of a content, stripped of surrounding whitespace."""
     if isinstance(content, str):
         return [content.strip()]
     parts = content if isinstance(content, list) else []
@@ -127,17 +127,17 @@ def tools_of(format: str, body: Any) -> Any:
 
 
 def tools_path(format: str) -> tuple[str, ...]:
-    """Where the list of tools stands."""
+    """The path of the list of tools."""
     return ("toolConfig", "tools") if format == "bedrock" else ("tools",)
 
 
 def offers_any(format: str, body: Any, names: Sequence[str]) -> bool:
-    """Whether a tool of one of these names is offered already: then it is the client's own."""
+    """Whether the client itself offers a tool under one of these names."""
     return not set(names).isdisjoint(LAYOUTS[format].names(tools_of(format, body)))
 
 
 def history(format: str, body: Any) -> list[Any]:
-    """The messages of a request; a text is one message of the user."""
+    """The messages of a request; a plain text counts as one user message."""
     messages = body.get(LAYOUTS[format].key)
     if isinstance(messages, str):
         return [{"type": "message", "role": "user", "content": messages}]
@@ -145,7 +145,7 @@ def history(format: str, body: Any) -> list[Any]:
 
 
 def with_turn(format: str, body: Any, real: list[Any], results: list[Any]) -> Any:
-    """The request with a turn of the model and the results of its recalls behind it."""
+    """The request, extended by a model turn and the results of its recalls."""
     shape = LAYOUTS[format]
     more = [*real, *_as_messages(format, results)]
     return {**body, shape.key: [*history(format, body), *more]}
@@ -160,7 +160,7 @@ def _as_messages(format: str, results: list[Any]) -> list[Any]:
 
 
 def runs(format: str, messages: list[Any]) -> Iterator[tuple[int, int]]:
-    """(first, behind the last) of each turn of the model: a message, or items in a row."""
+    """The (start, end) of each model turn: one message, or consecutive items; end is exclusive."""
     speaker, at = LAYOUTS[format].speaker, 0
     while at < len(messages):
         end = at

@@ -16,7 +16,7 @@ from trimtab.sessions.recall_tool import NAME, recall_tool
 
 @dataclass(frozen=True)
 class SaidError:
-    """A refusal as far as every format can say it."""
+    """A refusal, reduced to what every format can express."""
 
     status: int
     kind: str
@@ -24,7 +24,7 @@ class SaidError:
 
     @classmethod
     def of(cls, status: int, error: Any) -> Self:
-        """``error``: the body of a refusal, as bytes or read."""
+        """``error``: the body of a refusal, as bytes or parsed."""
         tree = error
         if isinstance(error, (bytes, str)):
             try:
@@ -42,11 +42,11 @@ class SaidError:
 
 
 class StreamRewriter(Protocol):
-    """One format's way to speak.
+    """Rewrites the answers of one format.
 
-    ``recalls``: calls of the recall tool in this round; ``others``: whether there are calls for
-    the client beside them; ``real``: this round as the history takes it; ``visible``: what the
-    client has been told over all rounds, as it will send it back.
+    ``recalls``: calls of the recall tool in this round; ``others``: whether there are also calls
+    for the client; ``real``: this round as messages of the history; ``visible``: what the client
+    has received over all rounds, as it will send it back.
     """
 
     recalls: list[Any]
@@ -54,15 +54,15 @@ class StreamRewriter(Protocol):
     ours: frozenset[str]
 
     def begin(self) -> None:
-        """Another round."""
+        """Begin a round."""
         ...
 
     def event(self, event: StreamEvent) -> bytes:
-        """What to pass on of one event."""
+        """The bytes to pass on for one event."""
         ...
 
     def whole(self, tree: Any) -> None:
-        """A round that came in one piece."""
+        """Take a round's whole answer."""
         ...
 
     def real(self) -> list[Any]:
@@ -70,11 +70,11 @@ class StreamRewriter(Protocol):
         ...
 
     def visible(self) -> list[Any]:
-        """What the client knows of all rounds, as messages of the history."""
+        """What the client has received over all rounds, as messages of the history."""
         ...
 
     def follow(self) -> None:
-        """Another round follows; the end of this one is forgotten, not what it cost."""
+        """Drop the end of this round, as another one follows; its usage is kept."""
         ...
 
     def end(self) -> bytes:
@@ -82,21 +82,21 @@ class StreamRewriter(Protocol):
         ...
 
     def failed(self, failure: SaidError) -> bytes:
-        """The event that says an error in the middle of a stream."""
+        """The event that reports an error within a stream."""
         ...
 
     def answer(self) -> Any:
-        """The whole answer, where it was not streamed."""
+        """The whole answer, if it was not streamed."""
         ...
 
 
 class RewriterBase:
-    """Tells calls of our tools."""
+    """Recognises calls of our tools."""
 
     def __init__(self, format: str) -> None:
         self._read = recall_tool(format).read
         self.ours = frozenset((NAME,))
-        """Names of the tools that are run within the proxy."""
+        """Names of the tools that the proxy runs itself."""
 
     def is_call(self, call: Any) -> bool:
         """Whether this is a call of one of them."""
@@ -104,7 +104,7 @@ class RewriterBase:
 
 
 def loads(event: StreamEvent) -> Any:
-    """The object in an event; None where there is none."""
+    """The JSON object in an event, or None."""
     tree = parsed(event)
     return tree if isinstance(tree, dict) else None
 
@@ -120,7 +120,7 @@ def dumped(value: Any) -> bytes:
 
 
 def added(first: Any, second: Any) -> Any:
-    """Two usages as one: the later prompt, both outputs."""
+    """Two usages added: the later prompt, the sum of both outputs."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return second if isinstance(second, dict) else first
     total = {**first, **second}

@@ -17,7 +17,7 @@ from trimtab.wire.detect import FormatName
 
 PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
 MOST_NAMES = 40
-"""Results that are listed, and taken out, at once."""
+"""Results that are listed, or pruned, in one call."""
 _TEXT = {"type": "string"}
 _NAMED = {"type": "string", "description": "a result's name, as prune lists them"}
 _SAID = {"type": "string", "description": "what is worth keeping, in few words"}
@@ -52,11 +52,11 @@ _TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         },
     ),
 }
-"""Description and schema of each; the same bytes in every request and release, as recall's."""
+"""Description and schema by name; the same bytes in every request and release, for the cache."""
 
 
 def names(prune: bool) -> tuple[str, ...]:
-    """Of the tools that are offered."""
+    """The names of the offered tools."""
     return (NAME, *_TOOLS) if prune else (NAME,)
 
 
@@ -67,7 +67,7 @@ def definition(format: str, name: str) -> dict[str, Any]:
 
 
 def _renamed(value: Any, name: str) -> Any:
-    """The declaration of recall with another tool in its place."""
+    """Recall's declaration, changed to that of another tool."""
     if isinstance(value, list):
         return [_renamed(item, name) for item in value]
     if not isinstance(value, dict):
@@ -85,7 +85,7 @@ def _renamed(value: Any, name: str) -> Any:
 
 
 def result(format: str, session: Session, body: Any, call: Any, model: str | None) -> Any:
-    """The result of one call, as the part that stands beside those of others."""
+    """The result of one call, as a part of the message with all results."""
     tool = recall_tool(format)
     call_id, name, arguments = tool.read(call)
     if name not in _TOOLS:

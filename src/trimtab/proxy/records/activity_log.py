@@ -23,8 +23,8 @@ WARNINGS = 50
 
 @dataclass(slots=True)
 class WarmTotals:
-    """What keeping caches warm came to, in US dollars at list prices: ``hits`` are conversations
-    that went on after their cache would have expired, and read it."""
+    """What keep-warm cost and saved, in US dollars at list prices.  ``hits`` counts conversations
+    that continued after their cache would have expired, and read it."""
 
     pings: int = 0
     hits: int = 0
@@ -39,7 +39,7 @@ class WarmTotals:
 
 @dataclass(slots=True)
 class SessionNews:
-    """What is not in the store yet of one session; ``edits``: their handles."""
+    """What of one session is not stored yet; ``edits`` holds handles."""
 
     session: SessionRecord
     turns: list[TurnRecord] = field(default_factory=list)
@@ -53,18 +53,19 @@ class ActivityLog:
     def __init__(self) -> None:
         self.sessions: OrderedDict[str, SessionRecord] = OrderedDict()
         self.news: dict[str, SessionNews] = {}
-        """What is not in the store yet, by session."""
+        """What is not stored yet, by session id."""
         self.totals: Counter[str] = Counter()
         self.edit_kinds: Counter[str] = Counter()
         self.savings: SavingsEstimator | None = None
         self.dollars = 0.0
-        """Saved, as far as the prices of models are known; 0 without a price table."""
+        """US dollars saved, over models with a known price; 0 without a price table."""
         self.warm = WarmTotals()
         self.warnings: OrderedDict[str, int] = OrderedDict()
-        """Limits that are not in force as they were given, and how many requests it concerned."""
+        """Warnings about limits that are not in force as configured, with the number of
+        requests."""
 
     def warn(self, text: str) -> bool:
-        """Keep a warning, the one said last at the end; whether it is a new one."""
+        """Keep a warning, moved to the end; returns whether it is new."""
         count = self.warnings.pop(text, 0)
         self.warnings[text] = count + 1
         while len(self.warnings) > WARNINGS:
@@ -75,7 +76,7 @@ class ActivityLog:
         self, id: str, *, tenant: str, upstream: str, format: str, client: str, hint: str,
         now: float,
     ) -> SessionRecord:  # fmt: skip
-        """The session with this id, made if it is new."""
+        """The session with this id; a new one is created."""
         record = self.sessions.pop(id, None)
         if record is None:
             record = SessionRecord(id, tenant, upstream, format, client, hint, now, now)
@@ -86,10 +87,10 @@ class ActivityLog:
         return record
 
     def sent(self, session: SessionRecord, turn: TurnRecord, new_kinds: Iterable[str]) -> None:
-        """Count a turn that has ended, in the provider's tokens where it said how many these were.
+        """Count a turn that has ended, in the provider's tokens if it reported them.
 
-        One that was not answered is a failure and no work.  ``new_kinds``: the kind of each new
-        edit.
+        A turn without an answer counts as failed and saves nothing.  ``new_kinds``: the kind of
+        each new edit.
         """
         session.ratio = turn.in_their_tokens(session.ratio)
         news = self._news(session)
@@ -119,14 +120,14 @@ class ActivityLog:
         self.totals["repairs"] += turn.repairs
 
     def changed(self, session: SessionRecord, edit: EditRecord) -> None:
-        """An edit was undone, pinned or let go."""
+        """Record that an edit was undone, pinned or unpinned."""
         self._news(session).edits.add(edit.handle)
 
     def _news(self, session: SessionRecord) -> SessionNews:
         return self.news.setdefault(session.id, SessionNews(session))
 
     def refused(self, session: SessionRecord, refusal: RefusalRecord) -> None:
-        """A refusal, and what was done: "recovered" ones are those that the client never saw."""
+        """Record a refusal and its outcome: "recovered" if the client never saw it."""
         session.refusals.append(refusal)
         self._news(session).refusals.append(refusal)
         self.totals["refusals"] += 1

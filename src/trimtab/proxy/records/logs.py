@@ -35,7 +35,8 @@ class _Lines(logging.Formatter):
 
 
 def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool = False) -> None:
-    """Log lines of ours to a stream (stderr); ``quiet``: only what went wrong."""
+    """Write our log lines to a stream (default stderr); ``quiet`` keeps warnings and errors
+    only."""
     logger = logging.getLogger("trimtab")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Lines(style))
@@ -45,21 +46,21 @@ def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool =
 
 
 def silence() -> None:
-    """Say nothing."""
+    """Write no log lines."""
     logger = logging.getLogger("trimtab")
     logger.handlers = [logging.NullHandler()]
     logger.propagate = False
 
 
 def say(message: str, *, level: int = logging.INFO, **facts: Any) -> None:
-    """One line with facts."""
+    """Log one line with the given fields."""
     logging.getLogger(LOGGER).log(level, "%s", message, extra={"facts": facts})
 
 
 def fault(where: str, error: BaseException) -> None:
-    """A fault of ours or of a store: where it happened, and the kind of error.
+    """Log an error in our own code or in a store: where it happened and its type.
 
-    Its text may quote a request, so only its type and place in our code are fields.
+    The error's text may quote a request, so it is left out.
     """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:

@@ -50,7 +50,7 @@ TOKEN_KINDS = ("arrived", "sent", "saved", "prompt", "cached", "output")
 
 
 class Metrics:
-    """What is counted.  Raises MissingExtra without ``prometheus_client``."""
+    """The counters and timings.  Raises MissingExtra without ``prometheus_client``."""
 
     def __init__(self) -> None:
         try:
@@ -60,7 +60,7 @@ class Metrics:
                 "the proxy's metrics need prometheus_client: pip install 'trimtab[proxy]'"
             ) from None
         self.in_flight = 0
-        """Requests being answered."""
+        """Requests in progress."""
         self._registry = registry = prometheus_client.CollectorRegistry()
         self._write = prometheus_client.generate_latest
         self._counters: dict[str, Any] = {
@@ -78,17 +78,17 @@ class Metrics:
         }
         for kind in TOKEN_KINDS:
             self._counters["trimtab_tokens_total"].labels(kind=kind)  # there from the start, as 0
-        # Without the times at which each was made: two more rows for each counter.
+        # Without the creation times: they would add two rows for each counter.
         ends = ("_bucket", "_sum", "_count")
         shown = [*_COUNTERS, *_GAUGES, *(name + end for name in _TIMINGS for end in ends)]
         self._shown = registry.restricted_registry(shown)
 
     def count(self, name: str, **labels: str) -> None:
-        """One more of something."""
+        """Add one to a counter."""
         self._counters[name].labels(**labels).inc()
 
     def count_tokens(self, kind: str, number: int) -> None:
-        """So many more tokens of a kind of ``TOKEN_KINDS``."""
+        """Add tokens of one of ``TOKEN_KINDS``."""
         self._counters["trimtab_tokens_total"].labels(kind=kind).inc(number)
 
     def took(self, name: str, seconds: float) -> None:
@@ -96,7 +96,7 @@ class Metrics:
         self._timings[name].observe(seconds)
 
     def text(self, sessions: int = 0, *, store_up: bool = True) -> str:
-        """All of it as the page that is scraped."""
+        """All metrics in the text format that Prometheus scrapes."""
         self._gauges["trimtab_sessions"].set(sessions)
         self._gauges["trimtab_store_up"].set(store_up)
         return bytes(self._write(self._shown)).decode()

@@ -1,7 +1,7 @@
-"""Whether a request lost what stood in the provider's prompt cache, and who moved.
+"""Finds requests that lost the provider's prompt cache, and the cause of each loss.
 
-A break is seen in the usage that the provider reports.  Its cause is worked out from what changed
-between two requests of a session: our edits, the client's own history, the time that passed.
+A break shows in the usage that the provider reports.  Its cause follows from what changed between
+two requests of a session: our edits, the client's own history, or the time that passed.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _strings(value: Any) -> Iterator[str]:
 def note_break(
     session: SessionRecord, turn: TurnRecord, began: tuple[tuple[str, int], ...]
 ) -> None:
-    """Note on an answered turn how many tokens it lost, and why.
+    """Record on an answered turn how many cached tokens it lost, and why.
 
-    ``began``: what its request began with.
+    ``began``: the hashes of its request (``beginning``).
     """
     before, session.beginning = dict(session.beginning), began
     earlier = next(

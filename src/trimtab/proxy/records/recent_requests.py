@@ -1,6 +1,6 @@
-"""The last requests, as a list to look at: status, times, tokens, and their texts if wanted.
+"""The last requests, for the dashboard: status, times, tokens, and their texts if configured.
 
-Texts stay in memory only, and in bounds: the oldest are let go first.
+Texts are kept in memory only, up to a limit; the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ MOST_ONE_TEXT = 4_000_000
 
 @dataclass(slots=True)
 class RequestTexts:
-    """Bodies of one request: as it came, as it was sent, and the answer as the client got it.
+    """Bodies of one request: as received, as sent, and the answer as the client got it.
 
-    ``encoding``: how the first is packed; ``cut``: whether the answer was longer.
+    ``encoding``: the content encoding of the first; ``cut``: whether the answer was longer.
     """
 
     came: bytes
@@ -28,15 +28,15 @@ class RequestTexts:
 
     @property
     def held_bytes(self) -> int:
-        """In memory: what was sent as it came is one object."""
+        """Bytes in memory.  A request sent unchanged is counted once: both bodies are one
+        object."""
         sent = 0 if self.went is self.came else len(self.went)
         return len(self.came) + sent + len(self.answer)
 
 
 @dataclass(slots=True)
 class RequestRecord:
-    """One request that was forwarded, and what became of it; ``session``: "" where it belongs to
-    none."""
+    """One forwarded request and its outcome; ``session`` is "" if it belongs to none."""
 
     number: int
     when: float
@@ -74,12 +74,12 @@ class RecentRequests:
         self._held = 0
 
     def next_number(self) -> int:
-        """A number for a new request, from 1."""
+        """The number of a new request, counted from 1."""
         self._count += 1
         return self._count
 
     def add(self, record: RequestRecord) -> None:
-        """A request has ended."""
+        """Add a request that has ended."""
         if record.texts is not None and (
             not self.keeps_texts or record.texts.held_bytes > MOST_ONE_TEXT
         ):
@@ -96,5 +96,5 @@ class RecentRequests:
                 old.texts = None
 
     def get(self, number: int) -> RequestRecord | None:
-        """The request with this number, while it is known."""
+        """The request with this number, or None once it is dropped."""
         return next((row for row in reversed(self.rows) if row.number == number), None)

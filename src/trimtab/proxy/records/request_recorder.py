@@ -1,4 +1,4 @@
-"""Records what becomes of one request in the activity log, the metrics and the log."""
+"""Records the course of one request in the activity log, the metrics and the log."""
 
 from __future__ import annotations
 
@@ -40,12 +40,13 @@ class ProxyRecords:
     def connect(
         self, usage: TenantStore, history: TenantStore | None, *, keeps_texts: bool
     ) -> None:
-        """Keep bills and sessions in these stores; ``keeps_texts``: requests' texts, in memory."""
+        """Set the stores of bills and of sessions.  ``keeps_texts``: keep requests' texts in
+        memory."""
         self.ledger.store, self.history.store = usage, history
         self.requests.keeps_texts = keeps_texts
 
     def read_history(self) -> None:
-        """Take up the sessions of earlier runs.  In a worker thread."""
+        """Load the sessions of earlier runs.  Runs in a worker thread."""
         try:
             sessions = self.history.read()
         except StoreError as error:
@@ -55,7 +56,7 @@ class ProxyRecords:
             self.activity.sessions.setdefault(session.id, session)
 
     def writing(self, facts: Mapping[str, Any]) -> Callable[[], None]:
-        """What keeps all that is new, and these facts, in a worker thread."""
+        """A function that stores everything new, and these facts; call it in a worker thread."""
         self.history.collect(self.activity)
 
         def write() -> None:
@@ -75,7 +76,7 @@ class RequestRecorder:
         self._path, self._client = path, client
         self._number, self._when = records.requests.next_number(), records.clock()
         self.texts: RequestTexts | None = None
-        """Set where the request and its answer may be looked at."""
+        """Set only if the texts of requests are kept."""
         self._began = time.perf_counter()
         self.open_session: Callable[[], SessionRecord] | None = None
         self.session: SessionRecord | None = None
@@ -83,7 +84,7 @@ class RequestRecorder:
         self.note = ""
         self.model = ""
         self.tree: Any = None
-        """The parsed request: its first words name its conversation."""
+        """The parsed request; the session's title is made from it."""
         self.sends = 1
         self.usage = TokenUsage()
         self._refusals: list[RefusalRecord] = []
@@ -91,7 +92,7 @@ class RequestRecorder:
         records.metrics.in_flight += 1
 
     def fitted(self, fitted: Fitted, milliseconds: float, room: int | None) -> None:
-        """The request was made to fit: it is a turn of its session."""
+        """Record that the request was fitted; it becomes a turn of its session."""
         if self.open_session is None:
             return
         if self.turn is not None and self.session is not None:  # another round of the same answer
@@ -106,12 +107,13 @@ class RequestRecorder:
         self._records.metrics.took("trimtab_fit_seconds", milliseconds / 1000)
 
     def warn(self, text: str) -> None:
-        """A limit is not in force as it was given: logged once, kept for the dashboard."""
+        """Record a limit that is not in force as configured: logged once, shown on the
+        dashboard."""
         if self._records.activity.warn(text):
             logs.say(text, level=logging.WARNING)
 
     def refitted(self, fitted: Fitted) -> None:
-        """It was made smaller, or repaired, after a refusal."""
+        """Record that the request was made smaller or repaired after a refusal."""
         self.sends += 1
         if self.turn is None or self.session is None:
             return
@@ -125,13 +127,13 @@ class RequestRecorder:
             self._kinds += [edit.kind for edit in edits if edit.new]
 
     def refused(self, status: int, error: object) -> None:
-        """The provider refused; what was done is known at the end."""
+        """Record a refusal; its outcome is known when the request ends."""
         number = self.turn.number if self.turn else 0
         kind = classify(status, error).kind
         self._refusals.append(RefusalRecord(self._records.clock(), number, status, kind, ""))
 
     def closed(self, status: int, *, error: str = "", first_byte: float = 0.0) -> None:
-        """The end.  ``error``: what went wrong between us and the provider or the client."""
+        """Record the end.  ``error``: what went wrong between us and the provider or the client."""
         records, seconds = self._records, time.perf_counter() - self._began
         records.metrics.in_flight -= 1
         labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
@@ -162,7 +164,7 @@ class RequestRecorder:
         logs.say(f"{self.upstream} {self.operation}", level=level, **facts)
 
     def _record_request(self, status: int, error: str, seconds: float, first_byte: float) -> None:
-        """The request in the list of recent ones, and its failure on its session."""
+        """Add the request to the recent ones, and its failure to its session."""
         turn, session = self.turn, self.session
         record = RequestRecord(
             self._number, self._when, self.upstream, self._path, self.operation, self._client,
@@ -182,7 +184,7 @@ class RequestRecorder:
         self._records.requests.add(record)
 
     def _close_turn(self, session: SessionRecord, turn: TurnRecord, status: int) -> None:
-        """A turn has ended."""
+        """Complete a turn and count it."""
         usage = self.usage
         turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
         turn.output, turn.written = usage.output, usage.written

@@ -1,7 +1,7 @@
 """Estimates what the edits of a conversation saved in money, turn by turn, under a price table.
 
-The estimate compares what each request would have cost as it came, with all that had come before
-in the cache, with the cost of what was sent, at list prices.  It is not what a provider charged.
+The estimate compares two costs at list prices: of each request as the client sent it, with all of
+the earlier request cached, and of the request that was sent.  It is not what a provider charged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trimtab.pricing.prices import Prices, named
 
 @dataclass(frozen=True, slots=True)
 class RequestSizes:
-    """One request in tokens: as it came, as it was sent, and of that behind the first new edit."""
+    """One request in tokens: as received, as sent, and of the latter behind the first new edit."""
 
     when: float
     arrived: int
@@ -24,18 +24,18 @@ class RequestSizes:
 
 @dataclass(frozen=True, slots=True)
 class SavingsEstimator:
-    """One price table."""
+    """Estimates savings under one price table."""
 
     prices: Prices
 
     @classmethod
     def of(cls, name: str | None) -> SavingsEstimator | None:
-        """The table with this name; None where none is named.  Raises InvalidSetting."""
+        """An estimator for the named table; None without a name.  Raises InvalidSetting."""
         return None if name is None else cls(named(name))
 
     def saved(self, model: str, before: RequestSizes | None, now: RequestSizes) -> float:
-        """US dollars that one request cost less; 0 where its model's price is not known, and for
-        the first one: nobody knows what stood in the cache."""
+        """US dollars that one request cost less; 0 for a model without a known price, and for a
+        session's first request, as the state of the cache is unknown then."""
         listed = models.find(model) if model else None
         if before is None or listed is None or listed.input_price is None:
             return 0.0

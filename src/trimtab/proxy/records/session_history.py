@@ -1,8 +1,8 @@
-"""Sessions of the dashboard in the store, so that they are there after a restart.
+"""Stores the dashboard's sessions, so that they survive a restart.
 
-Each session has one fact with its sums, and entries with its turns, edits and refusals, which only
-grow.  ``trimtab purge`` deletes them like conversations.  A session of which no request was
-accepted is not kept.
+Each session has one fact with its sums, and append-only entries with its turns, edits and refusals.
+``trimtab purge`` deletes them like conversations.  A session without an accepted request is not
+stored.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from trimtab.stores.tenant import TenantStore
 _HEAD = "head"
 _PREFIX = "stats/"
 _MOST_WAITING = 500
-"""Rows that wait for a store that does not answer."""
+"""Rows kept in memory while the store does not answer."""
 
 
 class SessionHistory:
-    """Writes what is new, and reads what was.  ``store``: None keeps nothing."""
+    """Writes new records and reads earlier ones.  Without a ``store`` nothing is kept."""
 
     def __init__(self) -> None:
         self.store: TenantStore | None = None
@@ -42,7 +42,7 @@ class SessionHistory:
         self._waiting: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
     def collect(self, activity: ActivityLog) -> None:
-        """Take what is new; on the loop, which alone changes records."""
+        """Collect what is new.  Runs on the event loop, where all records are changed."""
         news, activity.news = activity.news, {}
         if self.store is None:
             return
@@ -63,7 +63,7 @@ class SessionHistory:
         del self._waiting[:-_MOST_WAITING]
 
     def write(self) -> None:
-        """Write what was taken; what the store does not take now is tried again.  In a worker
+        """Write what was collected; a failed write is tried again later.  Runs in a worker
         thread."""
         if self.store is None:
             return
@@ -79,7 +79,7 @@ class SessionHistory:
             del self._waiting[:1]
 
     def read(self) -> list[SessionRecord]:
-        """The sessions that were used last, oldest first, without turns and edits.  Raises
+        """The most recently used sessions, oldest first, without turns and edits.  Raises
         StoreError."""
         if self.store is None:
             return []
@@ -90,8 +90,8 @@ class SessionHistory:
         return sessions[-SESSIONS:]
 
     def parts(self, id: str) -> list[dict[str, Any]] | None:
-        """What is kept of a session's turns, edits and refusals; None where the store does not
-        answer.  In a worker thread."""
+        """The stored turns, edits and refusals of a session; None if the store does not answer.
+        Runs in a worker thread."""
         try:
             rows = [] if self.store is None else self.store.read(id)[0]
             return [json.loads(row) for row in rows]
@@ -99,7 +99,7 @@ class SessionHistory:
             return None
 
     def fill(self, session: SessionRecord, parts: list[dict[str, Any]] | None) -> None:
-        """Give a session what was kept of it; what this run knows stays behind it."""
+        """Put a session's stored parts before those of this run."""
         if session.loaded or parts is None:
             return
         turns, edits, refusals = (
@@ -129,7 +129,7 @@ def _head(session: SessionRecord) -> dict[str, Any]:
 
 
 def _read(kind: type[Any], rows: Any) -> Iterator[Any]:
-    """Records of these rows; what another release wrote otherwise is passed over."""
+    """The records in these rows; rows that this release cannot read are skipped."""
     for row in rows:
         try:
             one = from_row(kind, row)

@@ -1,7 +1,7 @@
 """What the dashboard knows of one session: its turns, edits, refusals and sums.
 
-Counts, sizes and handles; of the text of a request only the beginning of its first prompt, where
-the settings allow it.  Bounded: the oldest is forgotten first.
+Counts, sizes and handles; of a request's text only the beginning of the first prompt, if the
+settings allow it.  Bounded: the oldest are dropped first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 
 def as_row(one: Any) -> dict[str, Any]:
-    """A record as JSON-able data; what has its default is left out."""
+    """A record as JSON-able data, without fields that have their default."""
     row = {}
     for each in fields(one):
         value = getattr(one, each.name)
@@ -32,7 +32,7 @@ def as_row(one: Any) -> dict[str, Any]:
 
 
 def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:
-    """The record that ``as_row`` wrote.  Raises TypeError where something is missing."""
+    """The record that ``as_row`` wrote.  Raises TypeError if a field is missing."""
     known = {each.name for each in fields(kind) if each.init}  # type: ignore[arg-type]
     read = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
     return kind(**{name: value for name, value in read.items() if name in known})
@@ -40,7 +40,7 @@ def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:
 
 @dataclass(slots=True)
 class EditRecord:
-    """One edit of a session: what it is, when it was made, what it saves on each turn."""
+    """One edit of a session: its kind, when it was made, and what it saves on each turn."""
 
     handle: str
     kind: str
@@ -53,7 +53,7 @@ class EditRecord:
     loss: float
     refs: tuple[str, ...] = ()
     undone: int = 0
-    """The turn from which on the original is asked for; 0: never."""
+    """The turn from which on the original is sent again; 0 if it was not undone."""
     pinned: bool = False
 
     @property
@@ -75,26 +75,26 @@ class RefusalRecord:
 
 @dataclass(slots=True)
 class TurnRecord:
-    """One request of a session and what became of it; all sizes in tokens."""
+    """One request of a session and its outcome; all sizes in tokens."""
 
     number: int
     when: float
     arrived: int = 0
     sent: int = 0
     window: int = 0
-    """Tokens that a prompt may have; 0 where nobody knows."""
+    """Tokens that a prompt may have; 0 if unknown."""
     trigger: int = 0
     kept: int = 0
-    """Of what is sent: what stands as it came."""
+    """Of what is sent: the part that is unchanged."""
     edits: int = 0
     new: int = 0
     rewritten: int = 0
-    """Of what is sent: what stands behind the first new edit; 0 without a price table."""
+    """Of what is sent: the part behind the first new edit; 0 without a price table."""
     repairs: int = 0
     status: int = 0
     sends: int = 1
     prompt: int = 0
-    """As the provider counted it; 0 where it has not said."""
+    """The prompt as the provider counted it; 0 if it reported nothing."""
     cached: int = 0
     written: int = 0
     output: int = 0
@@ -102,21 +102,21 @@ class TurnRecord:
     seconds: float = 0.0
     note: str = ""
     lost: int = 0
-    """Tokens that stood in the provider's cache before and were not read from it."""
+    """Tokens that had been in the provider's cache and were not read from it."""
     cause: str = ""
     """Why they were not (``prefix_breaks``)."""
     request: int = 0
-    """Its number among the recent requests, while one of this run."""
+    """Its number among the recent requests of this run; 0 for an earlier run."""
 
     @property
     def answered(self) -> bool:
-        """Whether the provider gave an answer."""
+        """Whether the provider answered."""
         return 0 < self.status < 400
 
     def in_their_tokens(self, before: float = 1.0) -> float:
-        """Sizes as the provider counts, once it has said what it counted of what was sent; how
-        many of its tokens one of ours is.  ``before``: what it was on the turn before, which
-        holds where it did not say."""
+        """Convert the sizes to the provider's tokens.  Returns the provider's tokens per one of
+        ours. ``before``: the ratio of the turn before, used if the provider reported no prompt
+        size."""
         if not self.answered:
             return before
         ratio = self.prompt / self.sent if self.prompt and self.sent else before
@@ -139,36 +139,36 @@ class SessionRecord:
     last: float
     model: str = ""
     arm: str = ""
-    """Of an experiment (the setting ``control``); "" without one."""
+    """The arm of an experiment (the setting ``control``); "" without one."""
     prompt: str = ""
-    """The first line of its first prompt, where the settings allow it."""
+    """The first line of its first prompt, if the settings allow it."""
     project: str = ""
-    """The folder that its agent works in, where its first request says so."""
+    """The folder that its agent works in, if its first request names it."""
     problem: str = ""
-    """Why its last request failed; "" where it was answered."""
+    """Why its last request failed; "" if it was answered."""
     turns: deque[TurnRecord] = field(default_factory=lambda: deque(maxlen=TURNS))
     edits: OrderedDict[str, EditRecord] = field(default_factory=OrderedDict)
     refusals: deque[RefusalRecord] = field(default_factory=lambda: deque(maxlen=200))
     count: int = 0
     now: int = 0
-    """Tokens of its last request that was answered."""
+    """Tokens of its last answered request."""
     ratio: float = 1.0
-    """The provider's tokens per one of ours, as its last answer had it."""
+    """The provider's tokens per one of ours, by its last answer."""
     paid: RequestSizes | None = None
-    """Its last request that was answered."""
+    """The sizes of its last answered request."""
     sums: Counter[str] = field(default_factory=Counter)
     """Over all turns: ``turns`` that were answered, ``failed``, ``arrived``, ``sent``, ``saved``,
     ``edits``, ``survived``, ``prompt``, ``cached``, ``lost``, ``output``."""
     in_force: tuple[str, ...] = ()
     """Handles of the edits that the last request had."""
     beginning: tuple[tuple[str, int], ...] = ()
-    """What its last request began with (``prefix_breaks.beginning``)."""
+    """Hashes of its last request (``prefix_breaks.beginning``)."""
     loaded: bool = True
-    """Whether its turns and edits are here; else they are in the store only."""
+    """Whether its turns and edits are in memory; else they are in the store only."""
 
     @property
     def title(self) -> str:
-        """What it is called in lists."""
+        """The title shown in lists."""
         return self.prompt or self.hint or self.id
 
     @property
@@ -177,7 +177,7 @@ class SessionRecord:
         return self.sums["saved"]
 
     def turn(self, fitted: Fitted, now: float, room: int | None = None) -> TurnRecord:
-        """A new turn with this result.  ``room``: tokens that a refusal taught are the most."""
+        """Add a turn with this result.  ``room``: prompt tokens that learned limits allow."""
         self.count += 1
         self.last = now
         turn = TurnRecord(self.count, now)
@@ -186,7 +186,7 @@ class SessionRecord:
         return turn
 
     def sent(self, turn: TurnRecord, fitted: Fitted, room: int | None = None) -> None:
-        """What is sent on this turn; edits that are not known yet are kept."""
+        """Set what is sent on this turn, and record its new edits."""
         turn.sent = turn.kept = fitted.tokens_after
         turn.window, turn.trigger = fitted.capacity, fitted.trigger
         if room and (not turn.window or room < turn.window):

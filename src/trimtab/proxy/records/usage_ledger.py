@@ -1,6 +1,6 @@
-"""What each conversation was billed, kept in the store: `trimtab bill STORE` reads it.
+"""Stores what each conversation was billed; `trimtab bill STORE` reads it.
 
-Requests only add to what is in memory; it is written every few seconds, and at the end.
+Requests only add to sums in memory; these are written every few seconds, and at the end.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
 from trimtab.stores.tenant import TenantStore
 
 MOST = 2_000
-"""Conversations in memory; of those used longest ago a new fact begins."""
+"""Conversations in memory; one that was dropped and continues gets a new fact."""
 SECONDS = 5.0
-"""Between two writings."""
+"""Seconds between two writes."""
 WARMER = "trimtab keep-warm"
 """The agent under which a bill shows what the pings of keep-warm cost."""
 
 
 class UsageLedger:
-    """Adds calls up by conversation.  ``store``: where it is kept; None: nowhere."""
+    """Sums calls by conversation.  Without a ``store`` the sums are not kept."""
 
     def __init__(self) -> None:
         self.store: TenantStore | None = None
@@ -52,13 +52,13 @@ class UsageLedger:
             self._changed.add(conversation)
 
     def unwritten(self) -> dict[str, dict[str, Any]]:
-        """Facts that the store has not got yet, by their names."""
+        """Facts that are not stored yet, by name."""
         with self._lock:
             return {f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict()
                     for name in self._changed}  # fmt: skip
 
     def write(self, more: Mapping[str, Any] | None = None) -> None:
-        """Write what has changed, and ``more`` facts; usage that the store does not take is tried
+        """Write what has changed, and ``more`` facts; usage that could not be written is tried
         again the next time."""
         with self._lock:
             changed, self._changed = self._changed, set()
@@ -76,7 +76,7 @@ class UsageLedger:
         self._forget()
 
     def _forget(self) -> None:
-        """Let go of the oldest; one that goes on gets a fact under another name."""
+        """Drop the oldest; one that continues gets a fact under another name."""
         with self._lock:
             while len(self._kept) > MOST:
                 name = next(iter(self._kept))
