@@ -60,13 +60,11 @@ def told(request: Any) -> list[str]:
 
 
 def conversation(agent: world.Agent, provider: StrictProvider) -> list[Any]:
-    """Its requests of the session itself: those with the tool."""
+    """Its requests of the session itself: those with the tool, so not those for a title."""
     kept = []
     for one in provider.requests:
         body = one.body if isinstance(one.body, dict) else {}
-        if one.operation == "generate" and agent.tool in json.dumps(
-            body.get("tools") or agent.tool
-        ):
+        if one.operation == "generate" and agent.tool in json.dumps(body.get("tools") or ""):
             kept.append(one)
     return kept
 

@@ -61,6 +61,14 @@ def test_the_container_s_health_check_asks_for_a_page_that_there_is():
         assert ask(running.url, "GET", path, bring_token=False)[0] == 200
 
 
+def test_the_container_s_command_for_podman_keeps_the_health_check():
+    """In podman's own format it is left out, with a warning."""
+    assert "HEALTHCHECK" in CONTAINER
+    assert re.search(
+        r"(?m)^# .*podman build --format docker -f examples/proxy/Containerfile", CONTAINER
+    )
+
+
 def test_the_container_installs_extras_that_there_are():
     project = tomllib.loads((FOLDER.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
     [extras] = re.findall(r"/src\[([^\]]*)\]", CONTAINER)
