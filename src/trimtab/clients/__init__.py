@@ -1,8 +1,8 @@
 """Clients whose requests are fitted on the way to the provider: HTTP clients, SDKs, boto3, LiteLLM.
 
-``wrap(client)`` is the one line; ``httpx_client(…)`` is a client for ``http_client=`` of an SDK;
-``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` are the others;
-``call_model_input_filter`` and ``adk_plugin`` are hooks of agent frameworks.
+``wrap(client)`` serves most clients; ``httpx_client(…)`` makes a client for ``http_client=`` of an
+SDK; ``boto3(client)``, ``anthropic_middleware(…)`` and ``litellm_callback(…)`` serve those three;
+``call_model_input_filter`` and ``adk_plugin`` are hooks for agent frameworks.
 Importing loads no SDK and no HTTP library.
 """
 

@@ -1,7 +1,8 @@
 """Hooks of agent frameworks before a model call: OpenAI Agents' input filter, Google ADK's plugin.
 
-Beside a wrapped client they serve every model of the framework (LiteLLM's, another maker's),
-and what the framework traces is what was sent.  They only fit: a refusal is for a wrapped client.
+Unlike a wrapped client, they serve every model of the framework (LiteLLM's, another provider's),
+and the framework's traces show what was sent.  They only fit; retrying after a refusal needs a
+wrapped client.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def call_model_input_filter(
 ) -> Callable[[Any], Any]:
     """For ``RunConfig(call_model_input_filter=…)`` of the OpenAI Agents SDK.
 
-    ``keywords`` are those of ``Guard``.  The session's items stay whole; what goes to the model is
-    fitted.  Items that go on from what OpenAI's server holds are left alone.
+    ``keywords`` are those of ``Guard``.  The session's items stay whole; only the model's input is
+    fitted.  Items that continue a history kept by OpenAI's server are left alone.
     """
     shared = guard_of(guard, keywords)
 
@@ -45,7 +46,7 @@ def call_model_input_filter(
 def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -> Any:
     """For ``Runner(plugins=[…])`` or ``App(plugins=[…])`` of Google's ADK.
 
-    ``keywords`` are those of ``Guard``.  The session's events stay whole; what goes to the model is
+    ``keywords`` are those of ``Guard``.  The session's events stay whole; only the model's input is
     fitted.  Raises MissingExtra.
     """
     import asyncio
@@ -60,7 +61,7 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
         """Fits the contents of each request."""
 
         async def before_model_callback(self, *, callback_context: Any, llm_request: Any) -> None:
-            """Put the fitted contents into the request; None: the model is asked."""
+            """Put the fitted contents into ``llm_request``; None lets the call proceed."""
             config = llm_request.config
             system = getattr(config, "system_instruction", None)
             body = {"model": llm_request.model, "contents": llm_request.contents}
@@ -76,7 +77,7 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
 
 
 def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted | None:
-    """What fits; None where nothing changed, or where it cannot fit: then it is sent as it came."""
+    """The fitted ``body``; None if nothing changed or it can't fit: then it is sent unchanged."""
     try:
         fitted = guard.session.fit(body, format=format)
     except TrimtabError as error:
@@ -86,20 +87,20 @@ def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted
 
 
 def _goes_on(items: Any) -> bool:
-    """Whether a result stands here without its call: the server has that."""
+    """Whether ``items`` has a result without its call: then the server keeps the call."""
     calls = {item.get("call_id") for item in items if str(item.get("type")).endswith("_call")}
     results = (item for item in items if str(item.get("type")).endswith("_call_output"))
     return any(item.get("call_id") not in calls for item in results)
 
 
 def _model(agent: Any) -> str:
-    """The model's name: an agent has it, or a model that does."""
+    """The model's name; ``agent.model`` is the name or an object that has it."""
     model = getattr(agent, "model", None)
     return model if isinstance(model, str) else str(getattr(model, "model", "") or "")
 
 
 def _function(tool: Any) -> dict[str, Any]:
-    """A tool's definition, whose tokens count."""
+    """A tool's definition in the format's form, so that its tokens are counted."""
     schema = getattr(tool, "params_json_schema", None) or {"type": "object"}
     about = getattr(tool, "description", "") or ""
     return {"type": "function", "name": tool.name, "description": about, "parameters": schema}

@@ -19,7 +19,7 @@ _DROPPED = ("content-length", "transfer-encoding")
 def ask(
     module: Any, guard: Guard, target: RequestTarget, request: Any, send: Callable[[Any], Any]
 ) -> Any:
-    """The request as it is to be sent, after the provider was asked where that pays."""
+    """Ask the provider to compact the conversation if that pays; return the request to send."""
     fitted = guard.compaction_offer(request.content, target)
     if fitted is not None:
         try:
@@ -53,7 +53,7 @@ async def ask_async(
 
 
 def with_beta(module: Any, guard: Guard, target: RequestTarget, request: Any) -> Any:
-    """The request with the header without which a compaction of the provider's is not read."""
+    """The request with the header that the provider needs to read its compactions."""
     asks = guard.session.settings.compaction == "provider"
     more = HEADERS.get(target.format, {}) if asks else {}
     return _with(module, request, more, request.url, request.content) if more else request

@@ -21,9 +21,9 @@ OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithRespo
 SERVICE = "bedrock-runtime"
 _CONTEXT = "trimtab"
 _GUARDED = "trimtab-guarded"
-"""An event that only a guarded client or session answers."""
+"""A botocore event that only guarded clients and sessions have a handler for."""
 _STREAMS = ("stream", "body")
-"""Where a parsed answer has its events: of ConverseStream, of InvokeModelWithResponseStream."""
+"""Keys of a parsed answer's events: of ConverseStream, of InvokeModelWithResponseStream."""
 Client = TypeVar("Client")
 
 
@@ -32,9 +32,9 @@ def boto3(
 ) -> Client:
     """Guard a ``bedrock-runtime`` client, or a whole ``boto3.Session``; the very object comes back.
 
-    ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore; with its
-    own retries it counts as one of the attempts.  Raises InvalidSetting for anything else, and
-    NotAClient for what is guarded already.
+    ``keywords`` are those of ``Guard``.  A retry of ours is sent and signed by botocore, and counts
+    among botocore's own attempts.  Raises NotAClient for a client of another service or one guarded
+    already, and InvalidSetting for anything else.
     """
     guard = guard_of(guard, keywords)
     events = getattr(getattr(client, "meta", None), "events", None) or getattr(
@@ -66,13 +66,13 @@ def _is_guarded(**_: Any) -> bool:
 
 
 def _service(client: Any) -> str:
-    """The service a client is for; "" for a session."""
+    """The name of the client's service; "" for a session."""
     model = getattr(getattr(client, "meta", None), "service_model", None)
     return str(getattr(model, "service_name", ""))
 
 
 class _BotocoreCall:
-    """One call of the client: what it was to send, and the flow it is in."""
+    """One call of the client: the body it was to send, and its retry flow."""
 
     def __init__(self, guard: Guard, params: Mapping[str, Any]) -> None:
         self.guard = guard
@@ -82,7 +82,7 @@ class _BotocoreCall:
         self.first: bytes = self.begin()
 
     def begin(self) -> bytes:
-        """A flow from the start; what it sends first."""
+        """Start a flow; return the first body to send."""
         started = self.guard.start("POST", self.url, {}, lambda: self.body)
         if started is None:
             return self.body
@@ -91,7 +91,7 @@ class _BotocoreCall:
         return first
 
     def next_step(self, reply: Reply) -> Send | Done:
-        """What the flow does about this reply; a new flow where botocore sends again by itself."""
+        """The flow's reaction to ``reply``; a new flow if botocore itself has sent again."""
         if self.flow is None:
             self.begin()
         assert self.flow is not None
@@ -104,13 +104,13 @@ class _BotocoreCall:
 
 
 class _Hooks:
-    """The two events: before the request is made, and when its answer is there."""
+    """Handlers of two events: before the request is made, and after its answer."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
 
     def before_call(self, params: dict[str, Any], **_: Any) -> None:
-        """Put the fitted body into botocore's own request; the caller's parameters stay."""
+        """Put the fitted body into botocore's request; the caller's parameters don't change."""
         if not isinstance(params.get("body"), (bytes, bytearray)):
             return
         params["body"] = bytes(params["body"])
@@ -162,7 +162,7 @@ def _is_stream(value: Any) -> bool:
 
 
 def _opened(events: Any) -> tuple[_HeldEvents, Reply]:
-    """A stream of events read until its first content, with what was read put before the rest."""
+    """A stream read until its first content, with the events read put before the rest."""
     from botocore.exceptions import EventStreamError
 
     held = _HeldEvents(events)
@@ -180,7 +180,7 @@ def _opened(events: Any) -> tuple[_HeldEvents, Reply]:
 
 
 def _plain(event: Mapping[str, Any]) -> Any:
-    """An event as it stands in other streams: with its type, or what is in its chunk of bytes."""
+    """An event as other streams have it: a dict with its type, or the parsed bytes of a chunk."""
     name: str = next(iter(event), "")
     value: Any = event.get(name)
     if name == "chunk":
@@ -192,13 +192,13 @@ def _plain(event: Mapping[str, Any]) -> Any:
 
 
 def _named(error: Any) -> dict[str, str]:
-    """What an exception in a stream says: its code and message."""
+    """The code and message of an exception in a stream."""
     said = error.response.get("Error", {})
     return {"code": str(said.get("Code", "")), "message": str(said.get("Message", ""))}
 
 
 class _HeldEvents:
-    """A stream of botocore's: the events that were read, then the rest, or its error."""
+    """A botocore stream: the events already read, then the rest, or the stream's error."""
 
     def __init__(self, events: Any) -> None:
         self.first: list[Any] = []
@@ -214,7 +214,7 @@ class _HeldEvents:
         yield from self.rest
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Release the connection."""
         self._events.close()
 
 

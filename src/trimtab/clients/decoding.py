@@ -1,7 +1,7 @@
 """Decodes the content encoding of a response, piece by piece.
 
-Supports what HTTP clients ask for: the encodings of the standard library, and those of the packages
-a client itself would use, where they are installed.  A body in any other is not read.
+Supports the encodings that HTTP clients accept: those of the standard library, and brotli and zstd
+if a package that clients use is installed.  A body in any other encoding is not read.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ _ZSTD = ("compression.zstd", "backports.zstd", "zstandard")
 
 
 class Undecodable(ValueError):
-    """These bytes are not what their encoding says."""
+    """The bytes are not valid in their encoding."""
 
 
 def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
-    """A function from each next piece to what it means; None for an encoding we cannot undo.
-
-    It raises Undecodable.
-    """
+    """A function that decodes piece after piece, raising Undecodable; None for an encoding that is
+    not supported."""
     name = encoding.strip().lower()
     if name in ("", "identity"):
         return bytes
@@ -45,7 +43,7 @@ def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
 
 
 def decoded(body: bytes, encoding: str) -> bytes:
-    """A whole body; as it is where that cannot be done."""
+    """A whole body decoded; unchanged if it can't be decoded."""
     undo = decoder(encoding)
     if undo is None or not body:
         return body
@@ -66,7 +64,7 @@ def _first(names: tuple[str, ...]) -> Any:
 
 
 def _careful(undo: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-    """The same with one error, whichever package raises."""
+    """``undo``, with every package's error turned into Undecodable."""
 
     def undone(piece: bytes) -> bytes:
         try:

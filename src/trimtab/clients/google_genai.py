@@ -1,6 +1,6 @@
-"""google-genai: clients of its class, made with HTTP clients of ours.
+"""google-genai: a subclass of its client class that uses guarded HTTP clients.
 
-A client that is made gives no public way to its HTTP client, so the class is wrapped.
+An existing client has no public access to its HTTP client, so the class is wrapped.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from trimtab.clients.httpx_clients import guarded, library
 
 
 def guarded_class(client_class: Any, guard: Guard) -> Any:
-    """``genai.Client`` whose clients send guarded requests; everything else is as it was.
+    """A subclass of ``genai.Client`` whose requests are guarded; everything else is unchanged.
 
-    HTTP clients that its user gives in ``http_options`` are sent through.
+    Requests go through the HTTP clients in the user's ``http_options``, if given.
     """
 
     class GuardedClient(client_class):  # type: ignore[misc]

@@ -19,12 +19,11 @@ from trimtab.telemetry import logger
 
 _GIVE = "a trimtab.clients.Guard, or session=… for a session"
 HEADER = "x-trimtab"
-"""On every response of ours: one line about what was done.  On a request, "off": send it as it
-came."""
+"""On every response: one line about what was done.  On a request, "off": send it unchanged."""
 
 
 def is_off(headers: Mapping[str, str]) -> bool:
-    """Whether a request asks to be sent as it came."""
+    """Whether a request's headers ask for it to be sent unchanged."""
     return str(headers.get(HEADER, "")).strip().lower() == "off"
 
 
@@ -38,12 +37,13 @@ class GuardKeywords(SessionKeywords, total=False):
 
 
 class Guard:
-    """Fits what goes through it, and reacts to refusals; one for any number of clients.
+    """Fits requests and reacts to refusals; one guard serves any number of clients.
 
-    Takes the keywords of ``Session``, or ``session=`` itself.  ``learned``: what refusals taught,
-    to be shared or kept (``LearnedLimits``); ``retry_result_chars``: to what a refusal that names
-    nothing (a bare "ERROR") cuts each tool result, 0: such a refusal stands; ``strict``: raise our
-    errors instead of sending what came.  ``stats`` counts what became of all requests.
+    Takes the keywords of ``Session``, or ``session=`` itself.  ``learned``: limits learned from
+    refusals, to share or keep them (``LearnedLimits``); ``retry_result_chars``: chars to which each
+    tool result is cut after a refusal without a reason (a bare "ERROR"), 0: no such retry;
+    ``strict``: raise our errors instead of sending the request unchanged.  ``stats`` counts
+    requests, refusals and retries.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Guard:
         self._on_event = self.session.settings.on_event
 
     def wants(self, method: str, url: str) -> bool:
-        """Whether a request may be one of ours; else its body need not even be read."""
+        """Whether a request may have to be fitted; if not, its body need not be read."""
         return method.upper() == "POST" and path_target(url) is not None
 
     def start(
         self, method: str, url: str, headers: Mapping[str, str], body: Callable[[], bytes]
     ) -> tuple[Flow, RequestTarget] | None:
-        """The flow of a request, not begun; None where it is none of ours.
+        """(flow, target) of a request, the flow not yet started; None if it is not to be fitted.
 
-        ``body`` is called only for a request that may be one.
+        ``body`` is called only if ``wants`` is true.
         """
         if not self.wants(method, url):
             return None
@@ -92,7 +92,7 @@ class Guard:
         return None if target is None else (self.flow(data, target), target)
 
     def flow(self, request: Any, target: RequestTarget) -> Flow:
-        """The flow of one request to this target."""
+        """The retry flow of one request to ``target``."""
         words: FitKeywords = {"format": target.format}
         if target.model:
             words["model"] = target.model
@@ -110,8 +110,8 @@ class Guard:
         )
 
     def compaction_offer(self, body: bytes, target: RequestTarget) -> Fitted | None:
-        """A fit whose ``compaction_offer`` says what to ask the provider before this request is
-        sent; None where nothing is asked."""
+        """A fit whose ``compaction_offer`` is what to ask the provider before sending this request;
+        None if there is nothing to ask."""
         if self.session.settings.compaction != "provider":
             return None
         if target.format not in ("anthropic", "openai-responses") or target.model:
@@ -123,7 +123,7 @@ class Guard:
         return fitted if fitted.compaction_offer is not None else None
 
     def compacted(self, fitted: Fitted, status: int, answer: Any) -> None:
-        """Take what the provider made of ``fitted.compaction_offer``; else our fold stays."""
+        """Use the provider's answer to ``fitted.compaction_offer``; if unusable, our fold stays."""
         try:
             used = status < 400 and self.session.compacted(fitted, answer)
         except Exception as error:
@@ -133,7 +133,7 @@ class Guard:
             logger().warning("the provider did not compact (status %s): folded instead", status)
 
     def observe(self, answer: Any, done: Done) -> None:
-        """Let the session learn from the usage in an answer, or in an event of a stream."""
+        """Pass an answer, or an event of a stream, to the session, which learns from its usage."""
         if not done.accepted or done.fitted is None:
             return
         try:
@@ -147,7 +147,7 @@ class Guard:
 
 
 def guard_of(guard: Guard | None, keywords: GuardKeywords) -> Guard:
-    """The guard given, or one made of the keywords.  Raises InvalidSetting for both."""
+    """``guard``, or a new one from ``keywords``.  Raises InvalidSetting if both are given."""
     expect(guard is None or isinstance(guard, Guard), "guard", guard, _GIVE)
     if guard is None:
         return Guard(**keywords)

@@ -11,17 +11,17 @@ from trimtab.clients.onward import http_classes
 from trimtab.errors import InvalidSetting, MissingExtra
 
 LIBRARIES = ("httpx2", "httpx")
-"""In the order in which one is taken where none is named."""
+"""The libraries, in the order of preference."""
 _OURS = frozenset(
     {"auth", "params", "headers", "cookies", "verify", "cert", "http1", "http2", "proxy", "mounts",
      "timeout", "follow_redirects", "limits", "max_redirects", "event_hooks", "base_url",
      "transport", "trust_env", "default_encoding"}
 )  # fmt: skip
-"""Arguments of the libraries' own clients; everything else is the guard's."""
+"""Arguments for the library's client; all others go to ``Guard``."""
 
 
 def library(name: str | None = None) -> Any:
-    """The module by name; the first that is installed.  Raises MissingExtra, InvalidSetting."""
+    """The module called ``name``, or the first installed.  Raises MissingExtra, InvalidSetting."""
     if name is not None and name not in LIBRARIES:
         raise InvalidSetting(f"library={name!r}: choose one of {', '.join(LIBRARIES)}")
     for candidate in LIBRARIES if name is None else (name,):
@@ -60,10 +60,10 @@ def _client(name: str | None, kind: str, guard: Guard | None, keywords: dict[str
 
 
 def guarded(client: Any, guard: Guard, owner: Any = None) -> Any:
-    """A client like this one, through which it sends, whose requests are guarded.
+    """A copy of ``client`` whose requests are guarded and sent through ``client``.
 
-    The client given stays as it is, and lives as long as the new one; both share its connections.
-    ``owner`` lives as long: an SDK closes its connections when it is forgotten.
+    ``client`` is not changed; both share its connections.  The copy keeps ``client`` and ``owner``
+    alive: an SDK client closes its connections when it is garbage-collected.
     """
     module, base = _of(client)
     sync = base is module.Client
@@ -78,11 +78,12 @@ _SHARED = (
     *("auth", "params", "headers", "cookies", "timeout", "follow_redirects", "base_url"),
     *("max_redirects", "trust_env"),
 )
-"""What a copy takes over.  Hooks are called by the client itself, as often as it sends."""
+"""Attributes that the copy takes over.  Event hooks are not: the original client calls them at
+each send."""
 
 
 def library_of(kind: type) -> Any:
-    """The module, httpx or httpx2, of a class of clients; None where it is of neither."""
+    """The module, httpx or httpx2, that a client class belongs to; None if neither."""
     roots = [base.__module__.partition(".")[0] for base in kind.__mro__]
     library = next((name for name in LIBRARIES if name in roots), None)
     return library and importlib.import_module(library)

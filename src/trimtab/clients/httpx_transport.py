@@ -3,7 +3,7 @@
 Imports neither library: the module is an argument.  ``retry.flow`` decides what is sent.
 
 A refused response is read and closed before the next attempt.  An accepted stream is held back
-until its first content event; after that nothing is sent again.
+until its first content event; after that there are no retries.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from trimtab.retry.refusals.stream_start import StreamStart
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
 _DROPPED = ("content-length", "transfer-encoding")
 _MOST_LINE_BYTES = 32_000_000
-"""A line of a stream that is longer than this is no event."""
+"""A longer line of a stream is not read as an event."""
 
 
 class ResponseReader:
@@ -41,22 +41,22 @@ class ResponseReader:
         self.watcher: Callable[[bytes], object] | None = None
         self._format = target.format
         self._line = bytearray()
-        """What came of a line that has not ended."""
+        """The beginning of a line whose end has not arrived."""
         self._usage = b""
-        """The last event with a usage."""
+        """The last event that has a usage."""
 
     def full_reply(self) -> Refused | Accepted:
-        """Of a response that was read to its end."""
+        """The reply for a response that was read to its end."""
         body = decoded(b"".join(self.chunks), self.encoding)
         return reply_of(self.status, body, self.headers)
 
     def feed(self, chunk: bytes) -> bool:
-        """The next bytes of a stream; whether enough was seen."""
+        """Take the next bytes of a stream; return whether the reply is known."""
         self.chunks.append(chunk)
         return bool(self.opening.feed(plain)) if (plain := self._undone(chunk)) else not self.undo
 
     def _undone(self, chunk: bytes) -> bytes:
-        """What it means; what cannot be decoded is passed on without being looked into."""
+        """``chunk`` decoded; after an undecodable one, b"" from then on: bytes pass unread."""
         if self.undo is None:
             return b""
         try:
@@ -66,12 +66,12 @@ class ResponseReader:
             return b""
 
     def watch(self, watcher: Callable[[bytes], object]) -> None:
-        """Tell it the events of the stream that it should know; the first of them were read."""
+        """Report events with a usage to ``watcher`` from now on, those already read included."""
         self.watcher = watcher
         self._read_lines(self.opening.held)
 
     def pass_on(self, chunk: bytes) -> None:
-        """Bytes of a stream that are being passed on."""
+        """Read bytes of a stream that are being passed on."""
         if self.watcher is not None and (plain := self._undone(chunk)):
             self._read_lines(plain)
 
@@ -85,8 +85,9 @@ class ResponseReader:
             self._line.clear()
 
     def _read_line(self, line: bytes) -> None:
-        """An event that a later request may build on is told at once: clients stop reading at the
-        last one.  Of the others the last with a usage is told at the end."""
+        """Report events of formats whose later requests build on them at once, because clients
+        may stop reading at the last one.  In other formats the last event with a usage is
+        reported at the end."""
         assert self.watcher is not None
         data = line[5:].strip() if line.startswith(b"data:") else b""
         if self._format == "gemini-interactions" and data:
@@ -98,7 +99,7 @@ class ResponseReader:
                 self._usage = data
 
     def read_usage(self) -> None:
-        """The stream is over: its last event with a usage is told."""
+        """Call at the end of the stream: report the last event with a usage."""
         if self.watcher is None:
             return
         self._read_line(bytes(self._line))
@@ -107,14 +108,14 @@ class ResponseReader:
         self.watcher = None
 
     def stream_reply(self) -> Refused | Accepted:
-        """Of a stream that was read so far."""
+        """The reply for a stream whose beginning was read."""
         if self.opening.verdict == "refused":
             return Refused(self.status, self.opening.error, self.headers)
         return Accepted()
 
 
 def _turned_off(request: Any) -> bool:
-    """Whether a request asks to be sent as it came; the header that says so is ours, and goes."""
+    """Whether a request asks to be sent unchanged; our header that says so is removed."""
     off = is_off(request.headers)
     if off:
         del request.headers[HEADER]
@@ -123,13 +124,13 @@ def _turned_off(request: Any) -> bool:
 
 @cache
 def classes(module: Any) -> tuple[Any, Any]:
-    """(transport, async transport) for this library."""
+    """(transport class, async transport class) for ``module``, httpx or httpx2."""
     return _sync(module), _async(module)
 
 
 def _sync(module: Any) -> Any:
     class Rest(module.SyncByteStream):  # type: ignore[misc]
-        """What was read of a stream, then what is still to come."""
+        """The chunks of a stream already read, then the rest."""
 
         def __init__(self, reader: ResponseReader, rest: Iterator[bytes], stream: Any) -> None:
             self._reader, self._rest, self._stream = reader, rest, stream
@@ -146,7 +147,7 @@ def _sync(module: Any) -> Any:
             self._stream.close()
 
     class TrimtabTransport(module.BaseTransport):  # type: ignore[misc]
-        """Fits requests to language models on their way; anything else passes through."""
+        """Fits requests to language models; any other request passes through."""
 
         def __init__(self, guard: Guard, inner: Any) -> None:
             self.guard, self.inner = guard, inner
@@ -200,7 +201,7 @@ def _sync(module: Any) -> Any:
 
 def _async(module: Any) -> Any:
     class AsyncRest(module.AsyncByteStream):  # type: ignore[misc]
-        """What was read of a stream, then what is still to come."""
+        """The chunks of a stream already read, then the rest."""
 
         def __init__(self, reader: ResponseReader, rest: AsyncIterator[bytes], stream: Any) -> None:
             self._reader, self._rest, self._stream = reader, rest, stream
@@ -274,7 +275,7 @@ def _async(module: Any) -> Any:
 
 
 def work_in(body: bytes) -> int:
-    """How much there is to read in a body, in bytes: an object in it costs as much as 100."""
+    """The work of reading ``body``, in bytes; each JSON object in it counts as 100 more."""
     return len(body) + 100 * body.count(b"{")
 
 
@@ -284,7 +285,7 @@ async def _nothing() -> AsyncIterator[bytes]:
 
 
 def with_body(module: Any, request: Any, body: bytes) -> Any:
-    """The caller's request, or one like it with another body; the caller's is never changed."""
+    """``request``, or a copy of it with another body; ``request`` itself is never changed."""
     if body is request.content:
         return request
     headers = [
@@ -306,7 +307,7 @@ def with_stream(module: Any, response: Any, stream: Any) -> Any:
 
 
 def finish(guard: Guard, reader: ResponseReader, response: Any, done: Done) -> Any:
-    """The response with our line among its headers; its usage is read, a stream's at its end."""
+    """``response`` with our header; its usage is observed, that of a stream at its end."""
     response.headers[HEADER] = done.summary
     if not reader.streamed:
         guard.observe(decoded(b"".join(reader.chunks), reader.encoding), done)

@@ -1,7 +1,7 @@
 """LiteLLM: its functions wrapped, and a callback for its Router and its proxy server.
 
-A wrapped function retries refusals.  A callback cannot send again, so it fits each request and
-learns limits from what failed.  LiteLLM is imported only for the callback's base class.
+A wrapped function retries refusals.  A callback cannot retry: it fits each request and learns
+limits from failed calls.  LiteLLM is imported only for the callback's base class.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from trimtab.retry.refusals import exceptions
 from trimtab.retry.refusals.response_errors import event_verdict, prompt_tokens
 
 _BODY = ("messages", "model", "tools", "functions", "max_tokens", "max_completion_tokens")
-"""Of the arguments, those that are the request."""
+"""The arguments that make up the request."""
 
 
 def guarded_call(function: Callable[..., Any], guard: Guard) -> Callable[..., Any]:
-    """``litellm.completion``, ``acompletion``, or a Router's, guarded."""
+    """``litellm.completion``, ``acompletion``, or a Router's method, with guarded requests."""
     if inspect.iscoroutinefunction(inspect.unwrap(function)):
         return _async_call(function, guard)
 
@@ -79,13 +79,13 @@ class _LiteLLMCall:
         self.flow: Flow = guard.flow(self.body, _request_target(self.keywords))
 
     def with_body(self, body: Any) -> dict[str, Any]:
-        """The arguments with this body; the caller's own where it is the one that came."""
+        """The arguments with ``body``; the caller's own if ``body`` is unchanged."""
         if body is self.body:
             return self.keywords
         return {**self.keywords, **{key: body[key] for key in _BODY if key in body}}
 
     def opened(self, answer: Any) -> Any:
-        """A stream, read until its first content; any other answer as it is."""
+        """A stream read until its first content; any other answer unchanged."""
         if not self.keywords.get("stream"):
             return answer
         pieces, held = iter(answer), list[Any]()
@@ -107,13 +107,13 @@ class _LiteLLMCall:
         return _AsyncStream(answer, held, pieces)
 
     def accepted(self, answer: Any) -> Reply:
-        """Of an answer or a stream that began well."""
+        """The reply for an answer, or for a stream that was opened."""
         if self.keywords.get("stream"):
             return Accepted()
         return Accepted(prompt_tokens(_dict(answer)), final=False)
 
     def returned(self, answer: Any, error: Exception | None, done: Done) -> Any:
-        """What the caller gets, with our line on it: the last answer, or the last error."""
+        """Return the last answer, or raise the last error, with our summary as ``_trimtab``."""
         target: Any = answer if error is None else error
         with contextlib.suppress(AttributeError, ValueError):
             target._trimtab = done.summary
@@ -123,7 +123,7 @@ class _LiteLLMCall:
 
 
 class _Stream:
-    """A stream of LiteLLM's whose first pieces were read."""
+    """A LiteLLM stream: the pieces already read, then the rest."""
 
     def __init__(self, stream: Any, held: list[Any], rest: Iterator[Any]) -> None:
         self._stream, self._held, self._rest = stream, held, rest
@@ -151,7 +151,7 @@ class _AsyncStream(_Stream):
 
 
 def body_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """The request in LiteLLM's arguments: messages as dicts, whatever objects they came as."""
+    """The request in LiteLLM's arguments, with messages that are objects turned into dicts."""
     body = {key: keywords[key] for key in _BODY if keywords.get(key) is not None}
     messages = body.get("messages")
     if isinstance(messages, (list, tuple)):
@@ -190,7 +190,7 @@ def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -
         raise MissingExtra("LiteLLM is not installed: pip install litellm") from None
 
     class TrimtabCallback(CustomLogger):  # type: ignore[misc]
-        """Fits what LiteLLM is about to send; learns limits from what failed."""
+        """Fits what LiteLLM is about to send; learns limits from failed calls."""
 
         guard = shared
 
@@ -211,7 +211,7 @@ def callback(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords]) -
 
 
 def fitted_arguments(guard: Guard, keywords: Any) -> Any:
-    """The same arguments with fitted messages; the very ones where nothing has to change."""
+    """``keywords`` with fitted messages; the very same object if nothing changed."""
     body = body_of(keywords)
     if not isinstance(body.get("messages"), list):
         return keywords
@@ -224,7 +224,7 @@ def fitted_arguments(guard: Guard, keywords: Any) -> Any:
 
 
 def learn_from(guard: Guard, keywords: Any) -> None:
-    """Read the refusal of a failed call; what it names holds for the next one."""
+    """Learn the limits that the refusal of a failed call names, for later calls."""
     error = keywords.get("exception") if isinstance(keywords, Mapping) else None
     if error is None:
         return

@@ -1,7 +1,7 @@
-"""Anthropic's own middleware, for clients that sign what they send (Bedrock, Vertex).
+"""A middleware for Anthropic's SDK, for clients that sign their requests (Bedrock, Vertex).
 
-It runs before the request is signed and within the SDK's retries, once an attempt.  An error inside
-a stream that began with 200 is not seen here.
+It runs before the request is signed, and at each attempt of the SDK's own retries.  It does not see
+errors inside a stream that began with status 200.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def anthropic_middleware(
 ) -> Middleware:
     """For ``Anthropic(middleware=[…])``, sync and async clients; keywords are those of ``Guard``.
 
-    Raises MissingExtra where the SDK has no middleware.
+    Raises MissingExtra if the installed SDK does not support middleware.
     """
     try:
         from anthropic import Middleware

@@ -1,6 +1,6 @@
-"""Transports whose requests go on through a client that its user made, by its public methods.
+"""Transports that send requests through the user's own client, by its public methods.
 
-So that client's connections, proxies, certificates and hooks are used, and it stays as it is.
+So its connections, proxies, certificates and hooks are used, and it is not changed.
 Imports neither httpx nor an SDK: modules are arguments.
 """
 
@@ -14,14 +14,15 @@ from typing import Any
 _OF_CONNECTION = ("host", "content-length", "transfer-encoding", "connection")
 _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 _RAW = "x-stainless-raw-response"
-"""By it an SDK gives its caller the raw answer: the caller is us."""
+"""A header that makes an SDK return the raw answer to its caller; not sent on to the inner
+client."""
 _STREAMING = ("get", "post")
-"""Methods of an SDK's client that can leave an answer unread."""
+"""Methods of an SDK's client that can return an unread answer (a stream)."""
 
 
 @cache
 def http_classes(module: Any) -> tuple[Any, Any]:
-    """(transport, async transport) through a client of httpx or httpx2, the module."""
+    """(transport class, async one) that send through a client of ``module``, httpx or httpx2."""
     sync_stream, async_stream = _streams(module)
 
     class ClientTransport(module.BaseTransport):  # type: ignore[misc]
@@ -56,14 +57,14 @@ def http_classes(module: Any) -> tuple[Any, Any]:
 
 @cache
 def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
-    """(transport, async transport) through a client of ``openai`` or ``anthropic``, the SDK.
+    """(transport class, async one) that send through a client of ``sdk``, openai or anthropic.
 
-    Its methods ``post``, ``get`` … send the request with the client's own settings, once.
+    The client's methods ``post``, ``get`` … send the request once, with the client's settings.
     """
     sync_stream, async_stream = _streams(module)
 
     class SdkTransport(module.BaseTransport):  # type: ignore[misc]
-        """Sends through ``client.post`` and its like."""
+        """Sends through ``client.post``, ``client.get`` …"""
 
         def __init__(self, client: Any) -> None:
             self._through = client
@@ -113,7 +114,7 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
 
 @cache
 def _streams(module: Any) -> tuple[Any, Any]:
-    """(stream, async stream) of the bytes of another client's answer, as they came."""
+    """(stream class, async one) of the raw bytes of another client's answer."""
 
     class RawStream(module.SyncByteStream):  # type: ignore[misc]
         def __init__(self, answer: Any) -> None:
@@ -140,7 +141,7 @@ def _streams(module: Any) -> tuple[Any, Any]:
 
 
 def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
-    """An unread answer of another client as one of ours."""
+    """An unread answer of another client as a response of ``module``."""
     return module.Response(
         answer.status_code, headers=answer.headers.raw, stream=stream,
         extensions=_extensions(answer),
@@ -148,7 +149,7 @@ def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
 
 
 def _whole(module: Any, answer: Any) -> Any:
-    """An answer that was read and unpacked."""
+    """An answer that the other client has read and decoded, as a response of ``module``."""
     headers = [
         (name, value) for name, value in answer.headers.raw
         if name.decode("latin-1").lower() not in _OF_ENCODING
@@ -159,13 +160,14 @@ def _whole(module: Any, answer: Any) -> Any:
 
 
 def _extensions(answer: Any) -> dict[str, Any]:
-    """What it says of its protocol; its connection is the other client's."""
+    """The answer's extensions about the protocol; those about the connection are left out, as it
+    belongs to the other client."""
     kept = ("http_version", "reason_phrase")
     return {name: value for name, value in answer.extensions.items() if name in kept}
 
 
 def _given(module: Any, verb: Any, request: Any, stream: Any) -> dict[str, Any]:
-    """The arguments of an SDK's method that sends this very request, once."""
+    """The arguments with which an SDK's method sends ``request`` unchanged, once."""
     headers = {
         name: value for name, value in request.headers.items()
         if name.lower() not in (*_OF_CONNECTION, _RAW)

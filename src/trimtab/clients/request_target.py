@@ -1,7 +1,7 @@
-"""Where a request goes: whether it is fitted, its format, and the key of its learned limits.
+"""The target of a request: whether it is fitted, its format, and the key of its learned limits.
 
-Decided by path and headers; the body is read only for the model's name and ``stream``.  Counting,
-compaction and embeddings pass through untouched.
+Found by path and headers; the body is read only for the model's name and ``stream``.  Requests for
+token counts, compaction and embeddings are not fitted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _END_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """``format`` as ``fit`` takes it; ``key`` of its learned limits; the model if in the path."""
+    """``format`` as ``fit`` takes it; ``key`` of learned limits; ``model`` if it is in the path;
+    ``streams``: whether the answer is a stream."""
 
     format: FormatName
     key: str
@@ -54,16 +55,15 @@ class RequestTarget:
 
     @property
     def frames(self) -> bool:
-        """Whether a stream comes in AWS frames."""
+        """Whether a stream is sent in AWS frames."""
         return self.format == "bedrock"
 
 
 def request_target(
     method: str, url: str, headers: Mapping[str, str], body: bytes
 ) -> RequestTarget | None:
-    """The target of a request; None where it is not fitted, or may not be changed.
-
-    A body that is encoded, or over which the request is signed, stays as it is.
+    """The target of a request; None if it is not fitted, or must not be changed: its body is
+    encoded, or covered by a signature.
     """
     if method.upper() != "POST" or headers.get("content-encoding", "identity") != "identity":
         return None
@@ -111,7 +111,7 @@ def _unquoted(name: str) -> str:
 
 
 def _model(body: bytes) -> str:
-    """The model's name, from either end of the body first."""
+    """The model's name in ``body``; both ends are searched first."""
     for part in (body[:_END_BYTES], body[-_END_BYTES:], body):
         if match := _MODEL.search(part):
             return match[1].decode("utf-8", "replace")

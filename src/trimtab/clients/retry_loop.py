@@ -1,8 +1,7 @@
 """Drives a retry flow to its end: send, read the reply, send again or return the answer.
 
-One loop for sync callers and one for async ones.  ``attempt`` sends a request and returns what
-the flow needs to know about the reply, and the answer itself; ``close`` frees the connection of
-an answer that the caller will not get.
+One loop is for sync callers and one for async ones.  ``attempt`` sends a request and returns (reply
+for the flow, the answer itself); ``close`` frees the connection of an answer that is not returned.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.refusals.response_errors import error_in_body, prompt_tokens
 
 THREAD_BYTES = 65_536
-"""A body of at least this size is fitted in a thread, so that the event loop goes on."""
+"""A body of at least this size is fitted in a thread, so that the event loop is not blocked."""
 
 Reply = Refused | Accepted
 
@@ -24,7 +23,7 @@ def run_flow(
     attempt: Callable[[Any], tuple[Reply, Any]],
     close: Callable[[Any], object] = lambda answer: None,
 ) -> tuple[Any, Done]:
-    """The last answer and how the flow ended.  Raises what ``attempt`` or the flow raises."""
+    """(last answer, result of the flow).  Raises what ``attempt`` or the flow raises."""
     request = next(flow).request
     while True:
         reply, answer = attempt(request)
@@ -49,7 +48,7 @@ async def run_flow_async(
     *,
     size: int = THREAD_BYTES,
 ) -> tuple[Any, Done]:
-    """The same for async callers; ``size``: how much there is to read, see ``in_thread``."""
+    """``run_flow`` for async callers; ``size``: the work of reading the body, see ``in_thread``."""
     effect = await in_thread(flow.__next__, size=size)
     while True:
         reply, answer = await attempt(effect.request)
@@ -64,7 +63,9 @@ async def run_flow_async(
 
 
 async def in_thread(call: Callable[..., Any], *args: Any, size: int = THREAD_BYTES) -> Any:
-    """Call this in a thread where the body is large; a StopIteration's value is returned."""
+    """Call ``call``, in a thread if ``size`` is at least THREAD_BYTES.
+
+    Returns the value of a StopIteration that it raises."""
 
     def called() -> Any:
         try:
@@ -84,7 +85,7 @@ async def in_thread(call: Callable[..., Any], *args: Any, size: int = THREAD_BYT
 
 
 def reply_of(status: int, body: Any, headers: Any = None) -> Reply:
-    """The reply of a response that was read to its end: an error may come with status 200."""
+    """The reply for a response that was read to its end; an error may have status 200."""
     if status >= 400:
         return Refused(status, body, headers)
     error = error_in_body(body)

@@ -1,6 +1,6 @@
 """``wrap(client)``: the client of any SDK with fitted requests, in one line.
 
-An SDK is imported only to copy its client.  The original client is not changed: the copy sends
+An SDK is imported only to copy its client.  The original client is not changed; the copy sends
 through it, by its public methods.
 """
 
@@ -21,12 +21,12 @@ from trimtab.settings import check_names
 
 Client = TypeVar("Client")
 _CLIENTS_HAVE = {"openai": "with_options", "anthropic": "with_options", "mistralai": "chat"}
-"""What a client of these has, and its parts (``client.chat``) have not."""
+"""An attribute that a client of each SDK has and its parts (``client.chat``) don't have."""
 _wrapped: WeakSet[Any] = WeakSet()
-"""What ``wrap`` returned: wrapped once more, it would be fitted twice, or the second time not at
-all (boto3)."""
+"""The clients that ``wrap`` returned; a second ``wrap`` would fit twice, or have no effect
+(boto3)."""
 _SIGN = ("Bedrock", "AWS")
-"""In the names of Anthropic's clients that sign requests: a transport would come too late."""
+"""Words in the names of Anthropic's clients that sign requests, where a transport is too late."""
 
 
 def wrap(
@@ -38,7 +38,7 @@ def wrap(
     (``wrap(genai.Client)(api_key=…)``); boto3's ``bedrock-runtime`` clients (the very client comes
     back); HTTP clients of httpx and httpx2; ``litellm.completion`` and ``litellm.acompletion``.
     ``keywords`` are those of ``Guard``.
-    Raises NotAClient for anything else, and for what is wrapped already.
+    Raises NotAClient for anything else, and for a client that is wrapped already.
     """
     check_names(keywords, {*GuardKeywords.__annotations__, "guard"}, "wrap")
     root = _root(client)
@@ -90,7 +90,7 @@ def _root(client: Any) -> str:
 
 
 def _with_options(client: Any, guard: Guard) -> Any:
-    """OpenAI's and Anthropic's clients: a copy whose HTTP client sends through the one given."""
+    """A copy of an OpenAI or Anthropic client whose HTTP client sends through ``client``."""
     sdk = importlib.import_module(_root(client))
     sync = not inspect.iscoroutinefunction(client.post)
     kind = sdk.DefaultHttpxClient if sync else sdk.DefaultAsyncHttpxClient
@@ -101,7 +101,7 @@ def _with_options(client: Any, guard: Guard) -> Any:
 
 
 def _anthropic(client: Any, guard: Guard) -> Any:
-    """Clients that sign what they send get the middleware, which comes before that."""
+    """Clients that sign requests get the middleware, which runs before signing."""
     if not any(word in type(client).__name__ for word in _SIGN):
         return _with_options(client, guard)
     from trimtab.clients.middleware import anthropic_middleware

@@ -1,9 +1,9 @@
-"""What trimtab saved, as an experiment: conversations that were reduced against the control arm.
+"""Measures savings as an experiment: reduced conversations against a control arm.
 
-Costs are compared per token that arrived, which no arm changes, so that long and short
-conversations count alike.  The ratio of the two arms is estimated with the jackknife on its
-logarithm; the interval takes Student's t with the degrees of freedom of the smaller arm, of as many
-conversations as would tell the same if all were equally long.
+The arms are compared by cost per token that the client sent.  No arm changes that size, so long and
+short conversations count alike.  The ratio of the two arms is estimated with the jackknife on its
+logarithm; the interval uses Student's t with the degrees of freedom of the smaller arm, counted in
+effective conversations (``_effective``).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import ConversationUsage
 
 LEAST = 5
-"""Conversations of each arm; with fewer nothing is said."""
+"""The fewest conversations in each arm; with fewer no savings are reported."""
 CONFIDENCE = 0.95
 
 
 class ArmUnit(NamedTuple):
-    """One conversation: US dollars of its prompts, and tokens as they arrived."""
+    """One conversation: US dollars paid for its prompts, and tokens that the client sent."""
 
     dollars: float
     arrived: int
@@ -31,9 +31,9 @@ class ArmUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class Savings:
-    """Share of the prompts' cost that was saved, with its interval; None where too few
-    conversations tell.  ``outgrown``: of the control arm, those that no longer fitted and were
-    reduced; they stay in their arm, so savings are rather too low."""
+    """The share of the prompts' cost that was saved, with its interval; None if there are too few
+    conversations.  ``outgrown``: conversations of the control arm that no longer fitted and were
+    reduced; they stay in their arm, so savings are underestimated."""
 
     treated: int
     control: int
@@ -79,7 +79,7 @@ def savings(treated: Sequence[ArmUnit], control: Sequence[ArmUnit], outgrown: in
 
 
 def arms_of(kept: Iterable[ConversationUsage]) -> Savings | None:
-    """Both arms, by conversation as it was drawn; None where none was."""
+    """Savings by the arm that each conversation was drawn for; None if none was drawn."""
     units: dict[str, tuple[str, float, int]] = {}
     for one in kept:
         if not one.arm:
@@ -103,13 +103,14 @@ def _cost(arm: Sequence[ArmUnit]) -> float:
 
 
 def _effective(arm: Sequence[ArmUnit]) -> float:
-    """How many conversations of equal length tell as much (Kish): a few long ones tell most."""
+    """The effective number of conversations (Kish's effective sample size): how many of equal
+    length would carry the same information."""
     arrived = sum(unit.arrived for unit in arm)
     return float(arrived**2 / sum(unit.arrived**2 for unit in arm))
 
 
 def _log_ratio(arm: Sequence[ArmUnit]) -> tuple[float, float]:
-    """Logarithm of dollars per token, and its variance by the jackknife."""
+    """(logarithm of dollars per token, its variance by the jackknife)."""
     dollars, arrived, count = _cost(arm), sum(unit.arrived for unit in arm), len(arm)
     without = [
         log(max(dollars - unit.dollars, 1e-12) / max(arrived - unit.arrived, 1)) for unit in arm

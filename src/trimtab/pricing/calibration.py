@@ -1,8 +1,8 @@
-"""Compares our token count of a model with what the provider billed, learned from answers.
+"""Learns from answers how a provider's billed tokens relate to our token count of a model.
 
-Two things are learned: the slope of visible text and that of hidden thinking, which some models
-bill behind a signature; and how far single answers were above the line.  The mean decides when to
-act, the worst case what must fit.
+Two things are learned: the slopes (billed tokens per one of ours) of visible text and of hidden
+thinking, which some models bill behind a signature; and how far single answers were above the
+line.  The mean factor decides when to act, the worst one what must fit.
 """
 
 from __future__ import annotations
@@ -12,20 +12,21 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 KEPT = 32
-"""Newest samples that are kept of a model."""
+"""How many samples are kept of a model: the newest."""
 LEAST_TOKENS = 1_000
-"""Smaller requests say more about fixed costs than about texts."""
+"""Smaller requests are not sampled: their fixed parts outweigh their texts."""
 SLOPES_APART = 0.02
-"""From this share of independent movement on the two slopes are estimated separately."""
+"""The two slopes are estimated separately if the two sizes vary independently by this share."""
 LEAST_SHARE = 0.4
-"""Of our count: what is billed below is no count of the same text, but of what was not cached, or
-of what a server left.  (Our factors go up to 1.5, and tokenizers differ by less than that.)"""
+"""Share of our count: a lower billed count is not of the same text, but leaves out cached tokens or
+text that a server truncated.  (Our factors go up to 1.5, and tokenizers differ by less than
+that.)"""
 MARGIN = 0.05
-"""Added to the worst of one sample; it shrinks with the root of their number."""
+"""Safety margin on the worst factor of one sample; it shrinks with the root of their number."""
 
 
 class UsageSample(NamedTuple):
-    """One answer: our tokens of what was sent, of visible parts and behind signatures; billed."""
+    """One answer: our tokens of the visible and the signed parts sent, and the tokens billed."""
 
     visible: int
     signed: int
@@ -34,7 +35,7 @@ class UsageSample(NamedTuple):
 
 @dataclass(frozen=True)
 class Factors:
-    """Billed tokens for one of ours: on average, and at the worst; of how many answers."""
+    """Billed tokens per one of ours: the mean, the worst, and the number of answers."""
 
     mean: float
     worst: float
@@ -48,7 +49,7 @@ class Calibration:
     samples: tuple[UsageSample, ...] = ()
 
     def add(self, sample: UsageSample) -> Calibration:
-        """With one more answer; itself where that tells nothing, or is too low to be true."""
+        """A calibration with one more sample; ``self`` if it is too small or billed too low."""
         if sample.visible + sample.signed < LEAST_TOKENS or sample.billed <= 0:
             return self
         if sample.billed < LEAST_SHARE * sample.visible:
@@ -56,10 +57,10 @@ class Calibration:
         return Calibration((*self.samples, sample)[-KEPT:])
 
     def factors(self, visible: int, signed: int, capacity: int) -> Factors | None:
-        """What holds for a request of these sizes (our tokens); None before the first answer.
+        """The factors for a request of these sizes (our tokens); None before the first answer.
 
-        That our count is too high is believed only where an answer reached a quarter of the
-        capacity: before, the fixed parts of a request may be all there was to compare.
+        Factors below 1 are used only if a sample reached a quarter of ``capacity``: smaller ones
+        may consist mostly of the fixed parts of a request.
         """
         if not self.samples or visible + signed <= 0:
             return None
@@ -80,7 +81,7 @@ class Calibration:
 
     @classmethod
     def from_list(cls, rows: Any) -> Calibration:
-        """What ``as_list`` gave; empty for anything else: it is learned anew."""
+        """Read the value of ``as_list``; anything else gives an empty calibration."""
         try:
             samples = tuple(UsageSample(*(int(number) for number in row)) for row in rows)
         except (TypeError, ValueError):
@@ -90,7 +91,7 @@ class Calibration:
 
 
 def _slopes(samples: list[UsageSample]) -> tuple[float, float]:
-    """Billed tokens for one of ours, of visible parts and behind signatures (least squares)."""
+    """Billed tokens per one of ours, of (visible, signed) parts, by least squares."""
     vv = float(sum(s.visible * s.visible for s in samples))
     ss = float(sum(s.signed * s.signed for s in samples))
     vs = float(sum(s.visible * s.signed for s in samples))

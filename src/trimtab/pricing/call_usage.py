@@ -1,7 +1,7 @@
-"""What one model call was billed, apart by price, and what that costs in US dollars.
+"""The billed tokens of one model call by kind of price, and their cost in US dollars.
 
-The tokens are those that the provider reported; the prices are the list prices of our table of
-models.  Where either is missing there is no figure.
+The tokens are those that the provider reported; the prices are the list prices in our table of
+models.  If either is missing there is no figure.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class CallUsage:
 
     ``uncached`` input at the plain price, ``read`` from the cache, ``written`` to it for the
     provider's default time (5 minutes at Anthropic), ``written_1h`` for an hour, ``output`` with
-    thinking.  ``id``: the provider's name of the answer, "" where the log has none: a session that
-    is taken up again is logged twice.
+    thinking.  ``id``: the provider's id of the answer, "" if the log has none; needed because a
+    resumed session is logged twice.
     """
 
     model: str
@@ -56,12 +56,12 @@ class Cost:
 
     @property
     def prompt(self) -> float:
-        """Of the whole prompt."""
+        """The cost of the whole prompt."""
         return self.uncached + self.read + self.written + self.written_1h
 
     @property
     def total(self) -> float:
-        """Of prompt and output."""
+        """The cost of prompt and output."""
         return self.prompt + self.output
 
     def __add__(self, other: Cost) -> Cost:
@@ -73,7 +73,7 @@ class Cost:
 
 
 def read_call(usage: Any, model: Any, id: str = "") -> CallUsage | None:
-    """The tokens of a usage as a provider reports it (any format); None where it tells none."""
+    """The tokens in a usage that a provider reported (any format); None if it has none."""
     reported = read_usage(usage)
     if reported is None or not reported.input_tokens:
         return None
@@ -86,16 +86,16 @@ def read_call(usage: Any, model: Any, id: str = "") -> CallUsage | None:
 
 
 def is_dear(usage: CallUsage) -> bool:
-    """Whether a call's prompt is above the size from which on its model costs more."""
+    """Whether a call's prompt is above its model's tier, where input costs more."""
     model = models.find(usage.model)
     return bool(model and model.tier_tokens is not None and usage.prompt > model.tier_tokens)
 
 
 def price_of(usage: CallUsage, *, dear: bool | None = None) -> Cost | None:
-    """What a call costs at list prices; None where the table does not have them all.
+    """The cost of a call at list prices; None if the table lacks one of them.
 
     Above the model's tier the whole prompt costs more.  (The table has no tier for output.)
-    ``dear``: whether it is, for a sum over calls; None: the usage is one call.
+    ``dear``: whether the calls of a sum are above the tier; None: ``usage`` is one call.
 
     >>> price_of(CallUsage("claude-sonnet-4-5", read=1_000_000)).total
     0.3

@@ -1,4 +1,4 @@
-"""What a conversation was billed, as facts of a store: counts by day and model, no text."""
+"""The billed tokens of a conversation, kept in a store: counts by day and model, no text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from trimtab.pricing.call_usage import KINDS, CallUsage, is_dear
 from trimtab.stores.tenant import OURS
 
 TENANT = OURS + "usage"
-"""The part of a store that holds them, whoever the conversations belong to."""
+"""The part of a store that holds the usage of all tenants' conversations."""
 PREFIX = "usage/"
 
 
 class UsageRow(NamedTuple):
-    """Calls of one day to one model, in the provider's tokens: as billed, and ``arrived`` as the
-    client sent them.  ``dear``: whether their prompts are above the model's tier."""
+    """The calls of one day to one model: ``usage`` is as billed, ``arrived`` the prompts' size as
+    the client sent them, in the provider's tokens.  ``dear``: whether the prompts are above the
+    model's tier."""
 
     day: str
     dear: bool
@@ -27,8 +28,8 @@ class UsageRow(NamedTuple):
 
 @dataclass
 class ConversationUsage:
-    """One conversation.  ``arm``: of an experiment, see ``sessions.control``; ``tenant``: whose
-    it is, "" in what releases before wrote."""
+    """One conversation.  ``arm``: its arm of an experiment, see ``sessions.control``; ``tenant``:
+    its tenant, "" in records of earlier releases."""
 
     id: str
     agent: str = ""
@@ -38,7 +39,7 @@ class ConversationUsage:
     tenant: str = ""
 
     def add(self, day: str, arrived: int, usage: CallUsage) -> None:
-        """One call."""
+        """Add one call."""
         key = "\t".join((day, usage.model, "dear" if is_dear(usage) else ""))
         row = self.rows.setdefault(key, [0] * (2 + len(KINDS)))
         added = [1, arrived, *(getattr(usage, kind) for kind in KINDS)]
@@ -60,6 +61,6 @@ class ConversationUsage:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> ConversationUsage:
-        """What ``as_dict`` gave."""
+        """Read the value of ``as_dict``."""
         return cls(row["id"], row["agent"], row["upstream"], row["arm"], dict(row["rows"]),
                    row.get("tenant", ""))  # fmt: skip

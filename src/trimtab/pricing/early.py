@@ -1,7 +1,7 @@
-"""Which dead weight goes before the window asks for it: that which pays for the cache it breaks.
+"""Chooses the dead weight to remove before the window is full: what pays for the cache it breaks.
 
-What stands behind the earliest edit of a batch is written to the cache again.  So of all dead
-weight the newest part is taken that brings most over the requests still to come.
+Everything behind the earliest edit of a batch is written to the cache again.  So dead weight is
+removed from the newest back to the point where the gain over the expected requests is largest.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from trimtab.pricing.economics import EditBatch, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
 
 DEFAULT = "claude-5m"
-"""The price table where none was named: of those in which a lost cache is dear."""
+"""The price table if none is named: one in which a lost cache is dear."""
 
 SURE_SHARE = 0.5
-"""Of the requests expected to come so many have to pay for a lost cache: with all of them sessions
-that end sooner cost more than if everything had been sent (1.006 in one of ten sources)."""
+"""This share of the expected requests must pay for a lost cache.  With all of them, sessions that
+end sooner than expected cost more than sending everything (1.006 in one of ten sources)."""
 
 
 def worth_pruning(
     planner: Planner, prices: Prices, least: int, *, cold: bool
 ) -> Sequence[DeadBlock]:
-    """The dead weight that pays by itself; () where that is less than ``least`` tokens.
+    """The dead weight whose removal pays; () if it is less than ``least`` tokens.
 
-    ``cold``: the cache has expired, so all of it pays.
+    ``cold``: the cache has expired, so removing all of it pays.
     """
     every = [dead for dead in dead_blocks(planner) if dead.place.message >= _first(planner)]
     if sum(dead.saved for dead in every) < max(1, least):
@@ -46,8 +46,8 @@ def worth_pruning(
 
 
 def _first(planner: Planner) -> int:
-    """The message from which on an edit leaves reasoning alone that is bound to what stands before
-    it: no thought is dead weight."""
+    """The first message that may be edited: where reasoning is bound to the messages before it,
+    that of the last reasoning block, as reasoning is never dead weight; else 0."""
     transcript = planner.transcript
     if not rules.binds_reasoning(transcript.format.name, transcript.facts):
         return 0

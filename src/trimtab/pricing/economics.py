@@ -1,12 +1,12 @@
-"""What a batch of edits does to the bill: whether it pays, when it is free, what it costs or saves.
+"""Computes what a batch of edits costs and saves, whether it pays, and when it is free.
 
 Costs are in plain input tokens; a price converts them to currency.  The caller passes in how long
 the cache has been idle.
 
-Within one batch only its earliest edit costs: what stands behind it is written again instead of
-read.  So cost alone would always cut deeper; how deep is decided by the target, which weighs what
-is lost.  Cost decides *when*: at the trigger, or as soon as the cache is cold, when everything is
-written again anyway; and *whether*: not for less than the next turn adds.
+Only the earliest edit of a batch costs: everything behind it is written to the cache instead of
+read.  By cost alone a batch would always cut deeper; the target limits how deep, because content is
+lost.  Cost decides *when*: at the trigger, or as soon as the cache is cold, when everything is
+written again anyway; and *whether*: not if it saves less than the next turn adds.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 COLD_SECONDS = 3600
-"""Without a price table: the longest that any provider in our tables keeps a prefix by default."""
+"""The cache's lifetime without a price table: the longest default of any provider in our tables."""
 COLD_SHARE = 0.5
-"""A cold batch needs so much of the way from the target to the trigger."""
+"""With a cold cache a batch starts at this share of the way from the target to the trigger."""
 
 LEAST_SHARE = 0.03
-"""Of what may be sent: a batch that saves so much is worth a lost cache whatever comes next."""
+"""A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
+adds."""
 
 LEAST_SAVED = 24
-"""Tokens: a batch that is not forced saves more, or is none.  A note costs about as much, so that
-what was fitted once into its minimum is not fitted again for a shorter note."""
+"""Tokens: a batch that is not forced must save more.  A note costs about as much, so a request at
+its minimum is not fitted again just for a shorter note."""
 
 
 @dataclass(frozen=True)
 class EditBatch:
-    """What one batch changes.  ``rewritten``: tokens behind its earliest edit, as they are sent;
-    ``saved``: tokens that each request from now on is smaller by; ``cold``: whether the prefix had
-    expired."""
+    """The effect of one batch.  ``rewritten``: tokens behind its earliest edit, as sent;
+    ``saved``: by how many tokens each later request is smaller; ``cold``: whether the cached prefix
+    had expired."""
 
     rewritten: int
     saved: int
@@ -49,12 +50,12 @@ class EditBatch:
 
 @dataclass(frozen=True)
 class BatchCost:
-    """A batch under a price table, in plain input tokens.
+    """The cost of a batch under a price table, in plain input tokens.
 
-    ``once``: what the request that brings it costs more (negative: less); ``each``: what every
-    later one costs less; ``break_even``: after how many requests it has paid (None: never);
-    ``requests`` that are expected still to come; ``gain``: what it brings over these; ``dollars``:
-    the same, where the model's price is known.
+    ``once``: the extra cost of the request with the batch (negative: it costs less); ``each``: what
+    every later request saves; ``break_even``: after how many later requests it has paid (None:
+    never); ``requests``: how many are still expected; ``gain``: the net saving over these;
+    ``dollars``: the gain in US dollars, if the model's price is known.
     """
 
     prices: str
@@ -88,7 +89,7 @@ class BatchCost:
 
 
 def extra_cost(prices: Prices, batch: EditBatch) -> float:
-    """What the request that brings a batch costs more than it would have without.
+    """The extra cost of the request with the batch, in plain input tokens.
 
     >>> from trimtab.pricing.prices import TABLES
     >>> round(extra_cost(TABLES["claude-5m"], EditBatch(rewritten=10_000, saved=5_000)))
@@ -101,7 +102,7 @@ def extra_cost(prices: Prices, batch: EditBatch) -> float:
 
 
 def break_even(prices: Prices, batch: EditBatch) -> float:
-    """After how many later requests a batch has paid: 0 where at once, ``inf`` where never."""
+    """After how many later requests a batch has paid: 0 if at once, ``inf`` if never."""
     cost, each = extra_cost(prices, batch), batch.saved * prices.read
     return 0.0 if cost <= 0 else inf if each <= 0 else cost / each
 
@@ -109,7 +110,7 @@ def break_even(prices: Prices, batch: EditBatch) -> float:
 def batch_cost(
     prices: Prices, batch: EditBatch, requests: int, dollars_per_million: float | None
 ) -> BatchCost:
-    """A batch under a table, over so many requests to come."""
+    """The cost of ``batch`` under ``prices``, over ``requests`` later requests."""
     cost, each, even = (
         extra_cost(prices, batch),
         batch.saved * prices.read,
@@ -124,8 +125,8 @@ def batch_cost(
 
 
 def requests_left(transcript: Transcript) -> int:
-    """How many requests are still to come: about as many as there were, which is what a session of
-    unknown length comes to on average."""
+    """The expected number of requests still to come: as many as there were so far, the usual
+    estimate for a session of unknown length."""
     return max(1, sum(1 for message in transcript.messages if message.role == "assistant"))
 
 
@@ -136,15 +137,15 @@ def is_cache_cold(idle_seconds: float | None, prices: Prices | None) -> bool:
 
 
 def bounds_for_cold_cache(bounds: Bounds) -> Bounds:
-    """Bounds for a request whose cache has expired: a batch that would come soon comes now, when
-    it costs nothing to write again."""
+    """Bounds with an earlier trigger for a request whose cache has expired: a batch that would come
+    soon is made now, while rewriting the prefix costs nothing extra."""
     share = bounds.target + COLD_SHARE * (1.0 - bounds.target)
     return replace(bounds, trigger=min(bounds.trigger, int(bounds.trigger * share)))
 
 
 def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, saved: int) -> bool:
-    """Whether a batch that is not forced saves as much as the next turn will bring, or a share of
-    what may be sent: else the cache is lost again at once, and again at the turn after."""
+    """Whether a batch that is not forced saves more than the next turn will add, or a share of
+    ``capacity``.  A smaller one would lose the cache at every turn."""
     least = min(growth(transcript, usage, 1) or 0, int(capacity * LEAST_SHARE))
     return saved > max(least, LEAST_SAVED)
 
@@ -152,7 +153,7 @@ def is_worthwhile(transcript: Transcript, usage: TokenSizes, capacity: int, save
 def edit_batch(
     plan: Planner, new: tuple[Edit, ...], before: int, after: int, cold: bool
 ) -> EditBatch:
-    """What the new edits change: ``before`` and ``after`` in tokens of the whole request."""
+    """The batch of the new edits; ``before`` and ``after``: tokens of the whole request."""
     refs = plan.transcript.refs
     numbers = [refs[ref].message for edit in new for ref in edit.targets if ref in refs]
     return EditBatch(

@@ -9,13 +9,13 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 MARGIN = 1.1
-"""Results vary in size: so much more than the average is kept free."""
+"""Factor on the average size of a call, because results vary in size."""
 
 
 def growth(transcript: Transcript, usage: TokenSizes, calls_left: int) -> int | None:
-    """Tokens that so many more calls will add, if they are as large as those before on average.
+    """The tokens that ``calls_left`` more calls will add, if they are as large as past calls.
 
-    None where there were none to judge by.
+    None if there were no calls yet.
     """
     sums = usage.runs(transcript)
     calls, cost = sums.calls[-1], sums.closed[-1]
@@ -27,7 +27,7 @@ def growth(transcript: Transcript, usage: TokenSizes, calls_left: int) -> int | 
 def with_calls_left(
     bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
 ) -> Bounds:
-    """Bounds that cut no earlier and no deeper than the calls still to come make necessary."""
+    """Bounds that cut no earlier and no deeper than ``calls_left`` more calls need."""
     more = growth(transcript, usage, calls_left)
     if more is None:
         return bounds

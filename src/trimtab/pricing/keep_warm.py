@@ -1,9 +1,10 @@
-"""Whether a request that only reads a cached prefix pays: shortly before it expires, while idle.
+"""Decides whether a ping pays: a request that only keeps the cached prefix of an idle conversation.
 
-A ping costs one read of the prefix and starts its lifetime again.  It pays where the conversation
-goes on within that time: then the prefix is read, not written anew.  How likely that is follows
-from gaps that were seen before: of the same agent at the same hour, conversations that never went
-on included.  The arithmetic is that of a lost cache (``economics``): tokens × (write − read).
+A ping is sent shortly before the prefix expires.  It costs one read of the prefix and restarts its
+lifetime.  It pays if the conversation continues within that time, as the prefix is then read, not
+written again.  The probability is estimated from earlier gaps of the same agent at the same hour,
+including conversations that never continued.  A lost cache costs tokens × (write − read), as in
+``economics``.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from trimtab.pricing import models
 MARGIN = 30.0
 """Seconds before expiry at which a ping is sent: it takes a while to arrive."""
 LEAST_GAPS = 20
-"""Longer gaps than the present one that must have been seen; with fewer nothing is sent."""
+"""How many gaps longer than the present one must be known; with fewer no ping is sent."""
 MOST_GAPS = 2_000
-"""Newest gaps that are kept of one agent and hour."""
+"""How many gaps are kept of one agent and hour."""
 DOLLARS_A_DAY = 1.0
 PINGS_A_SESSION = 12
-"""Caps where none are given.  Eleven pings of a prefix at 0.1 and 1.25 cost what they save."""
+"""Default caps.  At prices 0.1 (read) and 1.25 (write), eleven pings cost what they save."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrefixPrices:
-    """A cached prefix: US dollars a token to read and to write, and seconds that it lives."""
+    """Prices of a cached prefix: US dollars a token to read and write; its lifetime in seconds."""
 
     read: float
     write: float
@@ -40,13 +41,13 @@ class PrefixPrices:
         return tokens * self.read
 
     def lost(self, tokens: int) -> float:
-        """US dollars that an expired prefix costs more than a warm one."""
+        """The extra cost in US dollars of an expired prefix."""
         return tokens * (self.write - self.read)
 
 
 def prices_for(model: str, *, hour: bool) -> PrefixPrices | None:
-    """Of a model's breakpoints, of five minutes or an hour; None where the table has no price for
-    writing, or nothing says how long a prefix lives."""
+    """The prices of a model's cache breakpoints of five minutes, or of an hour; None if the table
+    has no price for writing, or the lifetime of a prefix is unknown."""
     priced = models.find(model)
     if priced is None or priced.input_price is None or priced.read is None:
         return None
@@ -60,7 +61,7 @@ def prices_for(model: str, *, hour: bool) -> PrefixPrices | None:
 
 @dataclass(frozen=True, slots=True)
 class PingPlan:
-    """How many pings pay best from now on (0: none), and what they bring on average, in dollars."""
+    """The number of pings that saves most (0: none), and the expected saving in US dollars."""
 
     pings: int
     dollars: float
@@ -70,12 +71,12 @@ def plan_pings(
     gaps: Sequence[float], idle: float, prices: PrefixPrices, tokens: int, most: int,
     read: int | None = None,
 ) -> PingPlan:  # fmt: skip
-    """Plan pings for a conversation that has been idle so long and whose prefix expires ``MARGIN``
+    """Plan pings for a conversation idle for ``idle`` seconds whose prefix expires ``MARGIN``
     seconds from now.
 
-    ``gaps``: seconds, ascending; ``inf`` where a conversation never went on.  ``most``: pings that
-    are left to it.  ``read``: so many of the tokens the next request will read, where a batch of
-    edits is due with it that writes the rest anew.
+    ``gaps``: seconds, ascending; ``inf`` for a conversation that never continued.  ``most``: the
+    pings that its cap still allows.  ``read``: how many of ``tokens`` the next request will read,
+    if it comes with a batch of edits that writes the rest again.
 
     >>> warm = PrefixPrices(read=0.1e-6, write=1.25e-6, lifetime=300)
     >>> plan_pings([400.0] * 30, 270, warm, 100_000, 12).pings
@@ -87,7 +88,7 @@ def plan_pings(
     if len(behind) < LEAST_GAPS:
         return PingPlan(0, 0.0)
     kept = tokens if read is None else min(read, tokens)
-    count = len(behind) + 1  # one more that never goes on: what was seen is not all there is
+    count = len(behind) + 1  # one more that never continues, as the sample is small
     best, value, best_value = 0, 0.0, 0.0
     expires, ping = idle + MARGIN, idle
     for number in range(1, most + 1):
@@ -103,36 +104,36 @@ def plan_pings(
 
 @dataclass
 class LearnedGaps:
-    """Seconds between requests by agent and hour of day (UTC), newest kept."""
+    """Seconds between requests, by agent and hour of day (UTC)."""
 
     by_hour: dict[tuple[str, int], list[float]] = field(default_factory=dict)
     by_agent: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, agent: str, when: float, gap: float) -> None:
-        """A gap that began at a time (seconds since the epoch); ``inf``: the conversation ended."""
+        """Add a gap that began at ``when`` (seconds since the epoch); ``inf``: nothing followed."""
         for kept in (
             self.by_hour.setdefault((agent, _hour(when)), []),
             self.by_agent.setdefault(agent, []),
         ):
             insort(kept, gap)
             if len(kept) > MOST_GAPS:
-                del kept[len(kept) // 2]  # from the middle: the tails are what decides
+                del kept[len(kept) // 2]  # from the middle, because the tails decide
 
     def take(self, other: LearnedGaps) -> None:
-        """Gaps that were learned elsewhere."""
+        """Add all gaps of ``other``."""
         for (agent, hour), gaps in other.by_hour.items():
             for gap in gaps:
                 self.add(agent, hour * 3600.0, gap)
 
     def of(self, agent: str, when: float, idle: float) -> Sequence[float]:
-        """Gaps to decide by: of this hour, of the agent where these are too few."""
+        """The gaps to decide by: of this hour, or of the agent's whole day if these are too few."""
         hourly = self.by_hour.get((agent, _hour(when)), [])
         if len(hourly) - bisect_right(hourly, idle) >= LEAST_GAPS:
             return hourly
         return self.by_agent.get(agent, [])
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-able (−1 where a conversation never went on)."""
+        """JSON-able; −1 for a conversation that never continued."""
         return {
             f"{agent}\t{hour}": [-1.0 if gap == inf else round(gap, 1) for gap in gaps]
             for (agent, hour), gaps in self.by_hour.items()
@@ -140,7 +141,7 @@ class LearnedGaps:
 
     @classmethod
     def from_dict(cls, rows: Mapping[str, Sequence[float]]) -> LearnedGaps:
-        """What ``as_dict`` gave."""
+        """Read the value of ``as_dict``."""
         learned = cls()
         for key, gaps in rows.items():
             agent, _, hour = key.partition("\t")

@@ -24,17 +24,17 @@ _BUILD = re.compile(r"-v\d+:\d+(?::\d+k)?$|(?<=\d):0$")
 _TAG = re.compile(r":(?:free|nitro|floor|thinking|extended|online|exacto|beta)$")
 _DATE = re.compile(r"-(?:20\d{6}|20\d\d-\d\d-\d\d|latest|default)$")
 _HIGH = re.compile(r"\[1m\]$", re.IGNORECASE)
-"""How a coding agent asks for the window of a million tokens."""
+"""The suffix with which coding agents ask for the window of a million tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model as the table has it.  Sizes in tokens; ``None`` where nobody says.
+    """One model in the table.  Sizes are in tokens; ``None`` if unknown.
 
-    ``shared``: whether input and output come out of one window.  ``input_price``: US dollars for
+    ``shared``: whether input and output share one window.  ``input_price``: US dollars for
     a million tokens of input; ``output``, ``read``, ``write``, ``write_1h``: multiples of it.
-    ``min_cached``: shorter prefixes are not cached.  ``tier_tokens``/``tier``: from this size on
-    input costs so many times more.
+    ``min_cached``: shorter prefixes are not cached.  ``tier_tokens``/``tier``: above this size
+    input costs ``tier`` times as much.
     """
 
     name: str
@@ -73,10 +73,10 @@ def undated(name: str) -> str:
 
 
 def find(model: str) -> Model | None:
-    """What the table has on a model, however its name is spelled; None where it has nothing.
+    """The table's entry for a model, by any spelling of its name; None if there is none.
 
-    A host's own limits count before the maker's (``github_copilot/gpt-5.5``), a dated release
-    before the name without its date.
+    An entry for the host comes before the model's own (``github_copilot/gpt-5.5``), one for a dated
+    release before the name without its date.
     """
     plain, host = plain_name(model), model.strip().lower().partition("/")[0]
     for key in (f"{host}/{plain}", f"{host}/{undated(plain)}", plain, undated(plain)):
@@ -88,7 +88,7 @@ def find(model: str) -> Model | None:
 
 
 def require(model: str | None) -> Model:
-    """The same, for a window that has to be known.  Raises InvalidSetting, saying what to give."""
+    """``find`` for a model whose window must be known.  Raises InvalidSetting with advice."""
     if model and (listed := find(model)):
         return listed
     about = "neither one nor a model is named"

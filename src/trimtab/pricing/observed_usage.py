@@ -16,20 +16,21 @@ PREFIX = "calibration/"
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What we counted of a request that was sent: our tokens of visible parts, and of thinking
-    behind signatures.  ``key``: for which model, in which format, by which counter."""
+    """Our count of a request that was sent: tokens of visible parts, and of thinking behind
+    signatures.  ``key`` names model, format and counter."""
 
     key: str
     visible: int
     signed: int
     managed: bool = False
-    """Whether the provider was asked to clear or compact it: then only an answer that tells what
-    became of it says how it counts."""
+    """Whether the provider was asked to clear or compact the request: then only an answer that
+    reports what was cleared is comparable with our count."""
 
 
 @dataclass
 class Observed:
-    """Calibrations by key; the request that was sent last waits for its answer."""
+    """Calibrations by key.  ``last``: the request sent last, for an answer that comes without
+    one."""
 
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     last: Counted | None = None
@@ -37,8 +38,8 @@ class Observed:
     def answer(self, answer: Any, counted: Counted | None = None) -> tuple[str, bytes] | None:
         """Learn from an answer, an event of a stream with a usage, or a usage by itself.
 
-        ``counted``: the request it answers; None: the one that was sent last.  Returns the fact
-        to keep as (name, data); None where there was nothing to learn.
+        ``counted``: the request that was answered; None: the one sent last.  Returns the fact
+        to keep as (name, data); None if there was nothing to learn.
         """
         sent, usage = counted or self.last, read_usage(answer)
         if sent is None or usage is None or usage.sent is None:
@@ -53,7 +54,7 @@ class Observed:
         return PREFIX + sent.key, json.dumps(after.as_list()).encode()
 
     def take(self, facts: Iterable[tuple[str, bytes]]) -> None:
-        """Take up facts that a store kept; what cannot be read is learned anew."""
+        """Load calibrations from a store's facts; unreadable ones are skipped."""
         changed = dict(self.calibrations)
         for name, data in facts:
             if name.startswith(PREFIX):

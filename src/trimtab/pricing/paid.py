@@ -1,4 +1,4 @@
-"""What was paid: tokens as reported and dollars at list prices, by session, agent, day or model."""
+"""Sums of what was paid: reported tokens and dollars at list prices, by session, agent, day …"""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class PaidCall:
-    """One billed call with what it is grouped by; ``day`` is "" where the log has no times.
+    """One billed call with the names it is grouped by; ``day`` is "" if the log has no times.
 
-    Or the sum of several ``calls`` of one day to one model, all of them ``dear`` (above the tier of
-    their model) or none.
+    Or the sum of several ``calls`` of one day to one model, either all or none of them ``dear``
+    (above the model's tier).
     """
 
     session: str
@@ -34,7 +34,7 @@ class PaidCall:
     tenant: str = ""
 
     def key(self, by: str) -> str:
-        """The group it belongs to."""
+        """The name of the call's group."""
         return (self.usage.model if by == "model" else str(getattr(self, by))) or UNKNOWN
 
 
@@ -52,9 +52,9 @@ def _call(one: ConversationUsage, row: UsageRow) -> PaidCall:
 
 @dataclass
 class Paid:
-    """Sums over calls.  ``cost`` leaves out what has no figure: calls of a model without a price
-    (``unpriced``, by model), and output that was logged before the answer ended (``cut_output``
-    calls; their tokens are not in ``tokens`` either)."""
+    """Sums over calls.  ``cost`` leaves out calls of models without a price (``unpriced``, by
+    model), and output that was logged before the answer ended (``cut_output`` calls; their output
+    is not in ``tokens`` either)."""
 
     name: str = ""
     calls: int = 0
@@ -84,7 +84,7 @@ class Paid:
         self.cost += Cost(cost.uncached, cost.read, cost.written, cost.written_1h, output)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-able; ``dollars`` is None where no call has a price."""
+        """JSON-able; ``dollars`` is None if no call has a price."""
         priced = self.calls > self.unpriced.total()
         return {
             "name": self.name, "calls": self.calls, "tokens": dict(self.tokens),
@@ -96,7 +96,7 @@ class Paid:
 
 
 def total(calls: Iterable[PaidCall], name: str = "all") -> Paid:
-    """One sum over all."""
+    """The sum over all calls."""
     paid = Paid(name)
     for call in calls:
         paid.add(call)
@@ -104,7 +104,7 @@ def total(calls: Iterable[PaidCall], name: str = "all") -> Paid:
 
 
 def grouped(calls: Sequence[PaidCall], by: str) -> list[Paid]:
-    """One sum a group: days in their order, all others by what was paid."""
+    """One sum per group: days in order of time, other groups by cost, the largest first."""
     groups: dict[str, Paid] = {}
     for call in calls:
         name = call.key(by)

@@ -11,14 +11,14 @@ from trimtab.pricing.models import Model
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """One provider's way to bill a prompt; all prices are multiples of the plain input price.
+    """One provider's prices of a prompt, as multiples of the plain input price.
 
-    ``read``: a token found in the cache.  ``write``: one that is put into it.  ``output``: one the
-    model writes (a round ratio of list prices; it matters for summarizers only).
-    ``min_tokens``: shorter prefixes are not cached.  ``step_tokens``: hits come in whole steps.
-    ``ttl_seconds``: how long a prefix lives after its last use; None where that is not documented
-    (taken as for ever).  ``tier_tokens``/``tier``: from this size on the whole request costs so
-    many times more.  ``about``: what the numbers hold for, and their source.
+    ``read``: of a token read from the cache; ``write``: of one written to it; ``output``: of one
+    that the model writes (a round ratio of list prices; it matters for summarizers only).
+    ``min_tokens``: shorter prefixes are not cached.  ``step_tokens``: cache hits are multiples of
+    it.  ``ttl_seconds``: how long a prefix lives after its last use; None if not documented (taken
+    as for ever).  ``tier_tokens``/``tier``: above this size the whole request costs ``tier`` times
+    as much.  ``about``: what the numbers apply to, and their source.
     """
 
     name: str
@@ -35,8 +35,8 @@ class Prices:
     def cached(self, prefix_tokens: int, gap_seconds: float) -> int:
         """How many tokens of a common prefix are read from the cache.
 
-        ``gap_seconds``: time since the prefix was last used; negative where unknown, which is
-        taken as in time.
+        ``gap_seconds``: time since the prefix was last used; negative if unknown, which counts as
+        not expired.
         """
         if self.read >= 1.0 or prefix_tokens < self.min_tokens:
             return 0
@@ -57,7 +57,7 @@ class Prices:
         return billed * (self.tier if dear else 1.0)
 
     def call(self, tokens: int, output_tokens: int) -> float:
-        """What a call outside the conversation costs (a summary): nothing of it is cached."""
+        """The cost of a call outside the conversation (a summary), of which nothing is cached."""
         return tokens + output_tokens * self.output
 
 
@@ -108,8 +108,8 @@ def named(name: str) -> Prices:
 
 
 def of_model(model: Model) -> Prices:
-    """A model's own multiples.  What its maker does not list costs as plain input; where writing
-    to the cache is billed, a prefix lives for five minutes."""
+    """The price table of a model.  A price that its provider does not list is that of plain input;
+    if writing to the cache is billed, a prefix is taken to live for five minutes."""
     return Prices(
         model.name, 1.0 if model.read is None else model.read,
         1.0 if model.write is None else model.write, min_tokens=model.min_cached or 0,

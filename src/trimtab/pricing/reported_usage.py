@@ -13,15 +13,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
-    """Tokens of one model call, as they are billed: ``input_tokens`` of the whole prompt, of which
-    ``read`` came from the cache and ``written`` went into it (``written_1h`` of that for an hour);
-    ``output_tokens`` with the thinking that is billed.  Where the provider took several steps, of
-    all of them.
+    """Billed tokens of one model call: ``input_tokens`` of the whole prompt, of which ``read`` came
+    from the cache and ``written`` went into it (``written_1h`` of that for an hour);
+    ``output_tokens`` with the thinking that is billed.  If the provider took several steps, these
+    are sums over all steps.
 
-    ``cleared``: what it took out of the prompt before it counted (context editing);
-    ``first_step``: the prompt of the first of several steps; ``compacted``: it summarized the
-    prompt, and nothing says how large that was; ``managed``: whether the answer tells what became
-    of the prompt before it was counted.
+    ``cleared``: tokens that the provider removed from the prompt before counting (context editing);
+    ``first_step``: the prompt of the first of several steps; ``compacted``: the provider summarized
+    the prompt and does not say how large it was; ``managed``: whether the answer reports what the
+    provider removed from the prompt before counting.
     """
 
     input_tokens: int
@@ -36,7 +36,7 @@ class ReportedUsage:
 
     @property
     def sent(self) -> int | None:
-        """The prompt as it was sent, in the provider's tokens; None where that is not reported."""
+        """The prompt as it was sent, in the provider's tokens; None if that is not reported."""
         if self.compacted:
             return None
         return self.cleared + (self.input_tokens if self.first_step is None else self.first_step)
@@ -51,7 +51,7 @@ _WITHIN = (
     "metadata",
     "interaction",
 )
-"""Where a usage stands in an answer, or in an event of a stream."""
+"""Keys under which an answer, or an event of a stream, has its usage."""
 _INPUT = (
     "prompt_tokens", "input_tokens", "inputTokens", "promptTokenCount", "prompt_token_count",
     "total_input_tokens",
@@ -80,7 +80,7 @@ _WRITTEN = ("cache_creation", "cache_write_tokens", "cache_write_input_tokens")
 
 
 def read_usage(answer: Any) -> ReportedUsage | None:
-    """The usage in an answer, an event of a stream, or a usage by itself; None where there is none.
+    """The usage in an answer, an event of a stream, or a usage by itself; None if there is none.
 
     >>> billed({"usage": {"input_tokens": 5, "cache_read_input_tokens": 95, "output_tokens": 7}})
     Billed(input_tokens=100, output_tokens=7, read=95, written=0)
@@ -97,8 +97,8 @@ def read_usage(answer: Any) -> ReportedUsage | None:
 
 
 def _all_steps(last: ReportedUsage, iterations: Any) -> ReportedUsage:
-    """The sum over all steps, where an answer tells them (Anthropic: the figures beside them are
-    those of the last step, without a compaction)."""
+    """The sum over all steps, if the answer lists them (Anthropic's other figures are those of the
+    last step, without a compaction)."""
     steps = [step for step in iterations or () if isinstance(step, Mapping)]
     if not steps:
         return last
@@ -117,8 +117,8 @@ def _all_steps(last: ReportedUsage, iterations: Any) -> ReportedUsage:
 
 
 def read_cleared(answer: Any) -> int | None:
-    """Tokens that the provider cleared from the prompt before it counted, as the answer's
-    ``applied_edits`` say; None where it has none of these."""
+    """Tokens that the provider cleared from the prompt before counting, by the answer's
+    ``applied_edits``; None if it has none."""
     if not isinstance(answer, Mapping):
         return None
     around = (answer, *(as_mapping(answer.get(name)) for name in ("message", "response")))
@@ -153,21 +153,21 @@ def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
 
 
 def _written_for_an_hour(usage: Mapping[str, Any]) -> int:
-    """Anthropic tells cache writes by their lifetime."""
+    """Cache writes with a lifetime of an hour, which Anthropic reports separately."""
     kinds = usage.get("cache_creation")
     tokens = _number(kinds, ("ephemeral_1h_input_tokens",)) if isinstance(kinds, Mapping) else 0
     return tokens or 0
 
 
 def _whole(usage: Mapping[str, Any], given: int, read: int) -> int:
-    """The whole prompt where a gateway counts only what was not in the cache: a part of it cannot
-    be more than all."""
+    """The whole prompt.  Some gateways report only the uncached part as input: known by cached
+    tokens being more than ``given``, and then both are added."""
     apart = max([read, *(_number(usage, (name,)) or 0 for name, _ in _APART)])
     return given + apart if apart > given else given
 
 
 def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The value itself and what stands in it under the names of a usage, outermost first."""
+    """``value`` itself and the mappings under the keys of a usage, outermost first."""
     if not isinstance(value, Mapping) or depth > 3:
         return
     yield value
@@ -176,7 +176,7 @@ def _usages(value: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def as_mapping(value: Any) -> Any:
-    """An object of a client, or JSON as text, as the mapping that it stands for."""
+    """An SDK's object, or JSON as text, as a mapping."""
     if isinstance(value, (str, bytes, bytearray)):
         try:
             return json.loads(value)
@@ -191,7 +191,7 @@ def as_mapping(value: Any) -> Any:
 
 
 def _takes_warnings(value: Any) -> bool:
-    """Whether this is a model of pydantic, which warns of values that its schema does not name."""
+    """Whether ``value`` is a pydantic model, which warns of values outside its schema."""
     return hasattr(value, "__pydantic_validator__")
 
 

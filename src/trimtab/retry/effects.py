@@ -1,4 +1,5 @@
-"""What a retry flow and its driver exchange: what to send, what came back, how it ended."""
+"""The values that a retry flow and its driver exchange: ``Send``, ``Refused`` or ``Accepted``,
+``Done``."""
 
 from __future__ import annotations
 
@@ -15,9 +16,9 @@ Headers = Mapping[str, str] | Iterable[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send this request; ``request`` has the type that ``flow`` was given, and is the very same
-    object where nothing had to be changed.  ``attempt`` counts from 1.  ``cannot_fit``: why it is
-    sent as it came, above a limit."""
+    """The driver sends ``request``: of the type that ``flow`` was given, the very same object if
+    nothing was changed.  ``attempt`` counts from 1.  ``cannot_fit``: why the request is sent
+    unchanged although it is above a limit."""
 
     request: Any
     attempt: int
@@ -27,7 +28,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """What came back was an error: its status (None: there is none), body and headers."""
+    """The provider answered with an error: its status (None if there is none), body, headers."""
 
     status: int | None
     body: Any
@@ -36,8 +37,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What came back was an answer.  ``prompt_tokens``: all of them, as the provider counts,
-    where it said so; ``final``: bytes of it were passed on, nothing may be sent again."""
+    """The provider accepted the request.  ``prompt_tokens``: the provider's count of the whole
+    prompt, None if unknown; ``final``: bytes of the answer were passed on, so the request can't be
+    sent again."""
 
     prompt_tokens: int | None = None
     final: bool = True
@@ -45,7 +47,7 @@ class Accepted:
 
 @dataclass(slots=True)
 class SendStats:
-    """What became of all requests so far; add one to each driver."""
+    """Counters over all requests of a driver; share one among its flows."""
 
     requests: int = 0
     changed: int = 0
@@ -54,12 +56,13 @@ class SendStats:
     recovered: int = 0
     tokens_saved: int = 0
     seconds: float = 0.0
-    """From the first refusal to the last answer, of requests that were sent again."""
+    """Time from the first refusal to the last answer, summed over the requests sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """How it ended.  ``fitted``: what was sent last; None where nothing could be read."""
+    """The result of a flow.  ``fitted``: what was sent last; None if the request could not be read
+    or fitted."""
 
     accepted: bool
     attempts: int
@@ -67,9 +70,10 @@ class Done:
     refusals: tuple[Refusal, ...] = ()
     cannot_fit: CannotFit | None = None
     advice: str = ""
-    """What the user can do where a refusal for size stands; "" where nothing stands out."""
+    """What the user can do about a final refusal for size; "" if there is no advice."""
     unseen: str = ""
-    """Where a history at the server was too long that was not seen here: its id, and what to do."""
+    """Set if a history kept by the provider, never seen here, was too long: its id and what to
+    do."""
 
     @property
     def summary(self) -> str:

@@ -1,31 +1,31 @@
-"""The retry protocol as a generator: it yields what to send and receives what came back.
+"""The retry protocol as a generator: it yields requests to send and receives the replies.
 
     run = flow(request, session.fit, key=key, learned=learned)
     effect = next(run)                                 # Send(request, attempt, …)
     while True:
-        reply = <send effect.request>                  # in any way: sync, async, a proxy
+        reply = <send effect.request>                  # by any means: sync, async, a proxy
         try:
             effect = run.send(Refused(status, body, headers) or Accepted())
         except StopIteration as stop:
             return <the last reply>, stop.value        # Done: what happened, for logs and headers
 
-The driver returns the last reply it got, whatever it is: a provider's own error comes out as it
-came.  It holds a stream back until the first content event (``refusals.stream_start``) and sends in
-``Refused`` for an error inside HTTP 200; once a byte was passed on it sends ``Accepted`` and
-nothing is sent again.  A step may take as long as ``fit`` does: an async driver may run
-``run.send`` in a thread.
+The driver returns the last reply unchanged, also when that is the provider's error.  It holds a
+stream back until the first content event (``refusals.stream_start``) and sends in ``Refused`` for
+an error inside HTTP 200; once a byte was passed on it sends in ``Accepted``, and there are no more
+sends.  A step may take as long as ``fit`` does: an async driver may run ``run.send`` in a thread.
 
-- Fits, sends, reads the refusal (``refusals.classify``), learns the limit (``learned``), fits
-  strictly smaller, sends again: three sends at most.
-- A refusal that names a rule (pairing, reasoning, empty content, …) gets that rule's repair and
-  one more send; it is never treated as size.
-- A refusal that names nothing (``raw: "ERROR"``, an empty body) is answered once, by cutting long
-  tool results; what helped is done beforehand from then on.
-- Rate, authentication, server errors, and what nobody recognises pass through: one send.  A
-  compaction of the provider's that was unavailable is asked for once more.
-- Where nothing can shrink, the provider's error stands.  An error of ours never stops a request.
+- Refusal for size: ``refusals.classify`` reads it, ``learned`` keeps the limit, the request is
+  fitted strictly smaller and sent again: three sends at most.
+- Refusal that names a rule (pairing, reasoning, empty content, …): that rule's repair and one more
+  send; it is never treated as a refusal for size.
+- Refusal without a reason (``raw: "ERROR"``, an empty body): one more send with long tool results
+  cut; if that is accepted, later requests are cut before their first send.
+- Rate, authentication, server and unrecognised errors pass through after one send.  If the
+  provider's own compaction was unavailable, the same request is sent once more.
+- If nothing can shrink, the caller gets the provider's error.  An error of ours never stops a
+  request, unless ``strict``.
 
-Knows the order of these steps.  Does not know HTTP, formats, stores, or how anything is reduced.
+This file knows the order of these steps, but not HTTP, formats, stores or reductions.
 """
 
 from __future__ import annotations
@@ -75,10 +75,11 @@ def flow(
     """Drive one request from ``fit`` to its answer; see the head of this file.
 
     ``fit``: ``session.fit``, or any function with its keywords (window, reserve, settings);
-    ``key``: whose limits are learned (``learned.key_for``); ``retry_result_chars``: to what a
-    refusal that names nothing cuts every tool result, 0: such a refusal stands;
-    ``streaming``: for the log; ``undo``: called with a result that was made on a guess and was
-    refused as well; ``strict``: raise what ``fit`` raises instead of sending what came.
+    ``key``: what learned limits are kept under (``learned_limits.key_for``);
+    ``retry_result_chars``: chars to which every tool result is cut after a refusal without a
+    reason, 0: no such retry; ``streaming``: only for the log; ``undo``: called with the fit that
+    was made on that guess, if it was refused too; ``strict``: raise what ``fit`` raises instead
+    of sending the request unchanged.
     """
     learned = LearnedLimits() if learned is None else learned
     run = _RequestFlow(
@@ -105,7 +106,7 @@ def flow(
 
 @dataclass
 class _RequestFlow:
-    """One request on its way through its sends."""
+    """The state of one request over its sends."""
 
     request: Any
     fit: Fit
@@ -120,19 +121,19 @@ class _RequestFlow:
     cannot_fit: CannotFit | None = None
     guessed: bool = False
     sent_again: bool = False
-    """Whether the very same was sent again, because the provider asked for that."""
+    """Whether the unchanged request was sent again, because compaction was unavailable."""
     refused_chars: int = 0
-    """Of the longest tool result in a request that was refused without a reason."""
+    """Chars of the longest tool result in a request that was refused without a reason."""
     repaired_rules: tuple[str, ...] = ()
     cut_short: bool = False
     unseen: str = ""
-    """Which history at the server would have to be shorter, and was not seen."""
+    """The message ``UNSEEN`` with the id of a history that only the provider has; else ""."""
     seconds: float = 0.0
     attempt: int = 1
     accepted: bool = False
 
     def steps(self) -> Flow:
-        """Send, read what came back, and again while that is worth it."""
+        """Send, read the reply, repeat with a smaller or repaired request while there is one."""
         self.fitted = self._first()
         refusals: list[Refusal] = []
         attempt, since = 1, self.learned.clock()
@@ -165,7 +166,7 @@ class _RequestFlow:
     # --- fitting -----------------------------------------------------------------------------
 
     def _first(self) -> Fitted | None:
-        """What is sent first; None: as it came, because we cannot read or fit it."""
+        """The first fit; None if the request can't be read or fitted and is sent unchanged."""
         try:
             known = self.learned.get(self.key)
             for rule in known.mends:
@@ -193,7 +194,7 @@ class _RequestFlow:
         return None
 
     def _fit_any(self) -> Fitted:
-        """Fit; where nobody knows a window, only repairs, until the provider names one."""
+        """Fit; if the window is unknown, only repair, until a refusal names the window."""
         try:
             return self.fit(self.request)
         except InvalidSetting:
@@ -202,7 +203,7 @@ class _RequestFlow:
             return self.fit(self.request, window=NO_WINDOW, reserve=0)
 
     def _smaller(self, refusal: Refusal, attempt: int) -> Fitted | None:
-        """What to send instead; None where nothing smaller or better can be had."""
+        """The request to send after ``refusal``; None if it can't be made smaller or repaired."""
         try:
             if refusal.about_size:
                 return self._reduced(refusal, attempt)
@@ -249,7 +250,7 @@ class _RequestFlow:
         return fresh
 
     def _repaired(self, refusal: Refusal) -> Fitted | None:
-        """The same request repaired for that rule, whichever dialect it was taken for."""
+        """The request repaired for the refusal's rule, whatever dialect was detected."""
         state = self.fitted is not None and self.fitted.server_state
         if state or refusal.rule in self.repaired_rules:
             return None
@@ -276,8 +277,8 @@ class _RequestFlow:
         return cut
 
     def _truncated(self, theirs: int, fitted: Fitted) -> bool:
-        """Whether the provider left out a part of what was sent, as servers of the chat format
-        do; what is not certain is compared with its next count."""
+        """Whether the provider silently truncated the request, as some servers of the chat format
+        do.  An uncertain count is kept and compared with the next one."""
         counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
             return False
@@ -303,7 +304,7 @@ class _RequestFlow:
             self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
 
     def _given_up(self, refusal: Refusal, attempt: int, last: Fitted | None) -> str:
-        """Undo a guess, log that the refusal stands, and say what the user can do."""
+        """Undo a guess, log that the refusal is final, and return advice for the user."""
         if attempt > 1 and self.guessed and self.undo is not None and self.fitted is not None:
             self.undo(self.fitted)
         seen = last is None or last.held_tokens
@@ -376,7 +377,8 @@ class _RequestFlow:
 
 
 def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentRequest:
-    """A fitted request in numbers; its bytes only where somebody needs them."""
+    """The sizes of a fitted request; bytes and longest result are 0 unless ``full`` or needed for
+    ``known``."""
     size = fitted.body_bytes if full or known.request_bytes else 0
     longest = fitted.longest_result if full or known.unnamed else 0
     return SentRequest(

@@ -1,4 +1,4 @@
-"""What is tried after a refusal that named nothing; taking it back where it did not help."""
+"""The guess that is tried after a refusal without a reason, and undoing it if refused again."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from trimtab.fitted import Fitted
 from trimtab.session import Session
 
 RESULT_CHARS = 512
-"""To what a refusal that names nothing cuts each tool result."""
+"""Chars to which each tool result is cut after a refusal without a reason."""
 
 
 def result_chars(value: int) -> int:
-    """``retry_result_chars`` as it came.  Raises InvalidSetting where it is no number of chars."""
+    """``retry_result_chars``, checked.  Raises InvalidSetting unless it is an int of at least 0."""
     if type(value) is not int or value < 0:
         raise InvalidSetting(
             f"retry_result_chars={value!r}: give a whole number, 0 for no such retry"
@@ -20,7 +20,7 @@ def result_chars(value: int) -> int:
 
 
 def undo_new_edits(session: Session, fitted: Fitted) -> None:
-    """Take back the edits of this fit: they were made on a guess that did not help."""
+    """Undo the new edits of ``fitted``: they were made on a guess that was refused."""
     for edit in fitted.report.edits:
         if edit.new and edit.op != "compact":
             session.undo(edit.handle)

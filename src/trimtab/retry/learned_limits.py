@@ -16,22 +16,22 @@ HOUR = 3_600.0
 BELIEVED = {"exact": 7 * 24 * HOUR, "estimate": 24 * HOUR, "lower_bound": 24 * HOUR, "guess": HOUR}
 """Seconds for which a limit is kept, by how exact it was."""
 _BELOW_REFUSED = 0.9
-"""Where no limit was named: this share of the smallest size that was refused."""
+"""If no limit was named: the share of the smallest refused size that is assumed to be allowed."""
 _NARROW, _WIDE = 0.25, 4.0
-"""How far a provider's count of a request may be from ours and still be a count of it."""
+"""The provider's count divided by ours: outside this range it can't count the same request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
-    """What is known of one model behind one endpoint.
+    """The limits of one model behind one endpoint.
 
-    ``limit`` is in the provider's tokens, ``ratio`` how many of them one of ours is;
-    ``output_counts`` whether the requested output shares it.  ``refused`` and ``accepted`` are
-    the smallest prompt refused and the largest accepted, in our tokens.  ``mends`` are
-    the rules that it turned out to have and whose repair it accepted.  ``short`` is a count of
-    its that was too small, and ours of the same request (``truncation``).  ``unnamed``: after a
-    refusal that named nothing, tool results of at most so many chars were accepted, the longest
-    refused had so many, and when that was.
+    ``limit`` is in the provider's tokens; ``ratio``: the provider's tokens per one of ours;
+    ``output_counts``: whether the requested output shares the limit.  ``refused`` and ``accepted``
+    are the smallest prompt refused and the largest accepted, in our tokens.  ``mends``: rules that
+    a refusal named and whose repair was accepted.  ``short``: the provider's count that was too
+    small, and our count of the same request (``truncation_check``).  ``unnamed``, after a refusal
+    without a reason: (chars to which tool results were cut when accepted, chars of the longest
+    result when refused, time in seconds).
     """
 
     limit: int | None = None
@@ -49,16 +49,17 @@ class ModelLimits:
     at: float = 0.0
 
     def allowed_chars(self, longest: int) -> int | None:
-        """To how many chars each tool result is cut where the longest has so many; None: it may be
-        as long, as far as is known.  Between what was accepted and what was refused nobody knows:
-        the lower half of that, by factors, is tried."""
+        """Chars to which each tool result is cut if the longest has ``longest``; None: not cut.
+
+        A length between the accepted and the refused one is uncertain: below their geometric mean
+        it is tried uncut."""
         if self.unnamed is None:
             return None
         accepted, refused, _ = self.unnamed
         return accepted if longest * longest >= accepted * refused else None
 
     def prompt_tokens(self, output: int) -> int | None:
-        """How many of our tokens a prompt may have beside so much output; None: unknown."""
+        """The most tokens (ours) of a prompt that asks for ``output`` tokens; None: unknown."""
         if self.limit is not None:
             room = self.limit - (output if self.output_counts else 0)
             return max(int(room / self.ratio), 0)
@@ -71,16 +72,16 @@ NO_LIMITS = ModelLimits()
 
 
 def ratio(theirs: int, ours: int) -> float:
-    """Provider's tokens per one of ours; 1 where the two cannot be counts of the same text."""
+    """Provider's tokens per one of ours; 1 if the two can't be counts of the same text."""
     factor = theirs / max(ours, 1)
     return factor if _NARROW <= factor <= _WIDE else 1.0
 
 
 class LearnedLimits:
-    """Facts by key, forgotten after a while.
+    """``ModelLimits`` by key; each expires after a time (``BELIEVED``).
 
     ``facts``: any mapping from str to JSON-able dicts (a store's, so that they outlast the
-    process); ``clock``: seconds.
+    process); ``clock``: returns seconds.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class LearnedLimits:
         self.clock = clock
 
     def get(self, key: str) -> ModelLimits:
-        """What is known and still believed; nothing at all is a value too."""
+        """The limits learned for ``key`` that have not expired; NO_LIMITS if there are none."""
         row = self._facts.get(key)
         if row is None:
             return NO_LIMITS
@@ -108,11 +109,11 @@ class LearnedLimits:
         return known if fresh else NO_LIMITS
 
     def put(self, key: str, known: ModelLimits) -> None:
-        """Keep this from now on."""
+        """Store ``known`` under ``key``, dated now."""
         self._facts[key] = asdict(replace(known, at=self.clock()))
 
     def accepted(self, key: str, tokens: int, output: int) -> None:
-        """A prompt of so many of our tokens was accepted: what contradicts that is forgotten."""
+        """Record that a prompt of ``tokens`` (ours) was accepted; drop limits it contradicts."""
         known = self.get(key)
         if known is NO_LIMITS:
             return
@@ -126,13 +127,14 @@ class LearnedLimits:
 
 
 def host_of(key: str) -> str:
-    """The host in a key of ``key_for``; "" where there is none."""
+    """The host in a key of ``key_for``; "" if it has none."""
     host, bar, _ = key.partition("|")
     return host if bar else ""
 
 
 def key_for(host: str, model: str, credential: str | bytes = "") -> str:
-    """``api.openai.com|gpt-5.1|3f2a9c1d``: the credential only as a short digest."""
+    """The key of learned limits: ``api.openai.com|gpt-5.1|3f2a9c1d``, with the credential as a
+    short digest."""
     secret = credential.encode() if isinstance(credential, str) else credential
     finger = hashlib.blake2b(secret, digest_size=4).hexdigest() if secret else "-"
     return f"{host}|{model}|{finger}"

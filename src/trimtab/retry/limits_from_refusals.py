@@ -11,13 +11,13 @@ from trimtab.settings import LIMITS, Settings
 from trimtab.transcript.model import TRIGGER
 
 SHARES = (0.7, 0.4)
-"""Of what was refused, where nobody says how much would be accepted: the first time, and then."""
+"""Shares of the refused size to try if the refusal names no limit: first retry, second retry."""
 _MARGIN = 0.98
-"""Of a limit that is known while our count of the request is only an estimate."""
+"""The share of a known limit that is used while our count of the request is an estimate."""
 _PLAUSIBLE_TOKENS = 8_000
-"""Below this, or half the window, a refusal that says nothing is no sign of size."""
+"""Below this, or half the window, a refusal without a reason is not taken to be about size."""
 _LONG_CONTEXT = 200_000
-"""Tokens above which providers ask for another plan."""
+"""Tokens above which providers require a plan for long context."""
 _MANY_IMAGES = 20
 _MANY_IMAGE_PIXELS = 2_000
 """Up to 20 images, each may have 8,000 pixels a side; more than that, 2,000 (Anthropic)."""
@@ -25,11 +25,11 @@ _MANY_IMAGE_PIXELS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
-    """What was refused, in our count: tokens of the prompt, bytes, output that it asked for.
+    """The sizes of a sent request: prompt tokens (ours), body bytes, requested output tokens.
 
-    ``scale``: what ``fit`` divides a window by to have it in our tokens.  ``longest_result``: chars
-    of its longest tool result, 0 where nobody needs to know.  ``managed``: the provider clears or
-    compacts it by itself, so that its count is not one of all that was sent.
+    ``scale``: ``fit`` divides a window by it to get our tokens.  ``longest_result``: chars of the
+    longest tool result, 0 if not needed.  ``managed``: the provider clears or compacts the request
+    by itself, so its count does not cover all that was sent.
     """
 
     tokens: int
@@ -42,12 +42,13 @@ class SentRequest:
 
 
 def names_nothing(refusal: Refusal) -> bool:
-    """Whether it says only that it refuses."""
+    """Whether ``refusal`` gives no reason."""
     return refusal.rule in ("opaque", "no_body")
 
 
 def may_be_too_large(refusal: Refusal, sent: SentRequest) -> bool:
-    """Whether size can be the reason at all; a rate error below its own limit is a rate error."""
+    """Whether size can be the reason of ``refusal``; a rate error below its own limit is not about
+    size."""
     if refusal.rule == "rate_tpm_size" and refusal.requested is None:
         return sent.tokens + sent.output > 0.8 * (refusal.limit or _LONG_CONTEXT)
     if names_nothing(refusal):
@@ -58,7 +59,7 @@ def may_be_too_large(refusal: Refusal, sent: SentRequest) -> bool:
 
 
 def learn_from_refusal(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
-    """What is known after this refusal; the same object where it taught nothing."""
+    """``known`` updated with what ``refusal`` says; the same object if it says nothing new."""
     if refusal.kind == "too_long":
         return _tokens(refusal, sent, known)
     if refusal.rule == "images":
@@ -91,7 +92,7 @@ def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLim
 
 
 def _images(refusal: Refusal) -> int:
-    """How many images may stay: the limit where it is a count, none where each is too big."""
+    """How many images may stay: the limit if it is a count, 0 if each image is too big."""
     if refusal.unit == "images" and refusal.limit is not None:
         return refusal.limit
     many = refusal.unit == "pixels" and (refusal.limit or 0) <= _MANY_IMAGE_PIXELS
@@ -101,9 +102,9 @@ def _images(refusal: Refusal) -> int:
 def keywords_for_known_limits(
     known: ModelLimits, asked: Settings, sent: SentRequest
 ) -> dict[str, Any]:
-    """Keywords of ``fit`` that hold a request to what is known; {} where it meets that anyway.
+    """Keywords for ``fit`` that apply the limits in ``known``; {} if ``sent`` meets them anyway.
 
-    ``asked``: the settings so far; nothing here is laxer than they are.
+    ``asked``: the settings so far; the keywords are never laxer.
     """
     words: dict[str, Any] = {}
     room = known.prompt_tokens(sent.output)
@@ -125,7 +126,7 @@ def keywords_for_known_limits(
 
 
 def _exceeds(tight: dict[str, int], sent: SentRequest) -> bool:
-    """Whether a limit other than tokens may be exceeded; only bytes can be judged here."""
+    """Whether the request is above its limit in bytes; the other limits can't be judged here."""
     return sent.body_bytes > tight.get("request_bytes", -1)
 
 
@@ -138,10 +139,11 @@ def keywords_for_retry(
     refusal: Refusal, sent: SentRequest, known: ModelLimits, asked: Settings, attempt: int = 1,
     result_chars: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
-    """Keywords of ``fit`` for the request to send instead; {} where nothing smaller is asked for.
+    """Keywords for ``fit`` to make the next, smaller request; {} if there is nothing to reduce.
 
     ``asked``: the settings of the refused request; ``attempt``: which send was refused;
-    ``result_chars``: to what a refusal that names nothing cuts each tool result; 0: it does not.
+    ``result_chars``: chars to which each tool result is cut after a refusal without a reason, 0:
+    not cut.
     """
     room, share = known.prompt_tokens(sent.output), SHARES[min(attempt, len(SHARES)) - 1]
     if names_nothing(refusal):
@@ -162,7 +164,8 @@ def keywords_for_retry(
 def _for_nothing_named(
     refusal: Refusal, sent: SentRequest, asked: Settings, result_chars: int
 ) -> dict[str, Any]:
-    """Long tool results are cut; a request that may be too large is made smaller as a whole."""
+    """Keywords after a refusal without a reason: long tool results are cut, and a request that may
+    be too large gets a smaller window."""
     words: dict[str, Any] = {}
     if result_chars and sent.longest_result > result_chars:
         words["settings"] = _limited(asked, result_chars=result_chars)
@@ -172,6 +175,6 @@ def _for_nothing_named(
 
 
 def _limited(asked: Settings, **tighter: int | None) -> Settings:
-    """The limits of the refused request, some of them tighter."""
+    """The limits in ``asked``, with ``tighter`` replacing some of them."""
     limits: dict[str, Any] = {name: asked.given[name] for name in LIMITS if name in asked.given}
     return Settings(**{**limits, **tighter})

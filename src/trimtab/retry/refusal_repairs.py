@@ -1,4 +1,5 @@
-"""The repair that a refusal asks for, with rules that the provider turned out to have."""
+"""Repairs a request for the rule that a refusal named, also if our tables don't list that rule for
+this provider."""
 
 from __future__ import annotations
 
@@ -60,9 +61,9 @@ def is_lasting(rule: str) -> bool:
 def repaired_for(
     request: Any, rule: str, format: str | None = None, model: str | None = None
 ) -> Any:
-    """The request with what this refusal names repaired; None where there is nothing to repair.
+    """The request repaired for ``rule`` of a refusal; None if there is nothing to repair.
 
-    Never changes what it is given; returns the type that came.
+    ``request`` is not changed; the result has its type.
     """
     try:
         source = RequestBody.of(request)
@@ -90,8 +91,9 @@ def _without_thinking(source: RequestBody, format: Format, model: str | None) ->
 def _by_rows(
     source: RequestBody, format: Format, model: str | None, names: tuple[str, ...]
 ) -> Passes:
-    """These rows in force for whoever is asked; then whoever else speaks the format and has one
-    of them is taken at all of his word."""
+    """Repair by the rows in ``names``, whether or not the detected dialect has them.  If that
+    changes nothing, the chat dialects are tried: all rules of the first where these rows repair
+    something."""
     table = rules.TABLES[format.name]
     if passes := _mends(_held(table, names), source, format, model):
         return passes
@@ -108,7 +110,7 @@ def _mends(table: RuleTable, source: RequestBody, format: Format, model: str | N
 
 
 def _held(table: RuleTable, names: tuple[str, ...]) -> RuleTable:
-    """The table with these rows alone, in force for whoever is asked."""
+    """The table with these rows alone, applied to every dialect."""
     rows = tuple(
         replace(row, sure="refused", dialects=None, except_for=frozenset())
         for row in table.rows

@@ -8,14 +8,14 @@ from typing import Any
 from trimtab.session import Session, keep_fact, stored_fact, stored_facts
 
 PREFIX = "limits/"
-"""Of the names of learned limits among a store's facts."""
+"""The prefix of the names of learned limits among a store's facts."""
 
 
 class StoredLimits(MutableMapping[str, Mapping[str, Any]]):
-    """The ``facts`` of ``LearnedLimits``: each is read when it is asked for, and written at once.
+    """The ``facts`` of ``LearnedLimits``, read from the store at each access and written at once.
 
-    So what one replica has learned holds for the next request, whichever serves it.  Where the
-    store does not answer, what this process learned itself holds.
+    So a limit that one replica has learned applies to the next request on any replica.  If the
+    store does not answer, the limits that this process learned itself apply.
     """
 
     def __init__(self, session: Session) -> None:
@@ -44,6 +44,6 @@ class StoredLimits(MutableMapping[str, Mapping[str, Any]]):
 
 
 def _at(row: Mapping[str, Any]) -> float:
-    """When it was learned; long ago where a row of another release does not say."""
+    """When ``row`` was learned, in seconds; 0 if a row of another release does not say."""
     at = row.get("at")
     return float(at) if isinstance(at, int | float) else 0.0

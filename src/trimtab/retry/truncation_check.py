@@ -12,35 +12,36 @@ from typing import NamedTuple
 _LESS = 1.5
 """Tokenizers differ by less than this on the texts of agents."""
 _LEAST_SENT, _LEAST_READ = 1_000, 512
-"""Tokens: below these counts say nothing; gateways that do not count put 0, 1 or so there."""
+"""Tokens: smaller counts say nothing; gateways that do not count report 0 or 1."""
 _ONCE = 0.5
-"""Of the longest prompt it has counted whole: a window that it shortens to is not far below."""
+"""Share of the longest prompt counted whole: a smaller count is not a window truncated to."""
 _ALIKE = 1.1
-"""Two counts within this factor are of the same window: whole messages are left out."""
+"""Two counts within this factor come from the same window: servers leave out whole messages."""
 _GROWN = 0.25
-"""From a growth by this share of a count on it shows whether the count grows along."""
+"""How much a request must have grown, as a share of the count, to see if the count grows too."""
 
 
 class Counts(NamedTuple):
-    """One request: tokens as the provider counted them, and ours of what was sent."""
+    """One request in tokens: the provider's count, and ours of what was sent."""
 
     theirs: int
     ours: int
 
 
 def is_short_count(counts: Counts) -> bool:
-    """Whether a count is too small to be one of all that was sent."""
+    """Whether the provider's count is too small to cover all that was sent."""
     theirs, ours = counts
     return ours >= _LEAST_SENT and theirs >= _LEAST_READ and _LESS * theirs < ours
 
 
 def is_truncated(counts: Counts, host: str, longest: int, before: Counts | None) -> bool:
-    """Whether a short count means that something was left out.
+    """Whether a short count means that the provider truncated the request.
 
-    ``host``: who counted; ``longest``: the longest prompt it has counted of late, 0 where that is
-    not known; ``before``: an earlier short count of its.  A server nearby is believed at once,
-    unless it has read much more before.  Others have to count the same once more although more
-    was sent by then, where neither all of the growth was counted nor the growth alone.
+    ``host``: who counted; ``longest``: the longest prompt it has counted lately, 0 if unknown;
+    ``before``: its earlier short count.  For a host of the user's own one short count is enough,
+    unless it has counted a much longer prompt.  Any other host must report about the same count
+    for a larger request; a count near the growth alone is not taken as evidence, as a cache may
+    explain it.
     """
     theirs, ours = counts
     if is_own_host(host) and theirs >= _ONCE * longest:
@@ -52,8 +53,8 @@ def is_truncated(counts: Counts, host: str, longest: int, before: Counts | None)
 
 
 def count_to_compare(counts: Counts, before: Counts | None) -> Counts:
-    """Which of two short counts the next one is to be compared with: the older while too little
-    has come since."""
+    """The short count to compare the next one with: ``before`` until the request has grown
+    enough, else ``counts``."""
     if before is None or not _alike(counts.theirs, before.theirs, _ALIKE):
         return counts
     grown = counts.ours - before.ours
@@ -65,9 +66,10 @@ def _alike(one: int, other: int, factor: float) -> bool:
 
 
 def is_own_host(host: str) -> bool:
-    """Whether a host is of the user's own: loopback, a private address, a name without a dot.
+    """Whether ``host`` is the user's own: loopback, a private address, a name without a dot, or ""
+    (unknown).
 
-    Public providers refuse what is too long.  "" is one nobody named.
+    Public providers refuse requests that are too long instead of truncating them.
     """
     if host in ("", "localhost") or host.endswith((".local", ".internal", ".localhost")):
         return True

@@ -1,7 +1,7 @@
-"""Which of the shortened articles stay so, once it is known how long their summaries are.
+"""Chooses which articles stay shortened, once the lengths of their summaries are known.
 
-The plan shortened as many as extracts need to reach the target.  Summaries are often much shorter:
-then fewer articles will do, and those that were shortened last are whole again.
+The plan shortened as many articles as are needed to reach the target with extracts.  Summaries are
+often much shorter: then fewer articles are enough, and those shortened last are restored.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Block:
     place: Place
     shown: Replacement
     whole: int
-    """Tokens of the block as it came."""
+    """Tokens of the original block."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class _Row:
 
 
 class ArticleChoices:
-    """The articles that one batch shortened, in the order in which it did."""
+    """The articles that one batch shortened, in the order of shortening."""
 
     def __init__(self, plan: Planner, goal: int | None) -> None:
         self._plan, self._goal = plan, goal
@@ -56,15 +56,15 @@ class ArticleChoices:
 
     @property
     def asks(self) -> Sequence[Ask]:
-        """What is asked, in order; an ask may stand here more than once."""
+        """The asks in order; the same ask may occur more than once."""
         return [row.article.ask for row in self._rows if row.article.ask is not None]
 
     def suffice(self, known: Mapping[Ask, str]) -> bool:
-        """Whether the goal is reached with these answers and whole articles behind them."""
+        """Whether the answers in ``known`` reach the goal with all later articles whole."""
         return self._goal is not None and self._least(known, self._answered(known)) is not None
 
     def show(self, known: Mapping[Ask, str]) -> None:
-        """Show the answers, and whole what need not be shortened."""
+        """Show the answers, and restore the articles that need not be shortened."""
         number = self._answered(known)
         if self._goal is not None and (least := self._least(known, number)) is not None:
             number = least
@@ -75,14 +75,14 @@ class ArticleChoices:
     # --- how many ---
 
     def _answered(self, known: Mapping[Ask, str]) -> int:
-        """The rows before the first whose ask is still open."""
+        """The number of rows before the first whose ask has no answer yet."""
         for number, row in enumerate(self._rows):
             if row.article.ask is not None and row.article.ask not in known:
                 return number
         return len(self._rows)
 
     def _least(self, known: Mapping[Ask, str], most: int) -> int | None:
-        """The fewest rows that must be shortened, up to ``most``; None where these do not do."""
+        """The fewest rows that must be shortened, up to ``most``; None if ``most`` are too few."""
         assert self._goal is not None
         if self._tokens(self._answers(known, most)) > self._goal:
             return None
@@ -96,7 +96,7 @@ class ArticleChoices:
         return high
 
     def _lengthen(self, known: Mapping[Ask, str], number: int) -> None:
-        """Of the article shortened last its own words, where there is room for more of them."""
+        """Show the first ``number`` rows; if there is room, more of the last one's own words."""
         answers = self._answers(known, number)
         slack = (self._goal or 0) - self._tokens(answers)
         if number and slack >= FILL_TOKENS:
@@ -115,7 +115,7 @@ class ArticleChoices:
     # --- what is shown ---
 
     def _answers(self, known: Mapping[Ask, str], number: int) -> list[list[Answer]]:
-        """What is shown of each block's articles where only the first rows are shortened."""
+        """The answers for each block's articles if the first ``number`` rows are shortened."""
         answers: list[list[Answer]] = [[None] * len(b.shown.offer.shortened) for b in self._blocks]
         for row in self._rows[:number]:
             ask = row.article.ask
@@ -123,7 +123,7 @@ class ArticleChoices:
         return answers
 
     def _tokens(self, answers: Sequence[Sequence[Answer]]) -> int:
-        """Tokens of the whole request with these."""
+        """Tokens of the whole request with ``answers`` shown."""
         total = self._plan.state.tokens
         for block, of in zip(self._blocks, answers, strict=True):
             offer = self._offer(block, of)
@@ -143,7 +143,7 @@ class ArticleChoices:
                     state.show(block.place, offer, cost)
 
     def _offer(self, block: _Block, answers: Sequence[Answer]) -> Offer | None:
-        """The block with these; None where all of it is whole."""
+        """The offer for ``block`` with ``answers`` shown; None if all its articles are whole."""
         offer = block.shown.offer
         assert offer.with_answers is not None
         if all(answer is None for answer in answers):

@@ -24,22 +24,22 @@ CALL_SYNTAX = re.compile(
     r"|^\s{0,8}(?:Action|Action Input|Observation|Tool call|Tool result)\s{0,8}:",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Text that looks so is imitated by models instead of making real calls."""
+"""Text that looks like a call: models imitate it instead of making real calls."""
 LABELS = re.compile(
     r"^\s{0,8}\[(?:lines:|a model's summary:|(?:[\d,]{1,9} )?earlier (?:step|message|word)s?\b)",
     re.MULTILINE,
 )
-"""What we write over lines kept word for word, and over summaries: no answer passes for them."""
+"""Our labels over verbatim lines and over summaries; an answer that contains one is not used."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class Answers:
-    """One text for each ask ("" where there is none), and what they took.
+    """One text for each ask ("" if there is none), and counters.
 
-    ``asked`` went to the model, ``cached`` did not have to, ``failed`` got no answer in time,
-    ``left_out`` were more than allowed, ``unusable`` came back but could not be shown; tokens in
-    our count, ``milliseconds`` by the clock.
+    Asks: ``asked`` of the model, ``cached``, ``failed`` (no answer, or not in time), ``left_out``
+    (above ``most_asks``), ``unusable`` (the answer could not be shown).  ``tokens_in`` and
+    ``tokens_out`` are in our count; ``milliseconds``: elapsed time.
     """
 
     texts: tuple[str, ...] = ()
@@ -52,9 +52,9 @@ class Answers:
     tokens_out: int = 0
     milliseconds: int = 0
     why: str = ""
-    """What the first failure said."""
+    """The message of the first failure."""
     name: str = ""
-    """What was asked."""
+    """The name of the summarizer."""
 
     def as_dict(self) -> dict[str, int]:
         """The figures, for the report."""
@@ -65,7 +65,7 @@ class Answers:
         }  # fmt: skip
 
     def warnings(self) -> list[str]:
-        """What went otherwise than asked for."""
+        """A line each about failed, left-out and unusable summaries."""
         texts = []
         if self.failed:
             failed = f"{self.failed} of {self.asked} summaries failed"
@@ -82,22 +82,22 @@ Enough = Callable[[Sequence[str]], bool]
 
 
 class Answerer(Protocol):
-    """Answers asks in order, and may stop where that is enough."""
+    """Answers asks in order, and may stop once ``enough`` is true."""
 
     def __call__(self, asks: Sequence[Ask], count: Count, enough: Enough | None = None) -> Answers:
-        """One text for each ask; "" for one that has none."""
+        """Return one text for each ask, "" if there is none."""
         ...
 
 
 def answer(
     plan: Planner, answerer: Answerer, goal: int | None = None, *, steps: bool = True
 ) -> Answers:
-    """Show answers instead of the extracts of new choices, wherever that is no larger.
+    """Show summaries instead of this batch's extracts, if they are no larger.
 
-    An answer that cannot be shown leaves the extract.  Articles are asked about in the order in
-    which they were shortened, until their answers make room for ``goal`` tokens with all other
-    articles whole; those then are (None: nothing becomes whole again).  ``steps``: notes on old
-    steps too.
+    An answer that can't be shown leaves the extract.  Articles are summarized in the order in
+    which they were shortened, until the request is at most ``goal`` tokens with all other articles
+    whole; those are then restored (``goal`` None: none is restored).  ``steps``: notes on old steps
+    are summarized too.
     """
     choices, count = ArticleChoices(plan, goal), plan.inputs.config.count
     noted = noted_steps(plan) if steps else []
@@ -122,9 +122,9 @@ def answer(
 
 
 def usable(text: str, ask: Ask, count: Count) -> str:
-    """The answer as it can be shown, "" if it cannot: empty, longer than what it stands for, or
-    with what looks like a call, its result or a label of ours.  Of one that is too long, the first
-    sentences."""
+    """The answer as it can be shown; "" if it is empty, not shorter than the original, or contains
+    text that looks like a call, a result or a label of ours.  An answer above ``ask.tokens`` is cut
+    to its first sentences."""
     text = text.strip()
     if not text or any(bad.search(text) for bad in (CALL_SYNTAX, LABELS, _SURROGATE)):
         return ""

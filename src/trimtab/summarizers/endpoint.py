@@ -16,8 +16,9 @@ ANTHROPIC_VERSION = "2023-06-01"
 class Endpoint:
     """``Endpoint("http://localhost:11434/v1", "qwen3")`` is a function from prompt to answer.
 
-    ``url``: the base that SDKs take; ``/chat/completions`` or ``/v1/messages`` is added where it
-    is missing.  ``api``: None: by the URL.  ``key``: sent as the API wants it; "" sends none.
+    ``url``: the base URL that SDKs take; ``/chat/completions`` or ``/v1/messages`` is added if
+    missing.  ``api``: None: found by the URL.  ``key``: sent in the API's own header; "" sends
+    none.
     """
 
     def __init__(
@@ -40,7 +41,7 @@ class Endpoint:
         self._key = key
 
     def __call__(self, prompt: str) -> str:
-        """The answer's text.  Raises TrimtabError with the status and what the server said."""
+        """The answer's text.  Raises TrimtabError with the status and the server's message."""
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -91,7 +92,7 @@ def _address(url: str, api: str) -> str:
 
 
 def _text(reply: Any) -> str:
-    """The words of either API's reply; thinking is not among them.  "" where there are none."""
+    """The text of either API's reply without thinking; "" if there is none."""
     if not isinstance(reply, dict):
         return ""
     if isinstance(reply.get("content"), list):

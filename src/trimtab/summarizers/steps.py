@@ -1,7 +1,7 @@
-"""Summaries of old steps: what the model is asked, and how its answers are put into a note.
+"""Summaries of old steps: the asks to the model, and how its answers are put into a note.
 
-What tools returned and what the model said are asked for apart, and each answer stays with whose
-it is.  A long run is asked about in parts, so that all of it is read.
+Tool results and the agent's own words are summarized separately, and each summary keeps its
+speaker.  A long run is summarized in parts, so that all of it is read.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from trimtab.reducers.base import Ask
 from trimtab.transcript.notes import BOTH, IN_BOTH, IN_SUMMARY, LINES, SUMMARY, WORDS
 
 PART_CHARS = 50_000
-"""A longer run is asked about in parts of at most so many characters, each from a call on; only a
-call that is longer by itself makes a longer one."""
+"""A longer run is summarized in parts of at most so many characters.  A part begins with a call; it
+is longer only if a single call is."""
 LEAST_TOKENS = 40
-"""Lines that take less are not asked about: no summary says more."""
+"""Lines of fewer tokens are not summarized: no summary would say more."""
 SAID, KEPT = "[a model's summary:]", "[lines:]"
 
 
 @dataclass(frozen=True)
 class StepPart:
-    """Some steps of a run: the lines that are shown, and the ask for better words, if any."""
+    """Some steps of a run: the lines that are shown, and the ask for a summary, if any."""
 
     lines: str
     ask: Ask | None
 
 
 class Reworded(NamedTuple):
-    """What one speaker's part of a note says now, and how the note calls it."""
+    """The new text of one speaker's part of a note, and the label the note gives it."""
 
     text: str
     left: str
@@ -43,7 +43,7 @@ class Reworded(NamedTuple):
 
 @dataclass(frozen=True)
 class NotedRun:
-    """One run of folded steps: what its tools returned and what the model said, in parts."""
+    """One run of folded steps: its tool results and the model's words, in parts."""
 
     run: DroppedRange
     results: tuple[StepPart, ...]
@@ -51,12 +51,12 @@ class NotedRun:
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """What is asked, in order."""
+        """The asks of all parts, in order."""
         parts = (*self.results, *self.words)
         return tuple(part.ask for part in parts if part.ask is not None)
 
     def reword(self, state: PlanState, answers: Sequence[str]) -> None:
-        """Show the answers; a part without one keeps its lines.  Nothing where none came."""
+        """Show the answers; a part without one keeps its lines.  Without any, change nothing."""
         fold = self.run.fold
         if fold is None or not any(answers):
             return
@@ -88,7 +88,7 @@ def _reworded(
 
 
 def noted_steps(plan: Planner) -> list[NotedRun]:
-    """The runs that this batch folded into notes and that still stand so."""
+    """The runs that this batch folded into notes and that are still unchanged."""
     noted = []
     for run in plan.state.runs:
         sources = plan.folded.get(run.first, ())
@@ -127,7 +127,7 @@ def _parts(
 
 
 def _divided(sources: Sequence[CandidateLines]) -> Iterator[list[CandidateLines]]:
-    """The sources in order, what belongs to one call together, in parts that are not too long."""
+    """The sources in order, split into parts of at most PART_CHARS; a call is never split."""
     part: list[CandidateLines] = []
     chars = 0
     for _, own in groupby(sources, key=lambda source: source.group):

@@ -33,16 +33,17 @@ URL: {url}
 
 
 class Summarizer:
-    """Asks within bounds; give it to ``fit`` or ``Session`` as ``summarizer``.
+    """Asks a model for summaries; give it to ``fit`` or ``Session`` as ``summarizer``.
 
     - ``say``: a function from a prompt to an answer, or an ``Endpoint``.
-    - ``model``: names what answers, for the cache.
-    - ``parallel``: asks at the same time; ``seconds``: how long all asks of one call may take
-      together, then what is missing is not waited for.
-    - ``most_asks``: of one call, in the order in which articles are shortened; ``most_chars``: of
-      one ask: a longer text is read in parts, each an ask of its own, all of them or none.
-    - ``steps``: whether old steps are said in its words too, where a batch folds them into notes;
-      else a note keeps their best lines, word for word.
+    - ``model``: the model's name, for the cache.
+    - ``parallel``: how many asks run at the same time; ``seconds``: how long all asks of one call
+      may take together; answers that come later are not used.
+    - ``most_asks``: the most asks of one call, in the order in which articles are shortened;
+      ``most_chars``: the most chars of one ask: a longer text is asked about in parts, all of them
+      or none.
+    - ``steps``: whether old steps that a batch folds into notes are summarized too; else a note
+      keeps their best lines, word for word.
     - ``cache``: any mapping from str to str, such as ``shelve.open(path)``; None: in memory.
     """
 
@@ -69,15 +70,15 @@ class Summarizer:
 
     @property
     def name(self) -> str:
-        """What answers, for people: never a key."""
+        """The summarizer's name for people; it never contains an API key."""
         own = getattr(self.say, "__qualname__", "") or repr(self.say)
         own = own.rpartition("<locals>.")[2]
         return f"{own} ({self.model})" if self.model and self.model not in own else own
 
     def __call__(self, asks: Sequence[Ask], count: Count, enough: Enough | None = None) -> Answers:
-        """Answers in the order of the asks; "" for what failed, came too late or was too much.
+        """Answers in the order of ``asks``; "" if one failed, was late or above ``most_asks``.
 
-        With ``enough`` as many at a time as may run in parallel, until it says so.
+        With ``enough``, ``parallel`` asks run at a time until ``enough`` is true.
         """
         started = time.monotonic()
         parts = [divided(ask, self.most_chars) for ask in asks]
@@ -113,7 +114,7 @@ class Summarizer:
 
 
 class _Round:
-    """The asks of one call, some at a time, and what they took."""
+    """The asks of one call, run some at a time, and their counters."""
 
     def __init__(
         self, summarizer: Summarizer, count: Count, deadline: float, answers: dict[str, str]
@@ -125,7 +126,7 @@ class _Round:
         self.tokens_in = self.tokens_out = 0
 
     def ask(self, new: Mapping[str, Ask]) -> None:
-        """Ask these at the same time; what comes in time is found and cached."""
+        """Run these asks in parallel; answers that come in time are kept and cached."""
         own = self._summarizer
         prompts = [prompt_of(ask) for ask in new.values()]
         for key, one in zip(new, _all(own.say, prompts, own.parallel, self._deadline), strict=True):
@@ -147,7 +148,7 @@ def _texts(keys: Sequence[Sequence[str]], answers: Mapping[str, str]) -> list[st
 
 
 def divided(ask: Ask, most_chars: int) -> list[Ask]:
-    """The ask, or one for each part of a text that is longer, the tokens shared out."""
+    """``ask``, or one ask for each part of a longer text, with its share of the tokens."""
     if len(ask.text) <= most_chars:
         return [ask]
     texts, part = list[str](), ""
@@ -168,15 +169,15 @@ def divided(ask: Ask, most_chars: int) -> list[Ask]:
 
 
 def key_of(ask: Ask, model: str) -> str:
-    """What makes an answer reusable: content, size, guidance and model."""
+    """The cache key of an answer: a digest of text, size, question, title, URL, model, prompt."""
     parts = (ask.text, str(ask.tokens), ask.question, ask.title, ask.url, model, PROMPT)
     data = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return blake2b(data, digest_size=16).hexdigest()
 
 
 def prompt_of(ask: Ask) -> str:
-    """The prompt for one ask.  The mark around the text is made of the text, which therefore
-    cannot hold it."""
+    """The prompt for one ask.  The mark around the text is a digest of the text, so the text can't
+    contain it."""
     text = ask.text
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
     return PROMPT.format(
@@ -196,7 +197,7 @@ class _Reply:
 
 
 def _all(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> list[_Reply]:
-    """What was said in time, in the order of the prompts."""
+    """The replies that came before ``deadline`` (monotonic seconds), in the order of prompts."""
     import threading
     from queue import Empty, SimpleQueue
 
@@ -228,7 +229,7 @@ def _all(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> li
 def _said(say: Say, prompt: str) -> _Reply:
     try:
         text = say(prompt)
-    except Exception as error:  # whatever it is, the extract stands instead
+    except Exception as error:  # on any failure the extract is shown instead
         return _Reply(why=f"{type(error).__name__}: {error}"[:200])
     if not isinstance(text, str):
         return _Reply(why=f"the answer is {type(text).__name__}, not text")

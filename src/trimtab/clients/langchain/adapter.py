@@ -1,8 +1,8 @@
 """Converts LangChain messages to the body of a request, and back.
 
 An unchanged message comes back as the same object; a changed one keeps id, name, artifact and
-metadata.  ``chat_adapter`` and ``anthropic_adapter`` are the two bodies; only the latter has rules
-for signed thinking.
+metadata.  ``chat_adapter`` and ``anthropic_adapter`` write the two kinds of bodies; only the latter
+has rules for signed thinking.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from trimtab.clients.langchain import content_blocks
 from trimtab.wire.detect import FormatName
 
 TAG = "trimtab:"
-"""Prefix of the key that names a message's origin; its value is None and costs nothing.
-Our formats carry unknown keys through."""
+"""Prefix of a key, put into a message of the body, that names its LangChain message; the value is
+None and costs no tokens.  Our formats keep unknown keys."""
 
 Tree = dict[str, Any]
 
 
 class MessageAdapter(ABC):
-    """``body`` is what is fitted; ``back`` turns what came out into messages again."""
+    """``body`` is the request to fit; ``back`` turns the fitted body into messages."""
 
     format: FormatName
 
@@ -51,7 +51,7 @@ class MessageAdapter(ABC):
         self.body: Tree = {**head, "messages": self._written(messages)}
 
     def back(self, request: Mapping[str, Any]) -> Sequence[BaseMessage]:
-        """The messages of a request that came out of ``body``."""
+        """The LangChain messages of ``request``, which was fitted from ``body``."""
         if request["messages"] is self.body["messages"]:
             return self._given
         taken = {m.id for m in self._given if m.id}
@@ -60,7 +60,7 @@ class MessageAdapter(ABC):
         for tree in request["messages"]:
             for message in self._read(tree):
                 has_id = message.id is not None or any(message is m for m in self._given)
-                if not has_id or message.id in used:  # of ours, or what stood apart from the rest
+                if not has_id or message.id in used:  # a note, or split off another message
                     identity = {"role": message.type, "content": message.content}
                     identity["call"] = getattr(message, "tool_call_id", "")
                     message = message.model_copy(
@@ -74,12 +74,12 @@ class MessageAdapter(ABC):
     def parted(
         self, request: Mapping[str, Any]
     ) -> tuple[SystemMessage | None, Sequence[BaseMessage]]:
-        """The system message beside the messages, and these."""
+        """(system message, other messages) of ``request``."""
         return self._system_of(request), self.back(request)
 
     @abstractmethod
     def _system_of(self, request: Mapping[str, Any]) -> SystemMessage | None:
-        """The system message of a request; the very same where nothing was done to it."""
+        """The system message of ``request``; the very same object if it is unchanged."""
 
     @abstractmethod
     def _written(self, messages: Sequence[AnyMessage]) -> list[Tree]:
@@ -87,7 +87,7 @@ class MessageAdapter(ABC):
 
     @abstractmethod
     def _read(self, tree: Tree) -> Iterator[BaseMessage]:
-        """The LangChain messages of one message of the body: more than one where it has results."""
+        """The LangChain messages of one message of the body; several if it has results."""
 
     def _tagged(self, tree: Tree, message: BaseMessage) -> Tree:
         key = f"{TAG}{message.id or len(self._origins)}"
@@ -99,7 +99,7 @@ class MessageAdapter(ABC):
         return tree
 
     def _origin(self, tree: Tree) -> tuple[BaseMessage | None, bool]:
-        """The origin of a message of the body, and whether it is unchanged."""
+        """(LangChain message of ``tree``, whether it is unchanged)."""
         key = next((key for key in tree if key.startswith(TAG)), None)
         if key is None:
             return None, False
@@ -129,7 +129,7 @@ def role_of(message: BaseMessage) -> str:
 
 
 def new_message(tree: Tree, content: Any, calls: Sequence[tuple[str, str, Any]]) -> BaseMessage:
-    """A message that repair or a note put in."""
+    """A LangChain message for one that a repair or a note added."""
     role = tree["role"]
     if role == "assistant":
         return content_blocks.with_calls(AIMessage(content), content, calls)

@@ -1,7 +1,4 @@
-"""LangChain messages as the body of Anthropic Messages, and back.
-
-There results are parts of a user message, and calls parts of the model's.
-"""
+"""LangChain messages as the body of Anthropic Messages, and back."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from trimtab.clients.langchain.adapter import TAG, MessageAdapter, Tree, new_mes
 
 
 class AnthropicAdapter(MessageAdapter):
-    """As Anthropic Messages has it: results are parts of a user message, calls of the model's."""
+    """Anthropic Messages: results are parts of a user message, calls of the model's message."""
 
     format = "anthropic"
     _KINDS: ClassVar = {kind: to for kind, to in content_blocks.MEDIA.items() if kind != to}
@@ -52,7 +49,7 @@ class AnthropicAdapter(MessageAdapter):
         return [self._part(block, self._KINDS) for block in content_blocks.blocks(message)]
 
     def _call_parts(self, message: BaseMessage) -> Any:
-        """Text and thinking as they stand, each call once, where a block repeats it or last."""
+        """Text and thinking in place, and each call once: where a block repeats it, else last."""
         calls = {id: (name, args) for id, name, args in content_blocks.calls(message)}
         if not calls:
             return self._content(message)
@@ -133,7 +130,7 @@ class AnthropicAdapter(MessageAdapter):
         for part in parts:
             block = self._part_origins.original(part)
             if block is part and part in uses and part["id"] not in repeated:
-                continue  # it stood in tool_calls alone
+                continue  # it was in tool_calls alone
             conversation.append(block)
         return content_blocks.with_calls(origin, conversation, left)
 

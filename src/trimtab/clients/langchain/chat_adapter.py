@@ -1,7 +1,7 @@
 """LangChain messages as the body of OpenAI Chat Completions, and back.
 
-LangChain keeps calls in ``tool_calls``, may repeat them as content blocks, and keeps reasoning
-beside the content.
+LangChain keeps calls in ``tool_calls``, may repeat them as content blocks, and keeps reasoning in
+``additional_kwargs``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from trimtab.clients.langchain import content_blocks
 from trimtab.clients.langchain.adapter import MessageAdapter, Tree, new_message, role_of
 
 _SYSTEM = "trimtab/system"
-"""A key of the system message that LangChain keeps beside the messages."""
+"""A key that marks the system message, which LangChain keeps apart from the messages."""
 
 
 class ChatAdapter(MessageAdapter):
-    """As OpenAI Chat Completions has it: results are messages of their own."""
+    """OpenAI Chat Completions: results are messages of their own."""
 
     format = "openai-chat"
     _KINDS: ClassVar = {"audio": "input_audio", "video": "file", "media": "file"}
@@ -58,7 +58,7 @@ class ChatAdapter(MessageAdapter):
         return tree
 
     def _content(self, message: BaseMessage) -> Any:
-        """Without the blocks that repeat calls: those stand in ``tool_calls``."""
+        """The content without the blocks that repeat calls in ``tool_calls``."""
         if isinstance(message.content, str):
             return message.content
         repeats = _repeats(message)
@@ -121,15 +121,15 @@ def _calls_of(tree: Tree) -> list[tuple[str, str, str | dict[str, Any]]]:
 
 
 def _repeats(message: BaseMessage) -> Callable[[Any], bool]:
-    """Whether a block repeats one of the message's calls."""
+    """A function that says whether a block repeats one of the message's calls."""
     call_ids = {id for id, _, _ in content_blocks.calls(message) if id}
     return lambda block: content_blocks.call_id(block) in call_ids
 
 
 def _with_repeats(origin: AIMessage, content: Any, left: Mapping[str, Any]) -> Any:
-    """The content with the blocks that repeat calls which are left, where they stood.
+    """``content`` with the blocks that repeat the calls in ``left``, at their old places.
 
-    ``left``: the call's new arguments; None where they are as they were.
+    ``left``: call id → new arguments, None if unchanged.
     """
     if isinstance(content, str):
         content = [{"type": "text", "text": content}] if content else []

@@ -1,6 +1,6 @@
 """LangChain's content blocks as parts that our formats read, and back.
 
-Unknown blocks are passed on as they are: our formats carry unknown parts through untouched.
+Unknown blocks are passed on unchanged: our formats keep unknown parts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MEDIA = {
     "video": "document",
     "media": "document",
 }
-"""Block types that hold an image or a file; their payload counts by the piece, not as text."""
+"""Block types that hold an image or a file; their tokens are counted per piece, not as text."""
 
 CALLS = ("tool_use", "function_call", "tool_call", "custom_tool_call")
 """Block types that repeat ``tool_calls``."""
@@ -41,7 +41,7 @@ class PartOrigins:
         return part
 
     def original(self, part: Any) -> Any:
-        """The origin of the part; the part itself where it has none."""
+        """The origin of ``part``; ``part`` itself if it has none."""
         return self._of[id(part)][1] if id(part) in self._of else part
 
 
@@ -54,7 +54,7 @@ def call_id(block: Any) -> str:
 
 
 def blocks(message: BaseMessage) -> list[Any]:
-    """The content as a list; a text is a list of one."""
+    """The content as a list of blocks; a text becomes a list of one."""
     content = message.content
     if isinstance(content, str):
         return [content] if content else []
@@ -62,7 +62,7 @@ def blocks(message: BaseMessage) -> list[Any]:
 
 
 def calls(message: BaseMessage) -> list[tuple[str, str, str | dict[str, Any]]]:
-    """(id, name, arguments) of every call, in order; arguments that are no JSON are a text."""
+    """(id, name, arguments) of every call: valid ones, then those with invalid JSON as text."""
     if not isinstance(message, AIMessage):
         return []
     sound = [(c["id"] or "", c["name"], dict(c["args"])) for c in message.tool_calls]
@@ -71,7 +71,7 @@ def calls(message: BaseMessage) -> list[tuple[str, str, str | dict[str, Any]]]:
 
 
 def spelled(arguments: str | Mapping[str, Any]) -> str:
-    """Arguments as the text that is sent."""
+    """Arguments as the JSON text that is sent."""
     if isinstance(arguments, str):
         return arguments
     return json.dumps(arguments, ensure_ascii=False, default=str)
@@ -80,7 +80,7 @@ def spelled(arguments: str | Mapping[str, Any]) -> str:
 def with_calls(
     message: AIMessage, content: Any, left: Sequence[tuple[str, str, str | dict[str, Any]]]
 ) -> AIMessage:
-    """The message with other content and calls; whatever repeats a call follows it."""
+    """``message`` with new content and calls, without the raw calls that repeat the old ones."""
     sound = [
         {"name": name, "args": args, "id": id or None, "type": "tool_call"}
         for id, name, args in left if isinstance(args, dict)
@@ -101,7 +101,7 @@ _REPEATED = ("tool_calls", "function_call")
 
 
 def fresh_id(message: Mapping[str, Any], taken: set[str]) -> str:
-    """An id for a message of ours: the same for the same text, none that is taken."""
+    """A new id for a message: deterministic for its content, and not in ``taken``."""
     data = json.dumps(message, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     base = f"trimtab-{hashlib.blake2b(data, digest_size=8).hexdigest()}"
     fresh, number = base, 1

@@ -1,4 +1,4 @@
-"""``pre_model_hook`` for LangGraph's prebuilt agent: what is sent fits, the state keeps everything.
+"""``pre_model_hook`` for LangGraph's prebuilt agent: fits what is sent; the state keeps all of it.
 
 The hook does not see the model, its tools or its prompt: leave room for them in the window, or use
 TrimtabMiddleware.
@@ -22,7 +22,7 @@ Hook = Callable[[Mapping[str, Any]], dict[str, Any]]
 def pre_model_hook(*, persist: bool = False, **keywords: Unpack[SessionKeywords]) -> Hook:
     """A hook for ``create_react_agent(…, pre_model_hook=…)``; keywords are those of ``fit``.
 
-    ``persist``: shrink results and calls in the state too, else only in what is sent.
+    ``persist``: shrink results and calls in the state too, not only in what is sent.
     """
     sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
 

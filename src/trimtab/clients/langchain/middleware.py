@@ -52,13 +52,13 @@ AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
 class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     """Put it first in ``middleware=[…]``, before SummarizationMiddleware.
 
-    ``window``: tokens the model takes; None: what the model's profile says.  ``persist``: whether
-    results and calls are shrunk in the agent's state too (same message ids; the journal beside
-    them keeps the originals), or only in what is sent.  ``learned``: the limits that refusals
-    named, to share with others; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords
-    are those of ``trimtab.Session``; ``preset`` is "in-place" where ``persist``, and with
-    ``store`` the journal stands there and not in the state.  ``recall=True`` gives the agent a
-    tool with which the model gets originals back.
+    ``window``: the model's window in tokens; None: that of the model's profile.  ``persist``:
+    whether results and calls are shrunk in the agent's state too (same message ids; the journal in
+    the state keeps the originals), or only in what is sent.  ``learned``: limits learned from
+    refusals, to share them; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords are
+    those of ``trimtab.Session``; the default ``preset`` is "in-place" with ``persist``, else
+    "balanced"; with ``store`` the journal is kept there, not in the state.  ``recall=True`` gives
+    the agent a tool with which the model gets originals back.
     """
 
     state_schema = TrimtabState
@@ -77,7 +77,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         self._own_window = self._sessions.settings.window
         facts = None if self._sessions.shared is None else StoredLimits(self._sessions.shared)
         self.stats = SendStats()
-        """What became of all model calls so far."""
+        """Counters over all model calls so far."""
         self._flow = {
             "learned": LearnedLimits(facts) if learned is None else learned,
             "retry_result_chars": result_chars(retry_result_chars),
@@ -86,7 +86,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         }
         self.tools = [recall_tool(self._sessions)] if self._sessions.settings.recall else []
         self._head: RequestHead | None = None
-        """Of this agent's newest call: ``before_model`` does not get it."""
+        """The head of the agent's newest call, kept because ``before_model`` is not given it."""
 
     @classmethod
     def just_in_time(
@@ -96,9 +96,9 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         article_ratio: float = 0.30,
         **keywords: Unpack[SessionKeywords],
     ) -> Self:
-        """Articles in tool results are shortened, the least relevant first, once the conversation
+        """Shorten articles in tool results, the least relevant first, once the conversation
         passes ``threshold`` of the window, until it is at ``target`` (0.80); each keeps
-        ``article_ratio`` of its tokens (``summarizer=`` says it in its own words)."""
+        ``article_ratio`` of its tokens (with ``summarizer=`` they are summarized)."""
         rule = ArticleRule(order="position", shares=(article_ratio,), newest_first=True)
         ours = Settings(trigger=threshold, target=0.80, articles=rule, preset="balanced")
         keywords["settings"] = with_keywords(ours, {"settings": keywords.get("settings")})
@@ -111,7 +111,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     # --- before the model: the agent's state --------------------------------------------------
 
     def before_model(self, state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """The update of the state; None where there is nothing to do."""
+        """The update that shrinks messages in the state; None if there is none."""
         if not self._persist:
             return None
         messages = state["messages"]
@@ -119,12 +119,12 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         self._warn_of_order(messages, conversation)
         head = self._head or RequestHead.from_history(messages)
         if self._own_window is None and head.window is None:
-            return None  # the first call tells the model; its guard knows the window
+            return None  # the window is known once the first call names the model
         try:
             adapter, fitted = self._fitted(conversation, head, messages)
             changes = replaced(messages, adapter.back(fitted.request))
         except CannotFit:
-            return None  # the guard says so, where the whole request is known
+            return None  # wrap_model_call logs it, knowing the whole request
         except InvalidSetting:
             raise
         except Exception as error:
@@ -137,14 +137,14 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     async def abefore_model(
         self, state: AgentState[Any], runtime: Runtime[Any]
     ) -> dict[str, Any] | None:
-        """The same in a thread: counting a long conversation takes a while, a summarizer longer."""
+        """``before_model`` in a thread, as counting and a summarizer take a while."""
         return await asyncio.to_thread(self.before_model, state, runtime)
 
     # --- around the model: what is sent -------------------------------------------------------
 
     def wrap_model_call(self, request: ModelRequest[Any], handler: Handler) -> Answer:
-        """Send what fits, and again where a refusal can be answered; what is new in the journal
-        goes into the state with the answer."""
+        """Send the fitted request and retry refusals; new journal entries go into the state with
+        the answer."""
         conversation, model_call = self._start_call(request)
         if model_call is None:
             return handler(request)
@@ -158,7 +158,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
                 return self._answered(conversation, model_call, request, answer)
 
     async def awrap_model_call(self, request: ModelRequest[Any], handler: AsyncHandler) -> Answer:
-        """The same; what takes a while is done in a thread."""
+        """``wrap_model_call`` for async agents; fitting runs in a thread."""
         conversation, model_call = await asyncio.to_thread(self._start_call, request)
         if model_call is None:
             return await handler(request)
@@ -197,7 +197,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         request: ModelRequest[Any],
         answer: Any,
     ) -> Answer:
-        """The answer, with what is new in our part of the state."""
+        """The answer, with the update of our part of the state if there is one."""
         conversation.sent = frozenset(message.id for message in model_call.ready.messages)
         try:
             model_call.accept(answer)
@@ -216,7 +216,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     def _warn_of_order(
         self, messages: Sequence[BaseMessage], conversation: ConversationSession
     ) -> None:
-        """A summary that no call of ours has sent was made between that call and us."""
+        """Warn if SummarizationMiddleware has summarized before us: the first message is a summary
+        that was not in our last call."""
         if not messages or messages[0].additional_kwargs.get("lc_source") != "summarization":
             return
         was_sent = any(message.id in conversation.sent for message in messages)
@@ -229,5 +230,5 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
 
 
 def failed(error: Exception) -> None:
-    """An error of ours never breaks an agent's turn: it is logged, and the turn goes on."""
+    """Log an error of ours; it never breaks the agent's turn."""
     logger().warning("the conversation is sent as it is: %s: %s", type(error).__name__, error)

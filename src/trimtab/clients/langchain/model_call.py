@@ -26,7 +26,7 @@ from trimtab.settings import FitKeywords
 
 
 class ModelCall:
-    """``ready`` is what to send; after a refusal that can be answered, something smaller.
+    """``ready`` is the request to send; ``retry`` replaces it after a refusal.
 
     ``keywords`` are those of ``flow``.
     """
@@ -52,8 +52,8 @@ class ModelCall:
         self._set_request(next(self._run))
 
     def retry(self, error: Exception) -> bool:
-        """Whether to send ``ready`` once more; else the error is the provider's last word."""
-        if isinstance(error, GraphBubbleUp):  # LangGraph's own, for an interrupt
+        """Return whether to send the new ``ready``; if not, ``error`` is final."""
+        if isinstance(error, GraphBubbleUp):  # LangGraph raises it to interrupt a run
             return False
         try:
             self._set_request(self._run.send(Refused(*error_parts(error))))
@@ -62,7 +62,7 @@ class ModelCall:
         return True
 
     def accept(self, answer: Any) -> None:
-        """Report the provider's usage."""
+        """Pass the provider's usage to the session and end the flow."""
         usage = _usage(answer)
         if usage is not None and self._fitted is not None:
             self._conversation.session.observe(usage, self._fitted)
@@ -81,7 +81,7 @@ def _fit(fit: Fit, fit_keywords: Mapping[str, Any], request: Any, **keywords: An
 def with_fitted(
     request: ModelRequest[Any], adapter: MessageAdapter, fitted: Any
 ) -> ModelRequest[Any]:
-    """The request with what was fitted; the very same where nothing changed."""
+    """``request`` with the fitted messages; the very same object if nothing changed."""
     if fitted is adapter.body:
         return request
     system, messages = adapter.parted(fitted)

@@ -1,4 +1,4 @@
-"""The recall tool as a tool of LangChain: the model gets back the original that a note names."""
+"""The recall tool as a LangChain tool: it returns the original that a note's handle names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent beside the messages: the model's name, the system text, tools, output limit."""
+"""The parts of a request besides messages: the model's name, system text, tools, output limit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from trimtab.clients.langchain.chat_adapter import ChatAdapter
 
 @dataclass(frozen=True)
 class RequestHead:
-    """``window``: the input tokens of the model's profile; None where it has none."""
+    """``window``: the maximal input tokens in the model's profile; None if it has none."""
 
     provider: str = ""
     model: str = ""
@@ -43,7 +43,7 @@ class RequestHead:
 
     @classmethod
     def from_history(cls, messages: Sequence[BaseMessage]) -> RequestHead:
-        """The model as the newest answer names it; the rest is unknown before a first call."""
+        """A head with the model that the newest answer names; the rest is not known yet."""
         for message in reversed(messages):
             if isinstance(message, AIMessage) and message.response_metadata:
                 metadata = message.response_metadata
@@ -52,7 +52,7 @@ class RequestHead:
         return cls()
 
     def adapter(self, messages: Sequence[Any]) -> MessageAdapter:
-        """The messages with this head, as the body that suits the provider."""
+        """An adapter whose body has this head and ``messages``, in the provider's format."""
         schemas = [_schema(tool) for tool in self.tools]
         head: dict[str, Any] = {"max_tokens": self.max_tokens} if self.max_tokens else {}
         if self.model:
@@ -74,7 +74,7 @@ class RequestHead:
 
 _MODEL = ("model_name", "model", "model_id")
 _MAX_TOKENS = ("max_tokens", "max_output_tokens", "max_completion_tokens")
-"""Fields in which chat models have their name and output limit."""
+"""Fields of chat models with their name and output limit."""
 
 
 def _first(model: Any, names: Sequence[str]) -> Any:
@@ -82,7 +82,8 @@ def _first(model: Any, names: Sequence[str]) -> Any:
 
 
 def _provider(model: Any) -> str:
-    """``anthropic`` of a class in ``langchain_anthropic``, or of one that inherits from it."""
+    """The provider by the package of the model's class or its bases: ``anthropic`` for a class in
+    ``langchain_anthropic``."""
     roots = [base.__module__.partition(".")[0] for base in type(model).__mro__]
     partners = [root.partition("_")[2] for root in roots if root.startswith("langchain_")]
     return next((name for name in partners if name not in ("core", "")), "")

@@ -1,6 +1,6 @@
 """The sessions of this process, by conversation; journals are in the agent's state or in a store.
 
-After a restart, or in another replica, a session is made again from its journal.
+After a restart, or in another replica, a session is rebuilt from its journal.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, Settings, with_keywords
 
 RECENT = 64
-"""Conversations whose sessions stay in memory; of any other the journal is read again."""
+"""How many conversations keep their sessions in memory; others are rebuilt from their journals."""
 
 
 class TrimtabState(AgentState[Any]):
-    """The agent's state with ours: ``{"session": …, "journal": …}``, neither in- nor output."""
+    """The agent's state with our part, ``{"session": …, "journal": …}``, which is neither input
+    nor output of the agent."""
 
     trimtab: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
@@ -37,13 +38,13 @@ class ConversationSession:
         self.sent: frozenset[str | None] = frozenset()
 
     def fit(self, request: Any, **keywords: Unpack[FitKeywords]) -> Fitted:
-        """``session.fit``, of this conversation where the session has many."""
+        """``session.fit``, naming this conversation if the session is shared."""
         return self.session.fit(
             request, conversation=self.key if self._stored else None, **keywords
         )
 
     def update(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """What of ours the agent's state lacks, as an update of it; empty where nothing is new."""
+        """The update of our part of the state; {} if the state has all of the journal."""
         if self._stored:
             return {}
         journal = self.session.journal
@@ -61,7 +62,7 @@ class ConversationSession:
 class SessionCache:
     """The sessions of this process, by the key in the agent's state.
 
-    With a ``store`` there is one session for all, and nothing of ours in the state.
+    With a ``store`` all conversations share one session, and the state has nothing of ours.
     """
 
     def __init__(self, keywords: SessionKeywords) -> None:
@@ -79,7 +80,7 @@ class SessionCache:
         return self.of_key(key, ours.get("journal"))
 
     def of_key(self, key: str, journal: Mapping[str, Any] | None = None) -> ConversationSession:
-        """The session of this key, made from the journal where it is not known here."""
+        """The session of ``key``; rebuilt from ``journal`` if it is not here or lacks originals."""
         with self._lock:
             conversation = self._conversation.pop(key, None)
             if conversation is None or (journal is not None and not conversation.covers(journal)):
@@ -101,7 +102,7 @@ class SessionCache:
 
 
 def with_preset(preset: PresetName, keywords: SessionKeywords) -> SessionKeywords:
-    """The keywords with a preset for where they name none."""
+    """``keywords`` with ``preset`` as the default preset."""
     settings = with_keywords(Settings(preset=preset), {"settings": keywords.get("settings")})
     changed = keywords.copy()
     changed["settings"] = settings
@@ -109,7 +110,7 @@ def with_preset(preset: PresetName, keywords: SessionKeywords) -> SessionKeyword
 
 
 def thread() -> str:
-    """The thread of the run this is called in; "" without a checkpointer, or outside of a run."""
+    """The thread id of the current run; "" without a checkpointer, or outside of a run."""
     try:
         configurable = get_config().get("configurable") or {}
     except RuntimeError:

@@ -49,7 +49,7 @@ _CHARS = 4_000
 
 
 def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
-    """What a provider's answer refuses, with the limit and the size that it names.
+    """Classify a provider's error: the kind of refusal, with the limit and the size it names.
 
     ``status``: as int or str; None where there is none (an exception, an event in a stream).
     ``body``: bytes, text or parsed JSON in any envelope, or an SDK's message.  Patterns are tried
@@ -69,7 +69,7 @@ def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
 
 
 def classify_error(error: Any) -> Refusal:
-    """The same for an exception of any SDK: its status, body and headers, or its text."""
+    """Classify an exception of any SDK by its status, body and headers, or its text."""
     return classify(*exceptions.error_parts(error))
 
 
@@ -109,7 +109,8 @@ def _only_mentioned(refusal: Refusal, text: str, status: int | None, tags: str) 
 def _read(
     family: ErrorPattern, match: re.Match[str], text: str, layer: NestedError
 ) -> Refusal | None:
-    """The refusal of this pattern, with the numbers it names; else with those found nearby."""
+    """The refusal of pattern ``family``, with the numbers of its named groups, else with other
+    numbers in the error."""
     named = {name: numbers.as_int(n) for name, n in match.groupdict().items() if n}
     limit = next(
         (named[name] for name in ("limit", "limit2", "limit3", "limit4") if name in named), None
@@ -154,8 +155,8 @@ def _of_status(status: int | None, body: Any, layers: list[NestedError]) -> Refu
 
 
 def plain(text: str) -> str:
-    """A message as the patterns expect it: lower case, no quotes, single blanks, and one spelling
-    each of "tool use", "tool result" and "function call"."""
+    """A message normalised for the patterns: lower case, no quotes, single blanks, and one
+    spelling each of "tool use", "tool result" and "function call"."""
     small = _QUOTES.sub("", text[:_CHARS]).lower().replace("tooluse", "tool_use")
     small = small.replace("toolresult", "tool_result").replace("function_call", "function call")
     return _TOOL_WORDS.sub(r"tool_\1", _BLANKS.sub(" ", small)).strip()

@@ -1,6 +1,6 @@
-"""Patterns of error texts and codes, as data, with the kind of refusal each stands for.
+"""Patterns of error texts and codes, as data, with the kind of refusal of each.
 
-A pattern is not a sentence: it also matches providers that use other words for the same thing.  The
+Patterns are loose, so that they also match providers with another wording of the same error.  The
 order counts: pairing, then single fields, then size, then rate, because pairing errors mention
 lengths and ids, field errors mention maxima, and size errors mention minutes.
 
@@ -315,7 +315,7 @@ RATE_SIZE = (
         "too_long", "rate_tpm_size", r"required for long context|request too large for", "tokens",
     ),
 )  # fmt: skip
-"""What a rate error may say that means size; asked instead of ``SIZE`` where the status is 429."""
+"""Rate errors that mean the request is too large; tried instead of ``SIZE`` for status 429."""
 
 RATE = (
     _family(
@@ -365,4 +365,4 @@ CODES: dict[str, tuple[Kind, str, Unit]] = {
     "compaction_tool_changes_mismatch": ("invalid_other", "compaction_tool_changes_mismatch", ""),
     "compaction_unavailable": ("other", "compaction_unavailable", ""),
 }  # fmt: skip
-"""Codes that say it by themselves, where no words do."""
+"""Error codes that are enough to classify a refusal if no pattern matches its text."""

@@ -12,8 +12,8 @@ _BODY = ("body", "details", "error", "message")
 def error_parts(error: Any) -> tuple[int | None, Any, Mapping[str, str]]:
     """(status, body, headers) of an exception, or of any object with such attributes.
 
-    botocore's errors carry a dict as ``response``; the others a response object, and the body
-    parsed or not.  Where there is no body, the exception's text.
+    botocore's errors have a dict as ``response``; others have a response object, and a body that
+    may be parsed.  Without a body, the exception's text is used.
     """
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):

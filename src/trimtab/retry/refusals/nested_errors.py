@@ -11,7 +11,7 @@ from typing import Any
 
 _DEPTH = 6
 _CHARS = 20_000
-"""Of a text, the beginning that is looked at; errors are short."""
+"""Only so many chars of a text are read; errors are short."""
 _ITEMS = 3
 _TEXTS = ("message", "Message", "msg", "detail", "details", "error_description", "title",
           "status_msg")  # fmt: skip
@@ -27,7 +27,7 @@ _NUMBERS = ("n_prompt_tokens", "n_ctx", "prompt_eval_count")
 
 @dataclass(frozen=True, slots=True)
 class NestedError:
-    """One error as one envelope tells it: its words, its codes, its machine-readable numbers."""
+    """One error as one envelope gives it: its text, its codes, its machine-readable numbers."""
 
     text: str
     tags: str = ""
@@ -35,7 +35,7 @@ class NestedError:
 
 
 def nested_errors(body: Any) -> Iterator[NestedError]:
-    """Every error in this body, the innermost first; nothing for an empty one."""
+    """Every error in ``body``, the innermost first; none for an empty body."""
     yield from _walk(body, 0)
 
 
@@ -54,7 +54,7 @@ def _walk(value: Any, depth: int) -> Iterator[NestedError]:
 
 
 def _text(text: str, depth: int) -> Iterator[NestedError]:
-    """A text: what JSON stands in it (prose may stand around), then the text itself."""
+    """The errors in JSON within ``text`` (prose may surround it), then the text itself."""
     stripped = text.strip()
     if not stripped:
         return
@@ -71,7 +71,8 @@ def _text(text: str, depth: int) -> Iterator[NestedError]:
 
 
 def _json_within(text: str) -> Any:
-    """The first JSON object or list in a text, or one as Python prints it; None without."""
+    """The first JSON object or list in ``text``, or a Python literal of one; None if there is
+    none."""
     start = min((at for at in (text.find("{"), text.find("[{")) if at >= 0), default=-1)
     if start < 0:
         return None

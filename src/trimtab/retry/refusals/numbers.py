@@ -12,22 +12,23 @@ _DIGITS = r"\d[\d,_]*(?:\.\d+)*"
 _UNIT = r"(?: ?(?:kb|kib|mb|mib|[km])(?![a-z]))?"
 _N = rf"(?P<n>{_DIGITS}{_UNIT})"
 _NUMBER = re.compile(rf"(?<![a-z0-9_.\-/<]){_N}(?![a-z0-9_\-/>%]| %|\.\d)")
-"""Not in names and versions, and no percentage; beside letters without blanks (Chinese) it may
-stand."""
+"""Not in names, versions or percentages; a letter of a script without blanks (Chinese) may be
+adjacent."""
 _AMOUNT = re.compile(rf"(?P<digits>{_DIGITS}) ?(?P<unit>[a-z]*)")
 _THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:\.\d{3})+")
 _TIMES = {"": 1, "k": 1_000, "kb": 1_000, "kib": 1_024, "m": 1_000_000, "mb": 1_000_000,
           "mib": 1_048_576}  # fmt: skip
 _FRENCH = re.compile(r"\bjetons\b|\blimite\b|dépass|\btrop\b")
 _BLANK_IN_NUMBER = re.compile(r"(?<=\d) (?=\d{3}(?!\d))")
-"""``32 768``, as it is written in French."""
+"""The blank in ``32 768``, as French writes numbers."""
 _SMALLEST = 16
 """A smaller number is an index, a count of something else, or a version."""
 _NOT_COUNTED = re.compile(
     r"\d+ (?:input )?char\w*|<\d+>|^\d{3}\b|\(2013\)|maximum input length of \d+|"
     r"parameter=\w+, value="
 )
-"""Numbers of other things: characters, statuses, MiniMax's one code, what follows from others."""
+"""Numbers that are not sizes in tokens: characters, statuses, MiniMax's code 2013, derived
+values."""
 
 _LIMIT = tuple(
     re.compile(words.replace("N", _N))
@@ -52,7 +53,7 @@ _OUTPUT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What a text says about size."""
+    """The sizes that an error's text names."""
 
     limit: int | None = None
     requested: int | None = None
@@ -74,7 +75,7 @@ def as_int(text: str) -> int:
 
 
 def numbers_in_fields(fields: Mapping[str, int]) -> Numbers | None:
-    """Machine-readable numbers, where the error has them."""
+    """The numbers in an error's machine-readable fields; None if it has none."""
     if "n_ctx" in fields:
         return Numbers(fields["n_ctx"], fields.get("n_prompt_tokens"), None, "exact")
     if "prompt_eval_count" in fields:
@@ -83,7 +84,8 @@ def numbers_in_fields(fields: Mapping[str, int]) -> Numbers | None:
 
 
 def token_numbers(text: str) -> Numbers:
-    """Tokens: the limit by the words around it, what was asked for by being above it."""
+    """Numbers of tokens: the limit is found by the words around it, the requested size is a number
+    above it."""
     words = _NOT_COUNTED.sub(" ", text)
     if _FRENCH.search(words):
         words = _BLANK_IN_NUMBER.sub("", words)
@@ -102,7 +104,7 @@ def token_numbers(text: str) -> Numbers:
 
 
 def size_numbers(text: str) -> Numbers:
-    """Bytes or characters: the smaller of two is the limit, a single one too."""
+    """Numbers of bytes or characters: the smallest is the limit, the largest the requested size."""
     amounts = [n for n in _all(_NOT_COUNTED.sub(" ", text)) if n >= 1_000]
     if not amounts:
         return Numbers()
@@ -123,7 +125,7 @@ def _limit(text: str) -> int | None:
 
 
 def _requested(amounts: list[int], limit: int, output: int | None, text: str) -> int | None:
-    """The whole of what was asked for, output included where it is said."""
+    """The requested size; it includes the output if the text names the output."""
     if output is not None and output in amounts:
         rest = [number for number in amounts if number != output] or [output]
         whole = [number for number in rest if number - output in rest]

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["too_long", "too_large", "invalid_pairing", "invalid_other", "rate", "other"]
-"""too_long: tokens.  too_large: bytes, characters of one text, images, or who knows what.
-invalid_pairing: calls and results.  invalid_other: another rule, named.  rate: wait.
-other: anything else, and nothing to be done about it here."""
+"""too_long: tokens.  too_large: bytes, characters of one text, images, or an unknown size.
+invalid_pairing: calls and results.  invalid_other: another rule, named in ``rule``.  rate: too
+many requests.  other: anything else; trimtab does nothing about it."""
 
 Unit = Literal["tokens", "bytes", "chars", "images", "pixels", ""]
 Exactness = Literal["exact", "estimate", "lower_bound", "guess"]
-"""exact: the numbers are meant.  estimate: the provider said "about".  lower_bound: it stopped
+"""exact: the provider's numbers are exact.  estimate: it said "about".  lower_bound: it stopped
 counting, or left the output out.  guess: it named no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One refusal, read: what kind, and the numbers that its text gives.
+    """One classified refusal: its kind, and the numbers in its text.
 
-    ``limit`` and ``requested`` are in ``unit``; ``requested`` includes the output where the text
-    says so, and ``output`` is that part.  ``rule`` names the catalogue's kind ("orphan_result",
+    ``limit`` and ``requested`` are in ``unit``; ``requested`` includes the output if the text
+    says so, and ``output`` is that part.  ``rule`` is the finer kind ("orphan_result",
     "context_overflow", "request_bytes", …).
     """
 
@@ -40,4 +40,4 @@ class Refusal:
 
 
 UNKNOWN = Refusal("other", exactness="guess")
-"""What no family recognises; it passes through."""
+"""An error that no pattern matches; it is passed to the caller."""

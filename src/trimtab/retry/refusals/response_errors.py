@@ -1,4 +1,4 @@
-"""Errors that came with HTTP 200, in a body or in an event of a stream, in the six formats."""
+"""Finds errors sent with HTTP 200, in a body or in an event of a stream, in the six formats."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 Verdict = Literal["", "content", "refused"]
-"""Of one event: nothing yet, content for the client, or a refusal."""
+"""The verdict on one event: undecided (""), content for the client, or a refusal."""
 
 _WINDOW = "model_context_window_exceeded"
 _BEGINNINGS = frozenset({
@@ -20,7 +20,7 @@ _SAID = ("content", "reasoning_content", "reasoning", "reasoning_details", "tool
 
 
 def event_verdict(event: Any) -> Verdict:
-    """What one event of a stream says, parsed."""
+    """The verdict on one parsed event of a stream."""
     if not isinstance(event, Mapping):
         return "content"
     kind = event.get("type")
@@ -46,7 +46,7 @@ def _of_choices(choices: list[Any]) -> Verdict:
 
 
 def error_in_body(body: bytes | str | Any) -> Any:
-    """The error in an answer that came whole; None where it is an answer."""
+    """The error in a body that is not a stream; None if the body is an answer."""
     tree = _parsed(body)
     if isinstance(tree, list) and tree:
         tree = tree[0]
@@ -62,13 +62,13 @@ def error_in_body(body: bytes | str | Any) -> Any:
 
 
 def _code_beside(tree: Mapping[str, Any]) -> Any:
-    """MiniMax's own status beside an answer: not 0 where there is none."""
+    """MiniMax's status code in ``base_resp``; not 0 for an error."""
     status = tree.get("base_resp")
     return isinstance(status, Mapping) and not tree.get("choices") and status.get("status_code")
 
 
 def _said_by(output: Any) -> Any:
-    """The content of a Converse answer; of anything else the thing itself."""
+    """The content of a Converse answer; any other ``output`` as it is."""
     message = output.get("message") if isinstance(output, Mapping) else None
     return message.get("content") if isinstance(message, Mapping) else output
 
@@ -79,7 +79,7 @@ def _stop(value: Any) -> Any:
 
 
 def prompt_tokens(body: bytes | str | Any) -> int | None:
-    """All tokens of the prompt, cached ones included, as an answer's usage says; None without."""
+    """All prompt tokens by an answer's usage, cached ones included; None if it has no usage."""
     tree = _parsed(body)
     if not isinstance(tree, Mapping):
         return None
@@ -104,7 +104,7 @@ def prompt_tokens(body: bytes | str | Any) -> int | None:
 
 
 def _left_out(usage: Mapping[str, Any], said: int) -> int:
-    """Cached tokens that a gateway did not count in: more than all there are cannot be cached."""
+    """Cached tokens that a gateway left out of its total: known by being more than the total."""
     details = usage.get("prompt_tokens_details")
     cached = details.get("cached_tokens") if isinstance(details, Mapping) else None
     return cached if type(cached) is int and cached > said else 0

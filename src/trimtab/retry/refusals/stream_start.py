@@ -15,15 +15,15 @@ from trimtab.retry.refusals.response_errors import Verdict, event_verdict
 from trimtab.wire.aws_event_stream import AwsFrame, AwsFrameReader
 
 MOST_BYTES = 65_536
-"""Held back at most; a stream that says nothing for so long is passed on."""
+"""At most so many bytes are held back; then an undecided stream is passed on."""
 _MOST_FRAME_BYTES = 16 * MOST_BYTES
 
 
 class StreamStart:
-    """``feed`` each chunk; once ``verdict`` is not "", stop holding.
+    """Call ``feed`` with each chunk until ``verdict`` is not "".
 
     "content": pass on everything held and all that follows.  "refused": ``error`` is the body of
-    the refusal; nothing was passed on, so the request may be sent again.  ``end`` says that the
+    the refusal; nothing was passed on, so the request may be sent again.  Call ``end`` when the
     stream is over.
     """
 
@@ -34,7 +34,7 @@ class StreamStart:
         self._held, self._at = bytearray(), 0
 
     def feed(self, chunk: bytes) -> Verdict:
-        """The next bytes of the stream."""
+        """Take the next bytes of the stream; return the verdict so far."""
         if not self.verdict and chunk:
             self._held += chunk
             if self._frames is None:
@@ -58,7 +58,7 @@ class StreamStart:
         return bytes(self._held)
 
     def _say(self, event: Any) -> bool:
-        """Take one event in; whether that decided it."""
+        """Take one event; return whether the verdict is now known."""
         self.verdict = event_verdict(event)
         if self.verdict == "refused":
             self.error = event
@@ -106,7 +106,7 @@ def _chunk(text: Any) -> Any:
 
 
 def _aws_event(headers: Mapping[str, str], payload: bytes) -> Any:
-    """One frame as an event: an exception as an error, a chunk as what is in it."""
+    """One frame as an event: an exception becomes an error, a chunk its parsed content."""
     body = _loads(payload)
     if headers.get(":message-type") in ("exception", "error"):
         name = headers.get(":exception-type") or headers.get(":error-code") or "error"
