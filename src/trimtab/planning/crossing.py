@@ -47,13 +47,14 @@ class Stretch:
     ends: list[int] = field(default_factory=list)
 
 
-def cross(planner: Planner, goal: int, *, protected: bool = False) -> None:
-    """Fold the oldest turns, as few as bring the request under ``goal`` with a fair share of
-    their lines; where that cannot be, all of them, earlier folds included.  What of earlier runs
-    they leave behind is folded again; a request that would be larger then stays as it was."""
+def cross(planner: Planner, first: int, anew: int, *, protected: bool = False) -> None:
+    """Fold the oldest turns, as few as bring the request under ``first`` tokens with a fair share
+    of their lines; where that cannot be, all of them, earlier folds included, under ``anew``.
+    What of earlier runs they leave behind is folded again; a request that would be larger then
+    stays as it was."""
     state = planner.state
     before, stood = state.tokens, state.runs
-    for again in (False, True):
+    for again, goal in ((False, first), (True, anew)):
         reopened = _reopen(planner, crossing=again)
         chosen = _oldest(planner, goal, protected=protected, whatever=again)
         _put_back(planner, [run for run in reopened if not _overlaps(chosen, run)])

@@ -52,9 +52,9 @@ def make_room(planner: Planner) -> None:
         planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
         enough = _enough(planner, goal)
         if state.tokens > enough and most_loss == 1.0 and planner.inputs.drops:
-            free = int(LEFT_FREE * max(0, bounds.trigger - eligibility.least_fixed))
-            deeper = min(goal, bounds.trigger - free)
-            _attempt(planner, "fold of turns", partial(cross, planner, deeper))
+            room = max(0, bounds.trigger - eligibility.least_fixed)
+            first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
+            _attempt(planner, "fold of turns", partial(cross, planner, first, anew))
         if most_loss == 1.0:
             planner.strip_notes(lambda: state.tokens <= bounds.trigger)
         if not planner.over():
@@ -72,9 +72,9 @@ OVERSHOOT = 0.25
 trigger, the user's words are not touched."""
 
 
-LEFT_FREE = 0.21
+LEFT_FREE = 0.21, 0.3
 """Such a fold begins at the beginning: it leaves that share of the room free, so that it comes
-seldom."""
+seldom; more where earlier ones are written anew, as in a long chat each is."""
 
 
 def _enough(planner: Planner, goal: int) -> int:
