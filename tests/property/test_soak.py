@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from soak.mutations import NAMES
 from soak.run import RANGE, Tally, replay, soak
-from soak.story import FORMATS, Message, Part
+from soak.story import FORMATS, INTERACTIONS, Message, Part
 from soak.trial import case_of, kept_of, verdict_of
 
 COUNT = int(os.environ.get("SOAK_COUNT") or 2_000)
@@ -54,6 +54,12 @@ def test_a_case_comes_of_its_seed_alone_and_is_fitted_the_same_again(tmp_path: P
         assert case == case_of(seed)
         assert verdict_of(case) == verdict_of(case)
     assert {case_of(seed)["format"] for seed in range(5)} == set(FORMATS)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_history_of_interactions_comes_out_bad(seed: int) -> None:
+    verdict = verdict_of(case_of(seed, INTERACTIONS), thorough=True)
+    assert not verdict.fault, verdict
 
 
 def test_of_items_those_merged_into_the_models_message_answer_its_calls() -> None:

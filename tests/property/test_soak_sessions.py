@@ -14,7 +14,7 @@ import store_urls
 from soak.killed import killed
 from soak.restarts import restarts
 from soak.sessions import trial
-from soak.story import FORMATS
+from soak.story import FORMATS, INTERACTIONS
 
 from trimtab.journal import journal
 from trimtab.transcript.model import Edit
@@ -29,6 +29,12 @@ def test_no_edit_of_the_future_stands_and_nothing_comes_out_invalid() -> None:
     assert {one.format for one in done} == set(FORMATS)
     assert min(counts[move] for move in ("rewind", "fork", "behead", "edit", "regenerate")) >= 10
     assert counts["edits that stood"] > 5 * COUNT
+
+
+def test_no_edit_of_the_future_stands_in_interactions() -> None:
+    done = [trial(seed, INTERACTIONS) for seed in range(1, 4)]
+    assert [(one.seed, fault) for one in done for fault in one.faults] == []
+    assert sum(one.counts["edits that stood"] for one in done) > 3
 
 
 def test_a_session_restarted_at_any_turn_sends_what_the_one_that_went_on_sends() -> None:

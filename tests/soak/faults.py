@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from soak.story import FORMATS
+from soak.story import SIX
 from trimtab import rules
 from trimtab.jsontext.paths import Delete, Insert, Path, Set
 from trimtab.planning import edits, operations, plan_state, reasoning_signatures
@@ -247,37 +247,37 @@ _NEAR = ("minimum", 1.5)
 _ROOMY = ("roomy", 1.0)
 
 FAULTS = (
-    Fault("orphans are never reported", silent("orphan_result", "extra_result"), FORMATS,
+    Fault("orphans are never reported", silent("orphan_result", "extra_result"), SIX,
           (("orphaned",), ("dropped",))),
-    Fault("unanswered calls are never reported", silent("call_unanswered"), FORMATS,
+    Fault("unanswered calls are never reported", silent("call_unanswered"), SIX,
           (("interrupted",),)),
-    Fault("second results are never reported", silent("duplicate_result", "extra_result"), FORMATS,
+    Fault("second results are never reported", silent("duplicate_result", "extra_result"), SIX,
           (("duplicated",), ("duplicated", "merged"))),
     Fault("equal call ids are never reported", silent("duplicate_call"),
           (*_PAIRED, "openai-responses"), (("re-id'd",), ("duplicated",))),
     Fault("late results are never reported", silent("result_late"), ("anthropic", "gemini"),
           (("split",), ("swapped",), ("reordered",))),
     Fault("the last unanswered call is forgotten", repairing(("call_unanswered",), _without_last),
-          FORMATS, (("interrupted",),)),
+          SIX, (("interrupted",),)),
     Fault("calls are answered with nothing", repairing(("call_unanswered",), _without_inserts),
-          FORMATS, (("interrupted",),)),
+          SIX, (("interrupted",),)),
     Fault("what is taken out stays",
           repairing(("orphan_result", "duplicate_result", "extra_result"), _without_deletes),
           ("openai-chat", "openai-responses", "anthropic", "bedrock"),
           (("orphaned",), ("duplicated",))),
     # Responses takes an output anywhere behind its call: no fault there.
     Fault("made-up results stand at the end", _results_to_the_end,
-          tuple(f for f in FORMATS if f != "openai-responses"), (("interrupted",),)),
+          tuple(f for f in SIX if f != "openai-responses"), (("interrupted",),)),
     Fault("ids are respelled on one side", _one_side, ("anthropic", "bedrock", "openai-chat"),
           (("re-id'd",), ("re-id'd", "re-id'd")), _ROOMY),
     Fault("equal ids are told apart on one side", _fresh_ids, (*_PAIRED, "openai-responses"),
           (("re-id'd", "re-id'd", "re-id'd"), ("duplicated", "re-id'd", "merged")), _ROOMY),
     Fault("results are left where they strayed", _strays_stay, ("openai-chat", "anthropic"),
           (("swapped", "split"), ("reordered", "split")), _ROOMY),
-    Fault("results that stand well are taken out", _valid_results_are_orphans, FORMATS,
+    Fault("results that stand well are taken out", _valid_results_are_orphans, SIX,
           (("enlarged",),), _ROOMY),
-    Fault("groups drop only the call", _calls_alone_are_dropped, FORMATS, (("enlarged",),), _FLOOR),
-    Fault("groups drop only the call, unchecked", _calls_dropped_unchecked, FORMATS,
+    Fault("groups drop only the call", _calls_alone_are_dropped, SIX, (("enlarged",),), _FLOOR),
+    Fault("groups drop only the call, unchecked", _calls_dropped_unchecked, SIX,
           (("enlarged",),), _NEAR),
     Fault("notes are the model's before its thinking", _note_of_the_model,
           ("anthropic", "bedrock"), ((), ("enlarged",)), _NEAR),
@@ -287,7 +287,7 @@ FAULTS = (
           silent("empty_text", "empty_marked", "blank_text", "empty_beside_response"),
           ("anthropic", "bedrock", "gemini"), (("emptied",), ("emptied", "emptied"))),
     Fault("messages without content are never reported",
-          silent("no_content", "no_parts", "null_content"), FORMATS,
+          silent("no_content", "no_parts", "null_content"), SIX,
           (("emptied", "emptied", "emptied"),)),
     Fault("a history may begin with the model", silent("first_not_user", "call_order"),
           ("anthropic", "bedrock", "gemini"), (("dropped", "dropped"), ("reordered",))),

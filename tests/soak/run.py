@@ -1,6 +1,7 @@
 """Tries made-up histories by the million and prints what came out.
 
     python tests/soak/run.py --count 1000000 --jobs 2 --seed 1
+    SOAK_FORMAT=gemini-interactions python tests/soak/run.py --count 10000
     python tests/soak/run.py --replay soak-faults/gemini-invalid-117.json
 
 Seeds go from --seed on.  Each finished range of seeds is noted in --out, so that a run that was
@@ -32,13 +33,15 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "support"), str(HERE.parents
 from soak.mutations import NAMES  # noqa: E402
 from soak.remembered import remember  # noqa: E402
 from soak.shrink import shrunk  # noqa: E402
-from soak.story import FORMATS  # noqa: E402
+from soak.story import SIX  # noqa: E402
 from soak.trial import Case, Verdict, case_of, verdict_of  # noqa: E402
 
 RANGE = 50
 """Seeds a worker takes at once."""
 THOROUGH = int(os.environ.get("SOAK_THOROUGH") or 4)
 """One in so many is fitted twice, and its signed thoughts are judged."""
+FORMAT = os.environ.get("SOAK_FORMAT") or ""
+"""All histories in this format; without it the five take turns."""
 PLAIN = 16
 """One in so many is tried without anything remembered of other histories."""
 KEPT = 5
@@ -105,7 +108,7 @@ class Tally:
             f"{self.facts['thorough']:,} fitted twice; slowest {self.slowest[0]} s, "
             f"seed {self.slowest[1]}"
         )
-        for format in FORMATS:
+        for format in SIX:
             cells = [f"{kind} {self.kinds[f'{format}/{kind}']:,}" for kind in kinds]
             yield f"  {format:<18}" + "  ".join(cells)
         refused = sum(n for key, n in self.kinds.items() if "refused above" in key)
@@ -127,7 +130,7 @@ def tried(first: int) -> tuple[int, Tally, list[tuple[Case, str]]]:
         thorough = seed % THOROUGH == 0
         remember(seed % PLAIN != 0)
         started = time.perf_counter()
-        case = case_of(seed)
+        case = case_of(seed, FORMAT)
         verdict = verdict_of(case, thorough)
         tally.add(case, verdict, time.perf_counter() - started, thorough)
         if verdict.fault and tally.faults[f"{case['format']}/{verdict.sort}"] <= KEPT:

@@ -61,9 +61,9 @@ class _Play:
 
     moves = MOVES
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, format: str = "") -> None:
         self.draw = Draw(random.Random(seed))
-        self.format = FORMATS[seed % len(FORMATS)]
+        self.format = format or FORMATS[seed % len(FORMATS)]
         self.frame: Frame = stories.frame(self.draw, self.format)
         self.told: Story = [stories._user(self.draw)]
         self.other: Story | None = None
@@ -245,9 +245,9 @@ class _Play:
                 self.faults.append(f"a restarted session recalls another {handle}")
 
 
-def trial(seed: int) -> Trial:
+def trial(seed: int, format: str = "") -> Trial:
     """One session of some turns."""
-    play = _Play(seed)
+    play = _Play(seed, format)
     for number in range(TURNS):
         if number:
             play.move()

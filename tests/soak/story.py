@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 FORMATS = ("openai-chat", "openai-responses", "anthropic", "bedrock", "gemini")
+INTERACTIONS = "gemini-interactions"
+"""Drawn where it is asked for: a seed stands for the same case of the five as ever."""
+SIX = (*FORMATS, INTERACTIONS)
 
 MODELS: dict[str, tuple[str | None, ...]] = {
     "openai-chat": (None, "gpt-4o", "gpt-5.1", "deepseek-chat"),
@@ -27,6 +30,7 @@ MODELS: dict[str, tuple[str | None, ...]] = {
         "us.deepseek.r1-v1:0",
     ),
     "gemini": (None, "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3-pro-image-preview"),
+    "gemini-interactions": (None, "gemini-2.5-pro", "gemini-3.8-flash"),
 }
 
 # --- the pools ------------------------------------------------------------------------------------
@@ -182,7 +186,7 @@ def frame(draw: Draw, format: str) -> Frame:
 
 def story(draw: Draw, frame: Frame, format: str) -> Story:
     """A history without a fault of its own (some models refuse a mixture it may contain)."""
-    apart = format in ("openai-chat", "openai-responses")
+    apart = format in ("openai-chat", "openai-responses", "gemini-interactions")
     steps = 6 + int(draw.rng.random() * (8 if apart else 14))
     told = [_user(draw)]
     while steps > 0:
@@ -197,7 +201,7 @@ def story(draw: Draw, frame: Frame, format: str) -> Story:
             thought = [Part("thought", draw.tag(), draw.pick(SHORT))] if shape else []
             said = Part("text", draw.tag(), text_of(draw.rng))
             told += [Message("assistant", [*thought, said]), _user(draw)]
-            if format != "gemini" and draw.one_in(30):
+            if not format.startswith("gemini") and draw.one_in(30):
                 told.append(Message("system", [Part("text", draw.tag(), draw.pick(SHORT))]))
                 told += _turn(draw, frame, len(told))
     return _ended(draw, told)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import judge
 import judge_bedrock
 import judge_gemini
+import judge_interactions
 import judge_responses
 from smallest import enough_tokens
 from unreadable import as_sent
@@ -41,6 +42,10 @@ DRAWS: tuple[tuple[str, tuple[float, ...]], ...] = (
     ("below", (0.3, 0.6, 0.9, 0.99)),
     ("roomy", (1.0,)),
 )
+STATES = {
+    "openai-responses": ("previous_response_id", "conversation"),
+    "gemini-interactions": ("previous_interaction_id",),
+}
 SERVER_STATE = "server state"
 """What a request comes to that names an answer whose history the server holds."""
 UNSAID = ("none", "empty", "odd")
@@ -81,8 +86,9 @@ def case_of(seed: int, format: str = "", mutations: tuple[str, ...] | None = Non
     done = [name for name in wanted if MUTATIONS[name](draw, told)]
     kind, factors = DRAWS[draw.pick(_WEIGHTS)]
     request = WRITERS[format](told, around)
-    if format == "openai-responses" and isinstance(request, dict) and not done and draw.one_in(3):
-        request[draw.pick(("previous_response_id", "conversation"))] = "resp_1"
+    names = STATES.get(format, ())
+    if names and isinstance(request, dict) and not done and draw.one_in(3):
+        request[draw.pick(names)] = "resp_1"
         done.append(SERVER_STATE)
     return {
         "seed": seed,
@@ -92,9 +98,7 @@ def case_of(seed: int, format: str = "", mutations: tuple[str, ...] | None = Non
         "draw": [kind, draw.pick(factors)],
         "recall": draw.one_in(6),
         "thinking": "drop_block" if draw.one_in(6) else "drop",
-        "kept": kept_of(
-            told, format != "gemini" or around.ids != "none", format == "openai-responses"
-        ),
+        "kept": kept_of(told, format != "gemini" or around.ids != "none", format in STATES),
         "request": request,
     }
 
@@ -151,6 +155,7 @@ _JUDGES = {
     "openai-responses": judge_responses,
     "bedrock": judge_bedrock,
     "gemini": judge_gemini,
+    "gemini-interactions": judge_interactions,
 }
 
 
@@ -173,6 +178,8 @@ def _broken_thoughts(case: Case, sent: Any) -> list[str]:
         return judge.thinking_problems(case["request"], sent, case["model"])
     if case["format"] == "openai-responses" and "deepseek" not in str(case["model"]):
         return judge_responses.thought_problems(case["request"], sent)
+    if case["format"] == "gemini-interactions":
+        return judge_interactions.thought_problems(case["request"], sent)
     return []
 
 

@@ -1,6 +1,6 @@
-"""A story written down as the body of a request, in OpenAI Responses and Gemini.
+"""A story written down as the body of a request, in OpenAI Responses, Gemini and Interactions.
 
-As writers.py; both formats have a layout of their own: single items, and parts with or without ids.
+As writers.py; each has a layout of its own: single items, parts with or without ids, steps.
 """
 
 from __future__ import annotations
@@ -207,4 +207,88 @@ def _snaked(value: Any) -> Any:
     }
 
 
-WRITERS = {**OTHERS, "openai-responses": responses, "gemini": gemini}
+# --- Gemini Interactions --------------------------------------------------------------------------
+
+
+def interactions(story: Story, frame: Frame) -> Any:
+    """A body of Gemini Interactions, or its list of steps."""
+    steps: list[Wire] = []
+    for message in story:
+        _steps(steps, message, frame)
+    if frame.bare:
+        return steps
+    body: Wire = {"model": frame.model} if frame.model else {}
+    if frame.system:
+        body["system_instruction"] = frame.system
+    if frame.tools:
+        body["tools"] = [{"type": "function", "name": n, "parameters": SCHEMA} for n in TOOLS]
+    if frame.odd:
+        body |= {"generation_config": {"temperature": 0.5}, "x_unknown": [1, 2.5]}
+    return {**body, "store": False, "input": steps}
+
+
+def _steps(steps: list[Wire], message: Message, frame: Frame) -> None:
+    """Thoughts, calls and results are steps; the other parts of a message stand together."""
+    kind = "model_output" if message.role == "assistant" else "user_input"
+    said: list[Wire] = []
+    for part in message.parts:
+        found = _step(part, frame)
+        if not found:
+            said.append(_step_content(part))
+            continue
+        steps += [{"type": kind, "content": said}, *found] if said else found
+        said = []
+    if said or not message.parts:
+        nothing = not said and frame.odd
+        steps.append({"type": kind} if nothing else {"type": kind, "content": said})
+
+
+def _step(part: Part, frame: Frame) -> list[Wire]:
+    """A part that is a step of its own, or two; [] for what stands in a message."""
+    if part.kind == "call":
+        call = {"type": "function_call", "id": part.id, "name": part.name}
+        return [{**call, "arguments": part.arguments}]
+    if part.kind == "result":
+        result = {"type": "function_result", "call_id": part.id, "name": part.name}
+        error = {"is_error": True} if part.shape == "error" else {}
+        return [{**result, "result": _step_result(part, frame), **error}]
+    if part.kind == "thought":
+        sealed = {"signature": SEAL} if frame.signed else {}
+        summary = [{"type": "text", "text": part.text}] if part.shape != "sealed" else []
+        return [{"type": "thought", **sealed, "summary": summary}]
+    if part.kind == "server":
+        ours, found = {"id": f"gs_{part.tag}"}, {"call_id": f"gs_{part.tag}"}
+        return [
+            {"type": "google_search_call", **ours, "arguments": {"queries": [part.text]}},
+            {"type": "google_search_result", **found, "result": [{"title": part.text}]},
+        ]
+    return []
+
+
+def _step_result(part: Part, frame: Frame) -> Any:
+    text = {"type": "text", "text": part.text}
+    image = {"type": "image", "mime_type": "image/png", "data": PIXEL}
+    shapes: dict[str, Any] = {
+        "list": [text, {"type": "text", "text": "second part"}],
+        "json": {"rows": [{"line": part.text, "n": 1}], "ok": True},
+        "image": [text, image],
+        "odd": {"output": part.text, "exit_code": 1},
+        "none": None if frame.odd else [],
+        "empty": "",
+    }
+    return shapes.get(part.shape, part.text)
+
+
+def _step_content(part: Part) -> Wire:
+    if part.kind == "image":
+        return {"type": "image", "mime_type": "image/png", "data": PIXEL}
+    if part.kind == "document":
+        return {"type": "document", "mime_type": "application/pdf", "uri": "gs://b/x.pdf"}
+    if part.kind == "odd":
+        return {"type": "dream", "of": ["tomorrow", 2.5]}
+    return {"type": "text", "text": part.text}
+
+
+WRITERS = {
+    **OTHERS, "openai-responses": responses, "gemini": gemini, "gemini-interactions": interactions,
+}  # fmt: skip

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 import judge
 import judge_bedrock
 import judge_gemini
+import judge_interactions
 import judge_responses
 from sizes import request_bytes
 
 _JUDGES: dict[str, Any] = {
     "openai-responses": judge_responses, "bedrock": judge_bedrock, "gemini": judge_gemini,
+    "gemini-interactions": judge_interactions,
 }  # fmt: skip
 
 
@@ -96,14 +98,19 @@ def _role(item: Any) -> str:
     role = item.get("role") or ""
     if role in ("system", "developer"):
         return "system"
-    if role in ("user", "tool", "function") or str(item.get("type")).endswith("_output"):
+    if role in ("user", "tool", "function") or _is_result(item) or item.get("type") == "user_input":
         return "user"
     return "model"
 
 
+def _is_result(item: Any) -> bool:
+    kind = str(item.get("type"))
+    return kind == "function_result" or (kind.endswith("_output") and kind != "model_output")
+
+
 def _results(item: Any) -> int:
     """How many tool results it carries."""
-    if item.get("role") in ("tool", "function") or str(item.get("type")).endswith("_output"):
+    if item.get("role") in ("tool", "function") or _is_result(item):
         return 1
     parts = item.get("content") or item.get("parts") or ()
     return sum(
