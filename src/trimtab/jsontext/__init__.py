@@ -1,1 +1,1 @@
-"""JSON text: parsing within limits, paths into a tree, and where each value is in the text."""
+"""JSON text: parsing within limits, paths into a tree, and the position of values in the text."""

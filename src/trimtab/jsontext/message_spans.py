@@ -1,6 +1,6 @@
-"""Where the messages of a request stand in its bytes, and edits written at those places only.
+"""Byte positions of a request's messages, and edits that touch only the messages concerned.
 
-The result is what ``paths.splice`` gives, which reads the whole text.
+The result equals that of ``paths.splice``, which reads the whole text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class MessageSpans:
     ends: Sequence[int]
 
     def spliced(self, data: bytes, ops: Iterable[PathOp]) -> bytes:
-        """The bytes after ``ops``.  Raises LookupError for a place that does not exist."""
+        """The bytes after ``ops``.  Raises LookupError for a path that does not exist."""
         within, beside = list[PathOp](), list[PathOp]()
         for op in ops:
             (within if len(op.path) > 1 and op.path[0] == self.key else beside).append(op)
@@ -34,7 +34,7 @@ class MessageSpans:
             head, tail = self._beside(bytes(head), bytes(tail), beside)
         pieces: list[bytes | memoryview] = [head]
         done = first
-        here = within if beside else ops  # ``Ops`` keeps what it has worked out
+        here = within if beside else ops  # an ``Ops`` caches its plan
         for start, end, new in paths.cuts(self.starts, self.ends, data, here, self.key):
             pieces += (view[done:start], new.encode())
             done = end
@@ -43,7 +43,7 @@ class MessageSpans:
     def _beside(
         self, head: bytes, tail: bytes, ops: Sequence[PathOp]
     ) -> tuple[memoryview, memoryview]:
-        """What stands before the first message and behind the last one, after ``ops``."""
+        """The bytes before the first message and after the last one, after ``ops``."""
         bare, here = (head + tail).decode(), (self.key,)
         inner = len(head.decode()) - paths.spans(bare, [here])[here][0]
         text = paths.splice(bare, ops)
@@ -51,8 +51,8 @@ class MessageSpans:
         return memoryview(text[:at].encode()), memoryview(text[at:].encode())
 
     def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
-        """The text of each value; None where one stands beside the messages.  Raises KeyError
-        for a place that does not exist."""
+        """The JSON text of each value; None if one is outside the messages.  Raises KeyError for
+        a path that does not exist."""
         texts = []
         for item in items:
             number = item[1] if len(item) > 1 and item[0] == self.key else None

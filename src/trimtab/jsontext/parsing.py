@@ -1,4 +1,4 @@
-"""JSON text: decode, parse, dump, and where the values of a source text stand."""
+"""JSON text: decode, parse, dump, and locate values in a source text."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from typing import Any, Protocol
 from trimtab.errors import InvalidRequest
 
 MAX_DEPTH = 256
-"""Containers within containers.  serde_json stops at 128, protobuf's JSON at 100, Python's own
-parser wherever the stack of the moment ends; a fixed number is the same on every machine."""
+"""Most levels of nested containers.  serde_json stops at 128, protobuf's JSON at 100, Python's own
+parser where the current stack ends; a fixed number is the same on every machine."""
 
 
 BYTES = "surrogateescape"
-"""How bytes that are no UTF-8 are read: as lone halves, which ``encode`` gives back."""
+"""The codec error handler: bytes that are not UTF-8 become lone surrogates, which ``encode`` turns
+back into the same bytes."""
 
 
 def parse_bytes(data: bytes) -> Any:
-    """As ``parse``; bytes within strings that are no UTF-8 become lone halves."""
+    """Parse as ``parse`` does; bytes in strings that are not UTF-8 become lone surrogates."""
     try:
         return parse(decode_any(data))
     except InvalidRequest:
-        decode(data)  # which says where it is no UTF-8, as it is no JSON by that
+        decode(data)  # invalid UTF-8 is the likelier cause, and this error gives its offset
         raise
 
 
 def decode_any(data: bytes) -> str:
-    """Text of bytes of which some may be no UTF-8; ``encode`` gives the same bytes back."""
+    """Decode bytes that need not all be UTF-8; ``encode`` restores the same bytes."""
     return data.decode("utf-8", BYTES)
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text that ``decode_any`` read, or that was changed since."""
+    """Encode a text from ``decode_any``, changed or not."""
     return text.encode("utf-8", BYTES)
 
 
 def decode(data: bytes) -> str:
-    """UTF-8 to text.  A BOM stays as the first character, so that encoding gives it back."""
+    """UTF-8 to text.  A BOM stays as the first character, so that encoding restores it."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -51,10 +52,10 @@ def decode(data: bytes) -> str:
 
 
 def parse(text: str) -> Any:
-    """Read as ``json.loads`` does, NaN, lone surrogates and duplicate keys (last wins) included.
+    """Parse as ``json.loads`` does, including NaN, lone surrogates and duplicate keys (last wins).
 
-    A leading BOM is skipped.  ``InvalidRequest`` when it is not JSON, is nested more than
-    ``MAX_DEPTH`` deep, or has an integer longer than Python reads (4,300 digits).
+    A leading BOM is skipped.  Raises ``InvalidRequest`` if the text is not JSON, is nested more
+    than ``MAX_DEPTH`` deep, or has an integer longer than Python reads (4,300 digits).
     """
     try:
         tree = json.loads(text.removeprefix("\ufeff"))
@@ -89,10 +90,10 @@ _BOXES = frozenset((dict, list))
 
 
 def dump(value: Any) -> str:
-    """Compact JSON, only what must be escaped escaped.  Encodes to UTF-8 without fail.
+    """Compact JSON with as few escapes as possible.  The result always encodes to UTF-8.
 
-    Lone surrogates are written ``\\udXXX``; two of them that make a pair read back as one
-    character.  NaN and infinities as Python's ``json`` spells them.
+    Lone surrogates are written ``\\udXXX``; two that form a pair are parsed as one character.
+    NaN and infinities are spelled as by Python's ``json``.
     """
     try:
         text = _encode(value)
@@ -106,7 +107,7 @@ def dump(value: Any) -> str:
 
 
 def _base64(value: Any) -> str:
-    """Bytes as they go over the wire: clients hand over payloads unencoded."""
+    """Bytes in base64, as they are sent: clients pass payloads unencoded."""
     if isinstance(value, (bytes, bytearray)):
         return b64encode(value).decode("ascii")
     raise TypeError(f"{type(value).__name__} is not JSON")
@@ -129,25 +130,25 @@ def _unreadable(error: Exception) -> InvalidRequest:
 
 
 class Wanted(Protocol):
-    """Which places of a text to look into: those ``below``, and one's own elements if it opens."""
+    """Which places of a text to locate: the elements ``below``, if this container ``opens``."""
 
     @property
     def opens(self) -> bool:
-        """Whether the elements of this container are wanted at all."""
+        """Whether any elements of this container are wanted."""
         ...
 
     @property
     def below(self) -> Mapping[str | int, Any]:
-        """What is wanted of each element, again a ``Wanted``."""
+        """Element → what is wanted inside it, again a ``Wanted``."""
         ...
 
 
 @dataclass(slots=True)
 class ValueSpan:
-    """Where a value stands in the text; of a container that was asked for, its elements too.
+    """Position of a value in the text (chars); for a wanted container also of its elements.
 
-    All in chars.  ``starts`` and ``ends`` bound each item or member, key included; ``inner`` holds
-    only the places asked for, of equal keys the last.
+    ``starts`` and ``ends`` bound each item or member, key included; ``inner`` holds only the wanted
+    elements, the last one of equal keys.
     """
 
     start: int
@@ -159,9 +160,9 @@ class ValueSpan:
 
 
 def layout(text: str, wanted: Wanted) -> ValueSpan:
-    """Where the wanted values stand; ``InvalidRequest`` if the text is not JSON.
+    """Positions of the wanted values.  Raises ``InvalidRequest`` if the text is not JSON.
 
-    One walk, linear in the text: opens only what is wanted and passes the rest at C speed.
+    One pass, linear in the text: it opens only wanted containers and skips the rest at C speed.
     """
     start = _gap(text, 1 if text.startswith("\ufeff") else 0).start(1)
     try:
@@ -176,8 +177,8 @@ def layout(text: str, wanted: Wanted) -> ValueSpan:
 _scan = json.JSONDecoder().raw_decode
 _gap: Callable[[str, int], re.Match[str]]
 _gap = re.compile(r"[ \t\n\r]*([,:\]}]?)[ \t\n\r]*").match  # type: ignore[assignment]
-"""What stands between two values: whitespace around at most one mark, which is group 1.  It
-always matches, since each part of it is optional."""
+"""The gap between two values: whitespace around at most one mark, which is group 1.  It always
+matches, since each part of it is optional."""
 
 _simple_key = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*').match
 _CLOSING = {"{": "}", "[": "]"}

@@ -1,15 +1,15 @@
 """Paths in JSON: get, set, delete, insert, on a tree (copy on write) or on source text (splice).
 
-All ops of one call refer to the ORIGINAL tree and happen at once:
+All ops of one call refer to the ORIGINAL tree and apply at once:
 
 * ops below a path that another op sets or deletes are ignored; of several ``Set`` and ``Delete``
   on one path the last wins;
-* an ``Insert`` stands before the original item of its index, whether or not that item survives;
-* a place that does not exist is a ``LookupError``, except a new key in an object that does.
+* an ``Insert`` goes before the original item at its index, whether or not that item survives;
+* a path that does not exist raises ``LookupError``, except a new key in an existing object.
 
-``parse(splice(text, ops)) == apply(parse(text), ops)``, key order included, and ``splice`` leaves
-every character outside the touched values, their commas and the whitespace between deleted
-neighbours as it was: number spellings, escapes, duplicate keys, layout.
+``parse(splice(text, ops)) == apply(parse(text), ops)``, key order included.  ``splice`` changes no
+character except in the touched values, their commas and the whitespace between deleted neighbours:
+number spellings, escapes, duplicate keys and layout stay.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]  # fmt: skip
 
 Path = tuple[str | int, ...]
-"""Where a value stands in the request: ``("messages", 3, "content", 0, "text")``."""
+"""The keys and indices that lead to a value: ``("messages", 3, "content", 0, "text")``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,16 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove an object member (each one of that key) or an array item."""
+    """Remove an object member (every one with that key) or an array item."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put ``value`` before the original item ``path[-1]``; the array's length means at the end.
+    """Put ``value`` before the original item ``path[-1]``, or at the end if that is the length.
 
-    Several at one index keep the order in which they are given.
+    Several inserts at one index keep their order.
     """
 
     path: Path
@@ -74,7 +74,7 @@ def get(tree: Any, path: Path) -> Any:
 
 
 def escape(path: Path) -> str:
-    """A path for people: ``messages[3].content[0].text``; ``$`` for the whole tree."""
+    """The path in readable form: ``messages[3].content[0].text``; ``$`` for the whole tree."""
     out = ""
     for key in path:
         if isinstance(key, int):
@@ -104,7 +104,7 @@ def _lost(path: Path) -> NoReturn:
 
 @dataclass
 class _Node:
-    """What is asked of one place: at itself (``op``), below it, and, of an array, between items."""
+    """The ops of one path: on the value itself (``op``), below it, and between array items."""
 
     op: Set | Delete | None = None
     below: dict[str | int, _Node] = field(default_factory=dict)
@@ -117,14 +117,15 @@ class _Node:
 
     @property
     def deleted(self) -> set[str | int]:
-        if self._deleted is None:  # no cached_property: its lock takes longer than most sets
+        if self._deleted is None:  # cached_property's lock would take longer than most of these
             keys = {key for key, child in self.below.items() if type(child.op) is Delete}
             self._deleted = keys
         return self._deleted
 
     @cached_property
     def reach(self) -> float:
-        """How long an array must be to have all that is deleted; no index: none ever has."""
+        """The least length of an array that has all deleted items; infinite for a key that is no
+        index."""
         own = (k + 1 if isinstance(k, int) and k >= 0 else float("inf") for k in self.deleted)
         return max(own, default=0)
 
@@ -136,8 +137,8 @@ class _Node:
 
     @cached_property
     def pieces(self) -> list[tuple[int, int]]:
-        """Runs of items of an array that stay, each up to where something comes or goes; behind
-        the last one there is no such place."""
+        """Runs of array items that stay, as (start, end); each ends where an item is inserted or
+        deleted.  The end of the last run is −1."""
         between, done = list[tuple[int, int]](), 0
         for mark in sorted({*self.inserts, *(key for key in self.deleted if isinstance(key, int))}):
             if mark > done or mark in self.inserts:
@@ -147,7 +148,7 @@ class _Node:
 
     @cached_property
     def segments(self) -> tuple[list[int], list[int | None]]:
-        """Where runs of items begin afterwards, and where they began before (None: new ones)."""
+        """The new start index of each run of items, and its old start index (None: inserted)."""
         starts, olds, new = list[int](), list[int | None](), 0  # items passed
         for done, mark in self.pieces[:-1]:
             for first, count in ((done, mark - done), (None, len(self.inserts.get(mark, ())))):
@@ -158,7 +159,7 @@ class _Node:
         return [*starts, new], [*olds, self.pieces[-1][0]]
 
     def at(self, path: Path) -> _Node:
-        """The node of a path, made if it is new."""
+        """The node of a path, created if needed."""
         node = self
         for key in path:
             child = node.below.get(key)
@@ -169,15 +170,15 @@ class _Node:
 
 
 _GONE = _Node(Delete(()))
-"""What is only deleted, as most of what goes is."""
+"""Shared node for a plain deletion, the most common op."""
 
 
 class Ops(tuple[PathOp, ...]):
-    """Operations for a tree and for its text: what they come to is worked out once."""
+    """Operations used on both a tree and its text; their plan is computed once."""
 
     @cached_property
     def root(self) -> _Node:
-        """The same as a tree."""
+        """The operations as a tree of nodes."""
         return _plan(iter(self))
 
 
@@ -205,7 +206,7 @@ def _plan(ops: Iterable[PathOp]) -> _Node:
 def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
     """The tree after ``ops``; only containers along touched paths are new, the rest is shared.
 
-    Without ops the very same object.  Values are put in as they are, not copied.
+    Without ops it is the same object.  New values are not copied.
     """
     root = _plan(ops)
     return _applied(tree, root, ()) if root.op or root.opens else tree
@@ -255,23 +256,23 @@ def _spaced(items: list[Any], node: _Node) -> list[Any]:
 
 
 def _check(node: _Node, count: int, path: Path) -> None:
-    """``LookupError`` for an insert outside ``0 … count``."""
+    """Raises ``LookupError`` for an insert outside ``0 … count``."""
     for index in node.inserts:
         if not 0 <= index <= count:
             _lost((*path, index))
 
 
 def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
-    """A path in the tree after ``apply(tree, ops)`` → the same thing's path in ``tree``.
+    """Map a path in ``apply(tree, ops)`` to the path of the same value in ``tree``.
 
-    None if it stands at or inside something set or inserted (or, a key, was deleted).
+    None if the path is at or inside a value that was set or inserted, or a key was deleted.
     """
     return rebaser(ops)(path)
 
 
 def rebaser(ops: Iterable[PathOp], *, replaced: bool = False) -> Callable[[Path], Path | None]:
-    """``rebase`` for many paths behind the same operations; ``replaced``: what was set stands
-    where the value stood that it replaced."""
+    """``rebase`` for many paths and the same operations; ``replaced``: a value that was set maps
+    to the path of the value that it replaced."""
     root = _plan(ops)
     return lambda path: _before(path, root, replaced)
 
@@ -292,7 +293,7 @@ def _before(path: Path, root: _Node, replaced: bool) -> Path | None:
 
 
 def _index_before(index: int, node: _Node) -> int | None:
-    """The index an array item had; None if it is new."""
+    """The old index of an array item; None if it is new."""
     starts, olds = node.segments
     at = bisect_right(starts, index) - 1
     old = olds[at]
@@ -303,9 +304,9 @@ def _index_before(index: int, node: _Node) -> int | None:
 
 
 def splice(text: str, ops: Iterable[PathOp]) -> str:
-    """The source text after ``ops``: new values in compact JSON, all else as it was spelled.
+    """The source text after ``ops``: new values in compact JSON, everything else unchanged.
 
-    Without ops the very same object.  Linear in the text, about the cost of ``json.loads``.
+    Without ops it is the same object.  Linear in the text, about the cost of ``json.loads``.
     """
     root = _plan(ops)
     return _spliced(text, root, ()) if root.op or root.opens else text
@@ -325,9 +326,10 @@ def _spliced(text: str, node: _Node, path: Path) -> str:
 def cuts(
     starts: Sequence[int], ends: Sequence[int], data: bytes, ops: Iterable[PathOp], key: str
 ) -> list[_Cut]:
-    """What ``ops`` change in the list at ``key``, in order, as (start, end, new text).
+    """The changes that ``ops`` make in the list at ``key``, in order, as (start, end, new text).
 
-    ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
+    ``starts`` and ``ends`` bound its items in ``data``.  The list has at least one item, and every
+    op is below it.
     """
     node, count, item_cuts = _plan(ops).at((key,)), len(starts), list[_Cut]()
     for index, child in node.below.items():
@@ -343,7 +345,7 @@ def cuts(
 
 
 def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
-    """(start, end) in chars of the values at ``paths``; those that are not there are missing."""
+    """(start, end) in chars of the values at ``paths``; paths that do not exist are left out."""
     asked = tuple(paths)
     root = _Node()
     for path in asked:
@@ -366,7 +368,7 @@ _Cut = tuple[int, int, str]
 
 
 def _cut(text: str, span: ValueSpan, node: _Node, path: Path, cuts: list[_Cut]) -> None:
-    """Add what changes at and below one place; no two cuts overlap, the order is arbitrary."""
+    """Add the changes at and below one path to ``cuts``; they do not overlap and are unordered."""
     if isinstance(node.op, Set):
         cuts.append((span.start, span.end, dump(node.op.value)))
         return
@@ -395,7 +397,7 @@ def _cut(text: str, span: ValueSpan, node: _Node, path: Path, cuts: list[_Cut]) 
 
 
 def _gap_cuts(span: ValueSpan, deleted: set[int], new: dict[int, list[str]]) -> Iterator[_Cut]:
-    """What changes between the surviving elements of a container: one cut for each such gap.
+    """The changes between the surviving elements of a container, one cut for each gap.
 
     A gap is named by the survivor before it (−1: none).  Its text goes from that survivor's end
     to the end of the last deleted element, so the comma and layout after it stay; without a

@@ -1,6 +1,7 @@
-"""Characters that no provider reads: halves of UTF-16 pairs, which have no UTF-8 form, and NUL.
+"""Characters that no provider accepts: lone halves of UTF-16 pairs, which have no UTF-8 form, and
+NUL.
 
-JavaScript clients cut texts between the halves of a character; tools print NUL; bytes that are no
+JavaScript clients cut texts between the halves of a character; tools print NUL; bytes that are not
 UTF-8 are read as lone halves (Python's ``surrogateescape``).  Each becomes U+FFFD.
 """
 
@@ -19,7 +20,7 @@ _UNREADABLE = re.compile(
 
 
 def is_unreadable(text: str) -> bool:
-    """Whether a text has a lone half or NUL in it; whole pairs of halves are a character."""
+    """Whether a text contains a lone half or NUL; two halves that form a pair are fine."""
     if text.isascii():
         return "\x00" in text
     try:
@@ -30,7 +31,7 @@ def is_unreadable(text: str) -> bool:
 
 
 def unreadable_paths(value: Any, path: Path = ()) -> tuple[Path, ...]:
-    """Where such texts stand; for a key the place of its object, of which everything is replaced.
+    """Paths of unreadable texts; for a key the path of its object, which is replaced whole.
 
     Raises InvalidRequest where containers nest too deep.
     """
@@ -64,7 +65,8 @@ _WALKED = frozenset((str, dict, list))
 
 
 def readable(value: Any) -> Any:
-    """The value with U+FFFD for each such character, in keys too; equal keys then get a number."""
+    """The value with U+FFFD for each unreadable character, in keys too; keys that become equal get
+    a number."""
     if isinstance(value, str):
         return _UNREADABLE.sub(STAND_IN, value)
     if isinstance(value, list):
@@ -82,7 +84,7 @@ def readable(value: Any) -> Any:
 
 
 def count(value: Any) -> int:
-    """How many such characters stand in a value, keys included."""
+    """The number of unreadable characters in a value, keys included."""
     if isinstance(value, str):
         return len(_UNREADABLE.findall(value))
     if isinstance(value, list):

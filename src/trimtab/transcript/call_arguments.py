@@ -1,7 +1,7 @@
-"""What a call does, read from its arguments: its signature, the files it names, whether it reads or
-writes them.
+"""Work out from a call's arguments what it does: its signature, the files it names, whether it
+reads or writes them.
 
-Argument keys and tool names are those that agents use.
+The argument keys and tool names known here are those that coding agents use.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from trimtab.errors import InvalidRequest
 from trimtab.jsontext.parsing import parse
 
 Action = Literal["read", "write", "edit", "look", "other"]
-"""``look`` asks for something that is no file; ``other`` may change the world."""
+"""``look`` reads something other than a file (search, listing); ``other`` may have side effects."""
 
 
 class CallArguments(NamedTuple):
-    """One call as its arguments tell it.
+    """What the arguments of one call say.
 
-    ``signature``: tool and arguments, nulls out and keys sorted, as one text.  ``files``: what it
-    reads or writes, with forward slashes.  ``first``/``last``: the lines a read asks for, from 1
-    and inclusive (None: to the end).  ``old``: what an edit replaces.
+    ``signature``: tool and arguments as one text, without nulls and with sorted keys.  ``files``:
+    the files it reads or writes, with forward slashes.  ``first``/``last``: the lines that a read
+    requests, from 1 and inclusive (None: to the end).  ``old``: the text that an edit replaces.
     """
 
     signature: str
@@ -79,7 +79,7 @@ _STAGE = re.compile(r"\|\||[|;\n]")
 
 
 def read_call(tool: str, text: str, *, free: bool = False) -> CallArguments:
-    """What one call does; ``free``: its input is plain text, not a JSON object."""
+    """Classify one call by its tool and arguments; ``free``: the input is plain text, not JSON."""
     try:
         tree = None if free else parse(text)
     except InvalidRequest:
@@ -100,7 +100,7 @@ def read_call(tool: str, text: str, *, free: bool = False) -> CallArguments:
 
 
 def _canonical(text: str) -> str:
-    """The arguments without nulls, keys sorted at every depth."""
+    """The arguments as JSON without nulls and with keys sorted at every depth."""
     tree = json.loads(text.removeprefix("\ufeff"), object_hook=_without_nulls)
     return json.dumps(tree, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
@@ -110,7 +110,8 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_files(arguments: Any) -> tuple[str, ...]:
-    """Files that a call's arguments name, under the usual keys or in a patch; forward slashes."""
+    """Files that a call's arguments name, under the usual keys or in a patch, with forward
+    slashes."""
     names: dict[str, None] = {}
     for key, value in _strings(arguments):
         if key in _PATH_KEYS or (key.endswith("s") and key[:-1] in _PATH_KEYS):
@@ -121,7 +122,7 @@ def named_files(arguments: Any) -> tuple[str, ...]:
 
 
 def written_text(text: str) -> str:
-    """What the arguments of a write say that the file holds; "" where they do not tell."""
+    """The new content of the file from the arguments of a write; "" if they do not hold it."""
     try:
         return _joined(parse(text), _CONTENT_KEYS)
     except InvalidRequest:
@@ -129,7 +130,7 @@ def written_text(text: str) -> str:
 
 
 def files_in_text(text: str, *, free: bool = False) -> tuple[str, ...]:
-    """The same for arguments as text."""
+    """``named_files`` for arguments given as text; ``free``: plain text, not JSON."""
     try:
         tree = None if free else parse(text)
     except InvalidRequest:
@@ -151,7 +152,7 @@ def _slashed(path: str) -> str:
 
 
 def _strings(tree: Any) -> Iterator[tuple[str, str]]:
-    """(key in plain letters, value) of every string, in order; an array's items have its key."""
+    """(key as ``_plain`` writes it, value) of every string; items have their array's key."""
     stack: list[tuple[str, Any]] = [("", tree)]
     while stack:
         key, value = stack.pop()
@@ -191,7 +192,7 @@ def _action(tool: str, tree: dict[str, Any]) -> Action:
 
 
 def _lines(tree: dict[str, Any]) -> tuple[int, int | None]:
-    """First and last line a read asks for."""
+    """First and last line that a read requests."""
     plain = {_plain(key): value for key, value in tree.items()}
     window = plain.get("viewrange")
     if isinstance(window, list) and len(window) == 2:
@@ -219,7 +220,7 @@ def is_shell(tool: str) -> bool:
 
 
 def _shell(signature: str, tree: dict[str, Any], files: tuple[str, ...]) -> CallArguments:
-    """A shell command: the read of one file, something that only looks, or anything."""
+    """Classify a shell command: "read" of one file, "look" if it changes nothing, else "other"."""
     plain = {_plain(key): value for key, value in tree.items()}
     command = plain.get("command", plain.get("cmd"))
     if isinstance(command, list):
@@ -238,7 +239,7 @@ def _shell(signature: str, tree: dict[str, Any], files: tuple[str, ...]) -> Call
 
 
 def _only_looks(command: str) -> bool:
-    """Whether every program of a command line is known to change nothing."""
+    """Whether every program in a command line is known to be read-only."""
     bare = _QUOTED.sub("q", command.replace("2>&1", "").replace("2>/dev/null", ""))
     bare = bare.replace("&&", ";")
     if any(sign in bare for sign in "<>`$&\\(){}"):

@@ -1,8 +1,7 @@
-"""A client's own requests: a title, a summary of the conversation, a classification.
+"""Recognise a client's own requests: for a title, a summary of the conversation, a classification.
 
-Knows how they begin.  They share a session with the conversation but are none of it: they are
-never reduced for the target, only where they would not fit at all, and no choice made for them is
-kept.
+They share a session with the conversation but are not part of it: they are reduced only where they
+would exceed the limits, never for the target, and no edit made for them is written to the journal.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ SIGNATURES = (
     "You are the component that summarizes internal chat history",
     "First, reason in your scratchpad. Then, generate the <state_snapshot>",
 )
-"""How the system text, or the user's last words, of such requests begin."""
+"""How the system text or the user's last message of such a request begins."""
 
 
 def is_client_request(transcript: Transcript, signatures: Sequence[str]) -> bool:
-    """Whether a system text or a text of the user's last message begins with one of these."""
+    """Whether a system text or a text of the user's last message begins with a signature."""
     return bool(signatures) and begins_with_any(_instructions(transcript), signatures)
 
 
 def begins_with_any(texts: Iterable[str], signatures: Sequence[str] = SIGNATURES) -> bool:
-    """Whether one of the texts begins with one of these, in any case, blanks aside."""
+    """Whether a text begins with a signature; case and surrounding blanks are ignored."""
     begins = tuple(signature.strip().casefold() for signature in signatures if signature.strip())
     longest = max(map(len, begins), default=0)
     return any(text[: 2 * longest + 64].lstrip().casefold().startswith(begins) for text in texts)
@@ -47,7 +46,7 @@ def _instructions(transcript: Transcript) -> list[str]:
 
 
 class _Said(MessagePass):
-    """Where the user's last message stands."""
+    """The index of the user's last message."""
 
     last: int | None = None
 

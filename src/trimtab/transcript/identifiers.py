@@ -1,7 +1,7 @@
 """Identifiers in a text: paths, ids, long numbers, compound names; never a plain word.
 
-What an agent writes again later is mostly these: they decide which line of an old result is worth
-its tokens, and the benchmark counts them.
+What an agent writes again later is mostly identifiers.  They decide which lines of an old result
+are kept, and the benchmark counts how many survive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DOTTED = re.compile(r"[\w@~+-]{2,}(?:\.[\w@~+-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}")
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 
 _known: dict[str, tuple[tuple[str, int], ...]] = {}
-"""Token → its identifiers and their offsets; a memo of a pure function."""
+"""Cache of ``names_in``: token → its identifiers and their offsets."""
 _KNOWN_TOKENS = 400_000
 
 
@@ -48,7 +48,7 @@ def _names(token: str) -> Iterator[tuple[str, int]]:
     parts = token.split(".")
     named = [part for part in parts if _is_name(part)]
     if named and len(parts) > 1 and not (len(parts) == 2 and _DOTTED.fullmatch(token)):
-        for part in parts:  # self.max_len: the names in it
+        for part in parts:  # self.max_len: each name by itself
             if _is_name(part):
                 yield part, offset
             offset += len(part) + 1

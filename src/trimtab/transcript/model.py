@@ -1,7 +1,6 @@
-"""The nouns: block, message, group, transcript, edit, limits.  All frozen.
+"""The data types of a request: block, part, message, group, facts, edit.  Treated as frozen.
 
-Knows the vocabulary and how blocks are distinguished (refs).  Does not know JSON, any provider's
-format, any rule, or how to count tokens.
+They know nothing of JSON, a provider's format, rules, or how tokens are counted.
 """
 
 from __future__ import annotations
@@ -27,19 +26,19 @@ T = TypeVar("T")
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def _noun(cls: type[T]) -> type[T]:
-    """A dataclass that is its own identity and is frozen for the type checker.  Not while it runs:
-    a thousand messages are made at first sight, and each field would cost a call."""
+    """A dataclass compared by identity and frozen for the type checker only: at run time a first
+    request makes thousands of these objects, and freezing costs one call for each field."""
     return dataclass(slots=True, eq=False)(cls)
 
 
 @_noun
 class Block:
-    """The smallest thing an edit can target: one leaf of the request.
+    """The smallest unit that an edit can target: one leaf of the request.
 
     ``path`` and ``item`` are relative to the message (absolute for head blocks): ``path`` is the
-    value that a replacement sets, ``item`` the whole part that a removal takes out.
+    value that a replacement sets, ``item`` the whole part that a removal deletes.
     ``spelling`` says how a replacement is written: as a plain string, as a string that must hold
-    a JSON object (call arguments), as a JSON object, or as a text part put in place of ``item``.
+    a JSON object (call arguments), as a JSON object, or as a text part instead of ``item``.
     ``text`` is what the model reads; ``""`` for media and sealed payloads, whose cost is
     ``fixed_tokens``.
     """
@@ -49,7 +48,8 @@ class Block:
     item: Path
     text: str
     label: str = ""
-    """Read by the model too but never edited: the name of a called tool.  Counted."""
+    """The name of a called tool: the model reads it and its tokens count, but no edit changes it.
+    """
     spelling: Spelling = "string"
     tool: str | None = None
     call_id: str | None = None
@@ -57,17 +57,18 @@ class Block:
     sealed: bool = False
     fixed_tokens: int = 0
     signature_chars: int = 0
-    """Length of a signature, behind which some models bill thinking that is not in the text."""
+    """Length of a signature; for it some models bill thinking that the text does not show."""
     payload_bytes: int = 0
-    """Encoded bytes of media, which no text stands for."""
+    """Encoded bytes of media, which ``text`` does not include."""
     media: Literal["", "image", "document", "video", "audio"] = ""
     identity: str = ""
-    """What tells sealed or media blocks apart when ``text`` is empty; never a payload."""
+    """Distinguishes sealed or media blocks whose ``text`` is empty: a digest or id, no payload."""
     _digest: str = field(init=False, default="", repr=False)
 
     @property
     def digest(self) -> str:
-        """16 hex characters over the block's meaning; volatile keys and payloads stay out."""
+        """16 hex characters over kind, tool, call id, identity and text; no volatile key or
+        payload enters."""
         if not self._digest:
             parts = (self.kind, self.tool or "", self.call_id or "", self.identity, self.text)
             data = "\x1f".join(parts).encode("utf-8", "surrogatepass")
@@ -77,27 +78,28 @@ class Block:
 
 
 class Part(NamedTuple):
-    """One content part as rules see it: what it is, where, and which call it belongs to."""
+    """One content part as the rules see it: its kind, its path, and the call it belongs to."""
 
     kind: PartKind
     path: Path
     """Relative to the message; ``()`` when the whole message is the part (a ``tool`` message)."""
     id: str = ""
     id_path: Path = ()
-    """Where the id is written, relative to the message; ``()`` where there is none."""
+    """Path of the id, relative to the message; ``()`` if there is none."""
     tool: str = ""
     flaw: str = ""
-    """What one format's rules hold against this part on its own: "empty", "id", "arguments" …"""
+    """What the format's reader found wrong with this part by itself: "empty", "id", "arguments" …
+    """
     marked: bool = False
-    """Whether the client put a cache breakpoint on it."""
+    """Whether it carries the client's cache breakpoint."""
 
 
 @_noun
 class Message:
-    """One item of the history, read once and reused for as long as it does not change.
+    """One item of the history, read once and reused as long as it does not change.
 
-    ``role`` is the speaker in our terms; ``parts`` are its content parts in order; ``listed``
-    says whether the content is a list of parts (so that another can be added).
+    ``role`` is the speaker, named alike for all formats; ``parts`` are its content parts in order;
+    ``listed`` says whether the content is a list, to which a part can be added.
     """
 
     role: Literal["system", "user", "assistant", "tool", "other"]
@@ -111,11 +113,11 @@ class Message:
     id: str | None = None
     """The id of the item itself, where the format gives it one; None where it has none."""
     type: str = ""
-    """What the format calls this item, where a history consists of more than messages."""
+    """The format's type of this item, where a history holds other items beside messages."""
     framed: bool = True
-    """Whether it pays for the frame of a message; calls and results that are items do not."""
+    """Whether it costs a message's frame; calls and results that are items by themselves do not."""
     unreadable: tuple[Path, ...] = ()
-    """Where, relative to the message, texts stand that no provider reads."""
+    """Paths, relative to the message, of texts that no provider can read."""
     calls: tuple[Part, ...] = field(init=False)
     """The tool calls the client has to answer, in order."""
     results: tuple[Part, ...] = field(init=False)
@@ -123,11 +125,11 @@ class Message:
     call_ids: tuple[str, ...] = field(init=False)
     result_ids: tuple[str, ...] = field(init=False)
     results_first: bool = field(init=False)
-    """Whether no result stands behind another part."""
+    """Whether all results come before all other parts."""
     marked: tuple[Part, ...] = field(init=False)
     """The parts that carry a cache breakpoint."""
     compaction: Part | None = field(init=False)
-    """The newest part that stands for all before it, as the provider compacted it."""
+    """The newest part in which the provider compacted everything before it."""
 
     def __post_init__(self) -> None:
         this: Any = self
@@ -152,48 +154,48 @@ class Message:
 
     @property
     def width(self) -> int:
-        """How many items its list of content parts has, cache breakpoints included."""
+        """Number of items in its content list, cache breakpoints included."""
         return len(self.parts) + len(self.marks)
 
     def marks_in(self, inner: Path) -> list[Path]:
-        """The cache breakpoints at this place of the message, and within."""
+        """Paths of the cache breakpoints at ``inner`` (relative to the message) or below it."""
         parts = (part.path for part in (*self.marked, *self.marks) if part.marked)
         return [path for path in (*self.inner_marks, *parts) if path[: len(inner)] == inner]
 
     @property
     def other_parts(self) -> tuple[Part, ...]:
-        """Everything that is not a tool result: words, media, what we do not know."""
+        """All parts that are no tool result: text, media, unknown parts."""
         return tuple(part for part in self.parts if part.kind != "result")
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What stands outside the messages and rules need to know; never the request itself."""
+    """What the rules need to know of a request beside its messages."""
 
     model: str | None = None
     dialect: str = ""
-    """Whose reading of the format the request is for: a provider or a model family."""
+    """The provider or model family whose variant of the format applies."""
     max_output: int | None = None
     thinking: str = ""
     tools: tuple[str, ...] | None = None
     server_state: bool = False
     managed: bool = False
-    """Whether the provider is asked to clear, compact or truncate by itself what is sent."""
+    """Whether the request tells the provider to clear, compact or truncate its content itself."""
     alternates: bool = False
     """Whether two neighbouring messages of one role are refused."""
     apart: bool = False
-    """Whether words beside tool calls or results in one message are refused."""
+    """Whether text beside tool calls or results in one message is refused."""
     stand_in: Literal["", "user", "assistant"] = ""
-    """Who has to speak what stands for dropped turns; "" where it is whoever speaks not next."""
+    """The role of a note that replaces dropped turns; "": the role that does not speak next."""
     bare: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Place:
-    """A block where it stands: message index (−1 in the head) and index within the message.
+    """A block with its position: message index (−1 for the head) and index within the message.
 
-    Nothing changes one; it is not frozen because thousands are made in a turn.
+    Never changed; it is not frozen because thousands are made in a turn.
     """
 
     message: int
@@ -204,9 +206,9 @@ class Place:
 class Group:
     """The smallest run of messages that can be removed without breaking a rule.
 
-    ``first``/``last`` are message indices (inclusive); ``numbers`` those of them that belong to
-    the group; of the last one only the tool results where ``partial``.  ``closed`` says whether
-    every call has its result.
+    ``first``/``last`` are message indices (inclusive); ``numbers`` are the indices of its
+    messages.  If ``partial``, only the tool results of the last message belong to it.  ``closed``
+    says whether every call has its result.
     """
 
     __slots__ = (
@@ -258,13 +260,13 @@ class Group:
 
 
 def _leading_marks(message: Message) -> list[Part]:
-    """Breakpoints that would stand first when the results are gone: nothing left to cache."""
+    """Breakpoints that would come first once the results are gone, with nothing left to cache."""
     first = message.other_parts[0].path
     return [mark for mark in message.marks if mark.path < first]
 
 
 def is_of_result(block: Block) -> bool:
-    """Whether a block of a user message is a tool result, or what one shows."""
+    """Whether a block of a user message is a tool result or part of one (as an image)."""
     return block.kind == "result" or (block.call_id is not None and block.kind != "call")
 
 
@@ -273,14 +275,14 @@ Op = Literal["replace", "remove", "drop", "fold", "insert", "restore"]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One reduction as a value: print it, store it, compare two.
+    """One reduction as a value that can be printed, stored and compared.
 
-    ``targets`` are refs: one for ``replace`` and ``remove``, every block that goes for ``drop`` and
-    ``fold``, the block it stands behind for ``insert``.  ``text`` is what is shown instead: for
-    ``drop`` a marker, for ``fold`` the result of the call ``anchor``, which stands for all results.
-    ``witness`` is the newest model-authored block of the last closed
-    group when the choice was made: without it the edit does not count (no edits from the future).
-    ``needs``: what else must be there, such as the later result that made this one stale.
+    ``targets`` are refs: one for ``replace`` and ``remove``, every block taken out for ``drop`` and
+    ``fold``, the preceding block for ``insert``.  ``text`` is shown instead: for ``drop`` a marker,
+    for ``fold`` the new result of the call ``anchor``, in place of all results.  ``witness`` is the
+    newest block by the model in the last closed group when the edit was made; the edit does not
+    apply to a request without it (no edits from the future).  ``needs``: refs of other blocks that
+    must be present, such as the later result that made this one stale.
     """
 
     op: Op
@@ -293,13 +295,13 @@ class Edit:
     handle: str = ""
     needs: tuple[str, ...] = ()
     anchor: str = ""
-    """Of a fold: the ref of the call that stays, "" where only words do."""
+    """Of a fold: the ref of the call that is kept, "" if only text is kept."""
     arguments: str = ""
-    """Of a fold: the anchor's arguments where they are shown shorter, "" where they stay whole."""
+    """Of a fold: the anchor's shortened arguments, "" if they are kept whole."""
     said: str = ""
-    """Of a fold: what is left of the model's words."""
+    """Of a fold: what is kept of the model's words."""
     asked: str = ""
-    """Of a fold: what is left of the user's words."""
+    """Of a fold: what is kept of the user's words."""
 
     def __post_init__(self) -> None:
         for name in ("text", "arguments", "said", "asked"):
@@ -309,6 +311,6 @@ class Edit:
 
 
 TRIGGER, SURE_TRIGGER = 0.90, 0.95
-"""Share of what may be sent above which a batch begins: where counts are estimates, and where the
-model's own tokenizer counted or answers were observed (replay: 3.5 points more of the old lines,
-and a sixth fewer lost caches)."""
+"""Share of the tokens that may be sent above which a batch of edits begins: TRIGGER where counts
+are estimates, SURE_TRIGGER where the model's own tokenizer counted or answers were observed
+(replay: 3.5 points more of the old lines kept, and a sixth fewer lost caches)."""

@@ -1,8 +1,7 @@
-"""The marks of notes that stand for steps and messages left out, and how to tell them from other
-text.
+"""The wording of notes that replace folded steps and messages, and how to recognise it.
 
-``planning/dropped_ranges.py`` writes these lines.  A forged one does no harm: it only keeps a
-little more than has to stay.
+``planning/dropped_ranges.py`` writes these lines.  If a user's text imitates one, the only effect
+is that a little more than necessary is kept.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ import re
 
 LINES, ASKED = "these lines are", "these words are"
 SUMMARY, BOTH = "a model's summary is", "a model's summary and these lines are"
-"""What a note says is left: of what tools returned, the model said, the user said."""
+"""What a note says it keeps: lines of tool results, words of the user, a model's summary."""
 EARLIER_WORDS = "earlier words"
-"""What the model said and wrote in steps that were folded."""
+"""The model's text and call arguments in folded steps."""
 WORDS, IN_SUMMARY, IN_BOTH = "in part", "in a model's summary", "in a model's summary and in part"
-"""How much of it is left."""
+"""In which form those earlier words are kept."""
 
 _NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
 _LEFT = "|".join((LINES, ASKED, SUMMARY, BOTH))
@@ -25,7 +24,7 @@ _LINES = re.compile(
 
 
 def without_notes(text: str) -> str:
-    """What was said before notes were put behind it; "" where the text is nothing else."""
+    """Return the text without the notes appended to it; "" if it consists of notes alone."""
     if match := _LINES.search(text) if ", of which " in text else None:
         text = text[: match.start()]
     return _NOTES.sub("", text) if text.endswith("]") else text

@@ -1,4 +1,4 @@
-"""What the user wants left alone: pins, protected tools and paths (globs)."""
+"""Which blocks the user forbids to reduce: pins, protected tools and paths (globs)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Pin = str | Callable[[Block], bool]
 
 
 def pinned(transcript: Transcript, pins: Sequence[Pin]) -> frozenset[str]:
-    """Refs of all blocks that a pin names; a pin that matches nothing is no error."""
+    """Refs of all blocks that a pin matches; a pin that matches nothing is no error."""
     pins = (pins,) if isinstance(pins, str) else pins
     if not pins:
         return frozenset()
@@ -50,9 +50,9 @@ def protected(
     turns: int = 0,
     said_turns: int = 0,
 ) -> frozenset[Key]:
-    """The blocks that belong to a protected tool, to a call that names a protected path, or to
-    one of the newest ``turns`` (of ``said_turns``: what the model said and called there).  A turn
-    is one step of the model with its results."""
+    """Keys of the blocks that belong to a tool matching ``tools``, to a call that names a path
+    matching ``files``, or to one of the newest ``turns``; of the newest ``said_turns``, only the
+    model's texts and calls.  A turn is one step of the model with its results."""
     tools = (tools,) if isinstance(tools, str) else tools
     files = (files,) if isinstance(files, str) else files
     if not tools and not files and not turns and not said_turns:
@@ -85,7 +85,7 @@ def protected(
 
 
 def matches(names: Iterable[str], globs: Sequence[str]) -> bool:
-    """Whether one of the names (of tools) matches one of the globs, whatever the case."""
+    """Whether one of the tool names matches one of the globs; case is ignored."""
     if not globs:
         return False
     globs = (globs,) if isinstance(globs, str) else globs
@@ -99,11 +99,11 @@ def _names(block: Block, patterns: Sequence[re.Pattern[str]]) -> bool:
 
 @lru_cache(maxsize=64)
 def compiled(globs: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """Path globs as patterns, case ignored.
+    """Path globs as regular expressions that ignore case.
 
-    ``*`` and ``?`` stay within a folder, ``**`` does not, ``**/`` is any folders or none.  A glob
-    without a slash is of file names, wherever they are; one that does not begin with a slash is
-    of the end of a path.
+    ``*`` and ``?`` do not match a slash, ``**`` does, ``**/`` matches zero or more folders.  A glob
+    that does not begin with a slash matches the end of a path; one without any slash therefore
+    matches a file name in any folder.
     """
     return tuple(re.compile(_pattern(glob), re.IGNORECASE | re.DOTALL) for glob in globs)
 

@@ -1,7 +1,7 @@
-"""How many tokens each part of a transcript costs.
+"""Token sizes of every part of a transcript.
 
-Knows the fixed overhead of messages, calls and results.  Does not know how text is tokenized
-(a counter is handed in) nor any format.
+Adds the fixed overhead of messages, calls and results to what a counter (an argument) counts for
+texts.  Knows no format.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _BY_ID = frozenset(("call", "result", "server-call", "server-result"))
 
 
 SUMS = 3
-"""Requests of one turn whose totals are asked for again: as it came, after repair, as sent."""
+"""Totals kept, one for each state of a turn's request: as received, after repair, as sent."""
 
 LABELS = 1_000
-"""Names of tools that are remembered at once."""
+"""Most tool names whose size is cached."""
 
 
 class MessageSizes(NamedTuple):
-    """One message: tokens of each block and of all, media it carries, bound of encoded bytes,
-    tokens behind signatures."""
+    """Sizes of one message: tokens of each block, tokens in total, number of media blocks, upper
+    bound of encoded bytes, tokens billed for signatures."""
 
     blocks: tuple[int, ...]
     total: int
@@ -36,8 +36,8 @@ class MessageSizes(NamedTuple):
 
 
 class GroupSums(NamedTuple):
-    """Sums over the groups before each of ``groups``: tokens that go with them; of those with
-    calls that are closed, tokens of their messages and how many calls."""
+    """Running sums over the groups before each of ``groups``: tokens freed by dropping them; for
+    closed groups with calls, the tokens of their messages and the number of calls."""
 
     groups: tuple[Group, ...] = ()
     tokens: tuple[int, ...] = (0,)
@@ -46,7 +46,7 @@ class GroupSums(NamedTuple):
 
 
 class TokenSizes:
-    """Token sizes by one counter; a message is counted once, for as long as it stays."""
+    """Token sizes by one counter; each message is counted once and cached."""
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
@@ -62,15 +62,15 @@ class TokenSizes:
         return self._sum(transcript.messages).total + self.head(transcript)
 
     def media(self, transcript: Transcript) -> int:
-        """How many images and documents the messages carry."""
+        """Number of media blocks in the messages."""
         return self._sum(transcript.messages).media
 
     def signed(self, transcript: Transcript) -> int:
-        """Tokens of hidden thinking, which is billed behind signatures."""
+        """Tokens of hidden thinking, billed with the blocks that carry its signatures."""
         return self._sum(transcript.messages).signed
 
     def bytes_bound(self, transcript: Transcript) -> int:
-        """An upper bound of the encoded body's bytes, cheap to keep."""
+        """A cheap upper bound of the encoded body's bytes."""
         head = sum(6 * len(block.text) + 300 for block in transcript.head)
         return 1000 + head + self._sum(transcript.messages).byte_bound
 
@@ -98,11 +98,11 @@ class TokenSizes:
         self._known = {m: sizes for m, sizes in self._known.items() if m in messages}
 
     def head(self, transcript: Transcript) -> int:
-        """Tokens of system text and tool definitions that stand beside the messages."""
+        """Tokens of system text and tool definitions outside the messages."""
         return sum(self._head_costs(transcript).values())
 
     def _head_costs(self, transcript: Transcript) -> dict[Block, int]:
-        """Tokens of each block of the head.  Another thread may ask about another request."""
+        """Tokens of each block of the head.  Another thread may measure another request."""
         costs = self._head
         if any(block not in costs for block in transcript.head):
             costs = self._head = {block: self.block_cost(block) for block in transcript.head}
@@ -121,7 +121,7 @@ class TokenSizes:
         return self.sizes(message).total
 
     def group(self, transcript: Transcript, group: Group) -> int:
-        """Tokens that go with a group as it stands."""
+        """Tokens that dropping this group frees."""
         messages, depth = transcript.messages, len(transcript.base) + 1
         cost = sum(self.block(transcript, place) for place in group.places)
         for item in group.items:
@@ -134,7 +134,7 @@ class TokenSizes:
         return cost
 
     def runs(self, transcript: Transcript) -> GroupSums:
-        """Sums over runs of groups."""
+        """Running sums over the groups, from which sums over any run of groups follow."""
         known = self._runs
         if known.groups is transcript.groups:
             return known
@@ -146,11 +146,11 @@ class TokenSizes:
             closed.append(closed[-1] + (sum(map(self.message, span)) if counts else 0))
             calls.append(calls[-1] + (sum(len(m.calls) for m in span) if counts else 0))
         known = GroupSums(transcript.groups, tuple(tokens), tuple(closed), tuple(calls))
-        self._runs = known  # one assignment: a report may be asked in another thread
+        self._runs = known  # one assignment: another thread may be making a report
         return known
 
     def block(self, transcript: Transcript, place: Place) -> int:
-        """Tokens of one block as it stands."""
+        """Tokens of one block at its place."""
         if place.message < 0:
             return self._head_costs(transcript)[place.block]
         return self.sizes(transcript.messages[place.message]).blocks[place.index]
@@ -165,7 +165,7 @@ class TokenSizes:
         return cost + (self.counter.scaled(block.fixed_tokens) if block.fixed_tokens else 0)
 
     def _label(self, label: str) -> int:
-        """Tokens of a tool's name: there are few of them."""
+        """Tokens of a tool's name, cached."""
         tokens = self._labels.get(label)
         if tokens is None:
             if len(self._labels) >= LABELS:

@@ -1,8 +1,8 @@
-"""How many tokens a text costs: o200k counted exactly, scaled to the model that is billed.
+"""Token counts of texts: exact o200k counts, scaled to the tokenizer of the billed model.
 
-Knows texts, model names and the factors between tokenizers.  Has never seen JSON: what a request
-consists of is the caller's business.  ``splintr`` (45 ms to load) is loaded on the first count;
-where it is missing a byte-class estimator takes over, and the name says so.
+Knows texts, model names and the factors between tokenizers, not requests.  ``splintr`` (45 ms to
+load) is loaded on the first count; where it is missing, a byte-class estimator counts instead and
+``Counter.name`` says so.
 
 Measured by ``bench/growth.py``.
 """
@@ -28,9 +28,9 @@ CALL_TOKENS = 10
 IMAGE_TOKENS = 1600
 """One image, whatever its base64: Anthropic's (width × height) / 750 at its 1.15 megapixels."""
 DOCUMENT_TOKENS = 1600
-"""The least a document costs; a long one costs by its size."""
+"""Least cost of a document; a long one costs more, by its size."""
 SEALED_CHARS_PER_TOKEN = 5
-"""Encrypted payloads that the provider opens: redacted thinking, encrypted content."""
+"""For encrypted payloads that the provider decrypts: redacted thinking, encrypted content."""
 
 CLAUDE_LAST_OF_OLD = (4, 6)
 CLAUDE_OLD = 1.5
@@ -47,8 +47,8 @@ together cover 94 % of 35 sessions, text alone 6 %."""
 MEMO_MIN_CHARS = 128
 MEMO_MAX_CHARS = 32_000_000
 CACHE_MAX_CHARS = 32_000_000
-"""Characters counted between two clearings of splintr's cache: it is bounded in pieces, not in
-bytes, and a piece can be a megabyte of base64."""
+"""Characters counted before splintr's cache is cleared: splintr bounds it by the number of pieces,
+not by bytes, and one piece can be a megabyte of base64."""
 
 # Thousandths of an o200k token a byte, fitted on code, logs, JSON, base64, listings and prose
 # (English, Chinese, Russian).
@@ -72,10 +72,10 @@ _WEIGHTS = (*(weight for _, _, weight in _CLASSES), _OTHER_ASCII)
 
 
 def estimate(text: str) -> int:
-    """o200k tokens guessed from byte classes, a quarter added; at most the UTF-8 bytes.
+    """Estimate o200k tokens from byte classes and add a quarter; at most the UTF-8 bytes.
 
-    With that quarter the sum over a transcript was below the exact one in 3 of 449 (the least
-    0.95 ×, the median 1.27 ×).  Short texts of odd make can still be 50 % too low.
+    With that quarter the sum over a transcript was below the exact one in 3 of 449 transcripts
+    (lowest 0.95 ×, median 1.27 ×).  For short, unusual texts it can still be 50 % too low.
     """
     raw = text.encode("utf-8", "surrogatepass")
     classes = raw.translate(_CLASS_OF)
@@ -89,13 +89,13 @@ _MOST_PROBLEM_CHARS = 120
 
 
 class _Source(ABC):
-    """One way to count raw tokens; remembers longer texts, the oldest forgotten first."""
+    """One way to count raw tokens; caches counts of longer texts and evicts the oldest first."""
 
     name = ""
     missing = False
     failures = 0
     problem = ""
-    """What the last failure was."""
+    """The last failure, as text."""
 
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
@@ -138,7 +138,7 @@ class _Estimate(_Source):
 
 
 class _O200k(_Source):
-    """The o200k vocabulary inside splintr-rs; the estimator where that cannot be loaded."""
+    """The o200k vocabulary of splintr-rs, or the estimator if that cannot be loaded."""
 
     name = "o200k"
 
@@ -183,7 +183,7 @@ class _O200k(_Source):
 
 
 class _Own(_Source):
-    """A caller's function, with the default behind it for the texts that it cannot count."""
+    """A caller's function; texts that it fails to count go to the counter ``otherwise``."""
 
     def __init__(self, count: Callable[[str], int], otherwise: Counter) -> None:
         super().__init__()
@@ -208,10 +208,10 @@ class _Own(_Source):
 
 @dataclass(frozen=True, eq=False)
 class Counter:
-    """Counts the tokens of a text: ``ceil(raw × factor)``, never raises, linear in the text.
+    """Counts the tokens of a text as ``ceil(raw × factor)``; never raises, takes linear time.
 
-    ``source`` counts raw tokens; ``factor`` scales them to the bill of the models that ``label``
-    names; ``own`` says that the source is their own tokenizer.
+    ``source`` counts raw tokens; ``factor`` scales them to what the models named in ``label`` bill;
+    ``own``: the source is those models' own tokenizer.
     """
 
     source: _Source
@@ -225,22 +225,22 @@ class Counter:
         return self.scaled(self.source(text))
 
     def scaled(self, raw_tokens: int) -> int:
-        """An overhead or a fixed cost in o200k tokens, times the same factor, rounded up."""
+        """Scale an overhead or fixed cost in o200k tokens by the same factor, rounded up."""
         return raw_tokens if self.factor == 1.0 else ceil(raw_tokens * self.factor)
 
     def signature(self, chars: int) -> int:
-        """Tokens billed for the hidden thinking behind a signature of so many characters."""
+        """Tokens billed for hidden thinking whose signature has ``chars`` characters."""
         return ceil(chars * self.signature_rate)
 
     @property
     def name(self) -> str:
-        """For people: ``"o200k×1.5 (claude up to 4.6)"``; final after the first count."""
+        """Readable name: ``"o200k×1.5 (claude up to 4.6)"``; final after the first count."""
         factor = "" if self.factor == 1.0 else f"×{self.factor:g}"
         return f"{self.source.name}{factor}" + (f" ({self.label})" if self.label else "")
 
     @property
     def version(self) -> str:
-        """Equal versions count equally: source, revision of these tables, factor."""
+        """Source, revision of these tables and factor; counters of equal versions count equally."""
         return f"{self.source.name}/1×{self.factor!r}"
 
     @property
@@ -250,12 +250,13 @@ class Counter:
 
     @property
     def failures(self) -> int:
-        """How often a caller's function raised or gave nonsense (the default counted instead)."""
+        """How often a caller's function raised or returned no valid count, so that the default
+        counted instead."""
         return self.source.failures
 
     @property
     def problem(self) -> str:
-        """What the last of these failures was."""
+        """The last of these failures, as text."""
         return self.source.problem
 
 
@@ -273,7 +274,7 @@ _OTHER_MODELS = re.compile(
 
 
 def _factor_for(model: str | None, format: str) -> tuple[float, str, float]:
-    """Factor, label and signature rate; the dearest row where a Claude has no version."""
+    """Factor, label and signature rate; the highest factor for a Claude without a version."""
     new = (CLAUDE_NEW, "claude from 4.7", SIGNATURE_TOKENS_PER_CHAR)
     name = (model or "").lower()
     if claude := _CLAUDE.search(name):
@@ -292,13 +293,13 @@ def counter_for(
 ) -> Counter:
     """The counter for a model in a format.
 
-    None: o200k, exact for OpenAI's models since gpt-4o; for Claude times the factor of its
-    generation, read from the name (``us.anthropic.claude-…``, ``anthropic/claude-…``,
-    ``claude-…@date`` too); for a name that says nothing the highest factor in formats
-    "anthropic" and "bedrock", else 1.0.  "o200k": factor 1.0 whatever the model.  "estimate":
-    byte classes instead of the vocabulary, same factors as None.  A callable is used as it is;
-    for a text where it raises or answers no whole number ≥ 0 the default counts.  A ``Counter``
-    is returned unchanged.
+    None: o200k, which is exact for OpenAI's models since gpt-4o.  For Claude it is multiplied by
+    the factor of the generation in the name (``us.anthropic.claude-…``, ``anthropic/claude-…``,
+    ``claude-…@date`` too); for an unknown name by the highest factor in formats "anthropic" and
+    "bedrock", else by 1.0.  "o200k": factor 1.0 for every model.  "estimate": byte classes instead
+    of the vocabulary, same factors as None.  A callable is used as it is; for a text where it
+    raises or does not return a whole number ≥ 0, the default counts.  A ``Counter`` is returned
+    unchanged.
 
     Raises ``InvalidSetting`` for anything else.
     """

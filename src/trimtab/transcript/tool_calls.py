@@ -1,7 +1,6 @@
-"""Which result answers which call, how it ended, and what kind of failure it was.
+"""Pair tool calls with their results, and decide whether and how a call failed.
 
-Whether a result says that its call failed, where no flag says so, is decided by the error texts of
-well-known tools.
+A result without an error flag counts as failed if it matches an error text of a well-known tool.
 """
 
 from __future__ import annotations
@@ -22,7 +21,8 @@ Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One tool result as it was read: where, what, and whether it is flagged as an error."""
+    """One tool result as read: its blocks' indices and texts, and whether one is flagged as an
+    error."""
 
     id: str
     tool: str
@@ -35,8 +35,8 @@ class Output:
 
 @dataclass(slots=True)
 class ToolCall:
-    """One call and what came back.  ``failed``: the category of its error, "" for success;
-    ``number``: how many calls came before it."""
+    """One call with its results.  ``failed``: the category of its error, "" for success;
+    ``number``: the number of calls before it."""
 
     arguments: CallArguments
     tool: str
@@ -52,12 +52,12 @@ class ToolCall:
 
     @property
     def answered(self) -> bool:
-        """Whether something came back, and nothing of its turn is still running."""
+        """Whether it has a result and every other call of its turn has one too."""
         return self.closed and bool(self.texts)
 
 
 class CallReader:
-    """Calls and results, read once per message for as long as it stays."""
+    """Reads calls and results, once for each message, and caches them."""
 
     def __init__(self) -> None:
         self._calls: dict[Message, tuple[tuple[int, CallArguments], ...]] = {}
@@ -68,13 +68,13 @@ class CallReader:
         return max(len(self._calls), len(self._outputs))
 
     def keep_only(self, messages: Container[Message]) -> None:
-        """Forget what is not of these messages."""
+        """Forget the calls and results of all other messages."""
         self._calls = {m: calls for m, calls in self._calls.items() if m in messages}
         self._outputs = {m: outputs for m, outputs in self._outputs.items() if m in messages}
         self._failed = {}
 
     def calls(self, message: Message) -> tuple[tuple[int, CallArguments], ...]:
-        """(index of the block, the call) of every call of a message."""
+        """Every call of a message, as (index of its block, arguments)."""
         calls = self._calls.get(message)
         if calls is None:
             calls = self._calls[message] = tuple(
@@ -92,7 +92,7 @@ class CallReader:
         return outputs
 
     def failed(self, output: Output, tool: str, call: CallArguments) -> str:
-        """The category of an error, by its flag or its text; "" where the call succeeded."""
+        """The category of a failed result, known by its flag or text; "" if the call succeeded."""
         key = (output, tool, call.signature)
         if key not in self._failed:
             text = next(filter(None, output.texts), "")
@@ -103,7 +103,7 @@ class CallReader:
 
 
 def _outputs(message: Message) -> Iterator[Output]:
-    """Results with their blocks: those whose item lies within the result's part."""
+    """Each result with the blocks whose item lies within its part."""
     blocks: dict[tuple[str | int, ...], list[int]] = {part.path: [] for part in message.results}
     depths = sorted({len(path) for path in blocks}, reverse=True)
     for index, block in enumerate(message.blocks):
@@ -125,14 +125,15 @@ def _outputs(message: Message) -> Iterator[Output]:
 
 
 def _said(block: Block) -> str:
-    """The text; for what has none, what tells it apart from others (or from everything)."""
+    """A block's text; for one without text its identity, else a unique value."""
     if block.text or block.kind == "result":
         return block.text
     return f"\0{block.identity or id(block)}"
 
 
 def calls_of(transcript: Transcript, reader: CallReader, group: Group, turn: int) -> list[ToolCall]:
-    """Calls and results of one turn: by id, and in order where ids are missing or repeated."""
+    """The calls of one turn with their results, paired by id, or in order where ids are missing
+    or repeated."""
     calls: list[ToolCall] = []
     waiting: dict[tuple[str, str], deque[ToolCall]] = {}
     for number in range(group.first, group.last + 1):
@@ -163,7 +164,7 @@ def _answer(reader: CallReader, made: ToolCall, output: Output, number: int) -> 
 Category = Literal["permission", "file system", "validation", "network", "parse", "state", "other"]
 
 LONGEST_CHARS = 2_000
-"""An error text is short; what begins with the same words and goes on is a file or a log."""
+"""Longest error text; a longer text that begins with the same words is a file or a log."""
 LONGEST_LINES = 25
 
 _ANY = r"|".join(
@@ -210,7 +211,7 @@ _PER_TOOL = tuple(
 def says_failed(tool: str, text: str) -> bool:
     """Whether a result is one of the known error texts of this tool.
 
-    It has to begin with one and to be short: a file or a log that quotes such a text is none.
+    The result must begin with it and be short, so that a file or a log that quotes it is ignored.
     """
     if len(text) > LONGEST_CHARS or text.count("\n") >= LONGEST_LINES:
         return False
@@ -220,8 +221,8 @@ def says_failed(tool: str, text: str) -> bool:
 
 
 def _may_quote(call: CallArguments, text: str) -> bool:
-    """Whether the output of a command may only show an error text: more follows, the command is
-    one that prints what files hold, or it names the text itself."""
+    """Whether a command's output may merely quote an error text: more lines follow, the command
+    prints files, or the command itself contains the text."""
     line, _, rest = text.strip().partition("\n")
     words = " ".join(line.split()[:3])
     return bool(rest) or call.action in ("read", "look") or words in call.signature
@@ -251,6 +252,6 @@ _HEAD = 600
 
 
 def category(text: str) -> Category:
-    """What went wrong, read from the beginning of an error text; "other" where it does not say."""
+    """The category of an error, from the first 600 chars of its text; "other" if none matches."""
     head = text[:_HEAD]
     return next((name for name, words in _COMPILED if words.search(head)), "other")

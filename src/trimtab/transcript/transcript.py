@@ -1,4 +1,4 @@
-"""One request as it was read: its messages in order, how blocks are named, and its groups."""
+"""The transcript of one request: its messages in order, the refs of its blocks, and its groups."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place, 
 
 
 class Prefix(NamedTuple):
-    """Values of the messages of one request, for a later one that begins with the same messages:
-    refs with their places, how often each digest stands, and the groups."""
+    """Values computed for one request, reused for a later one that begins with the same messages:
+    refs with their places, how often each digest occurs, and the groups."""
 
     base: Path
     head: tuple[Block, ...]
@@ -25,22 +25,22 @@ class Prefix(NamedTuple):
     groups: tuple[Group, ...]
 
     def begins(self, read: Transcript) -> bool:
-        """Whether a request begins with the very same head and messages."""
+        """Whether ``read`` begins with the same head and message objects."""
         same = self.base == read.base and self.head is read.head
         return same and self.messages == read.messages[: len(self.messages)]
 
     @property
     def ended_groups(self) -> list[Group]:
-        """Groups that later messages cannot change, for formats whose groups end at the first
-        message that is not of them."""
+        """Groups that later messages cannot extend, in formats where a group ends at the first
+        message that does not belong to it."""
         last = len(self.messages) - 1
         return [group for group in self.groups if group.last < last]
 
 
 class Compaction(NamedTuple):
-    """Where what the provider compacted ends: all before this part is ignored.
+    """Position of the provider's newest compaction: it ignores everything before this part.
 
-    ``earlier``: compactions that it replaced, as (message, part), oldest first.
+    ``earlier``: older compactions, as (message, part), oldest first.
     """
 
     message: int
@@ -49,10 +49,10 @@ class Compaction(NamedTuple):
 
 
 class MessagePass:
-    """One pass through the messages of a transcript, from the first to the last."""
+    """Collects something in one pass through the messages of a transcript, first to last."""
 
     def add(self, number: int, message: Message) -> None:
-        """Take note of the next message."""
+        """Process the next message; ``number`` is its index."""
         raise NotImplementedError
 
 
@@ -69,18 +69,18 @@ class Transcript:
     messages: tuple[Message, ...]
     facts: Facts
     prefix: Prefix | None = field(default=None, repr=False, compare=False)
-    """What an earlier request knows of its first messages."""
+    """Values of an earlier request that began with the same messages."""
     unreadable_head: tuple[Path, ...] = ()
-    """Where, beside the messages, texts stand that no provider reads."""
+    """Paths outside the messages of texts that no provider can read."""
     compaction: Compaction | None = None
-    """Where the provider's own compaction ends; what stands before it has no blocks here."""
+    """The provider's own compaction; content before it has no blocks here."""
 
     @cached_property
     def _passes(self) -> dict[type[MessagePass], MessagePass]:
         return {}
 
     def passed(self, kind: type[AnyPass]) -> AnyPass:
-        """What one pass of this kind through all messages comes to; made once."""
+        """The ``kind`` of pass, run once through all messages and then cached."""
         kept = self._passes.get(kind)
         if kept is None:
             kept = self._passes[kind] = kind()
@@ -94,7 +94,7 @@ class Transcript:
         return self._absolute(place, place.block.path)
 
     def item(self, place: Place) -> Path:
-        """Absolute path of the part that a removal of this block takes out."""
+        """Absolute path of the part that a removal of this block deletes."""
         return self._absolute(place, place.block.item)
 
     def _absolute(self, place: Place, path: Path) -> Path:
@@ -106,7 +106,7 @@ class Transcript:
             yield from self.places_in(number)
 
     def places_in(self, message: int) -> Iterator[Place]:
-        """The blocks of one message; of the head for −1."""
+        """The blocks of one message; −1 is the head."""
         blocks = self.head if message < 0 else self.messages[message].blocks
         for index, block in enumerate(blocks):
             yield Place(message, index, block)
@@ -118,12 +118,13 @@ class Transcript:
 
     @cached_property
     def refs(self) -> Mapping[str, Place]:
-        """ref → place.  A ref is the digest plus its ordinal among equal ones, oldest first."""
+        """ref → place.  A ref is a block's digest and its ordinal among equal digests, oldest
+        first."""
         return self._names[0]
 
     @cached_property
     def _names(self) -> tuple[dict[str, Place], dict[str, int]]:
-        """ref → place, and how often each digest stands."""
+        """ref → place, and how often each digest occurs."""
         places: dict[str, Place] = {}
         seen: dict[str, int] = {}
         first = -1
@@ -140,8 +141,8 @@ class Transcript:
         return places, seen
 
     def as_prefix(self) -> Prefix | None:
-        """What it knows of its messages, for a request that they begin; None where nothing that
-        took any time was asked of it."""
+        """The computed values for a later request that begins with these messages; None if neither
+        refs nor groups were computed."""
         if "_names" not in vars(self) and "groups" not in vars(self):
             return None
         return Prefix(self.base, self.head, self.messages, *self._names, self.groups)
@@ -157,7 +158,7 @@ class Transcript:
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
-        """Groups in order; user and system messages belong to none."""
+        """Groups in order.  User and system messages belong to none."""
         groups: tuple[Group, ...] = self.format.groups(self)
         return groups
 
@@ -177,10 +178,10 @@ class Transcript:
         return number if belongs else None
 
     def adjoin(self, before: Group, after: Group) -> bool:
-        """Whether nothing would stand between these groups if both were dropped.
+        """Whether nothing would remain between these groups if both were dropped.
 
-        Where roles must alternate, words beside the results of ``before`` would meet what the
-        run's note is put into.
+        Where roles must alternate, the user's words beside the results of ``before`` would remain,
+        next to the message that the run's note is put into.
         """
         if before.last + 1 != after.first:
             return False
@@ -188,12 +189,12 @@ class Transcript:
         return not (self.facts.alternates and last.role == "user" and last.other_parts)
 
     def ends_with_words(self, group: Group) -> bool:
-        """Whether the last message of a group carries words of the user beside the results."""
+        """Whether the last message of a group has words of the user beside the results."""
         last = self.messages[group.last]
         return group.last > group.first and last.role == "user" and bool(last.other_parts)
 
     def is_part(self, place: Place) -> bool:
-        """Whether the block is a whole content part (else it stands beside the content)."""
+        """Whether the block is a whole content part, not a field beside the content."""
         parts = self.messages[place.message].parts
         return any(part.path == place.block.item for part in parts)
 
@@ -213,7 +214,7 @@ class Transcript:
         )
 
     def tool(self, place: Place) -> str | None:
-        """The tool a call or result belongs to; a result learns it from the call it answers."""
+        """The tool of a call or result; a result without a tool name has that of its call."""
         number = None if place.block.tool else self.group_number(place.message, place.index)
         if number is None:
             return place.block.tool
@@ -221,7 +222,8 @@ class Transcript:
 
 
 class GroupTable:
-    """The columns of one transcript.  A column of sums has one row more than there are groups."""
+    """Columns over the groups of one transcript, computed on first use.  A column of running sums
+    has one row more than there are groups."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._transcript = transcript
@@ -244,7 +246,7 @@ class GroupTable:
 
     @cached_property
     def user_and_system(self) -> list[int]:
-        """Messages of the system, and those with words of the user."""
+        """Indices of system messages and of user messages with text."""
         return [
             number
             for number, message in enumerate(self._transcript.messages)
@@ -254,12 +256,12 @@ class GroupTable:
 
     @cached_property
     def without_calls(self) -> list[int]:
-        """Groups without calls."""
+        """Numbers of the groups without calls."""
         return [number for number, group in enumerate(self.groups) if not group.has_calls]
 
     @cached_property
     def partial_messages(self) -> list[int]:
-        """Messages within a group, first to last, that do not belong to it as a whole."""
+        """Messages between a group's first and last that do not wholly belong to it."""
         numbers: list[int] = []
         for group in self.groups:
             whole = {*(group.numbers[:-1] if group.partial else group.numbers)}
@@ -285,8 +287,8 @@ class GroupTable:
 
     @cached_property
     def note_barriers(self) -> list[int]:
-        """Groups before which a note must stop on its way to the user's message: they do not
-        adjoin the one before them, or that one ends in a message with words of the user."""
+        """Numbers of the groups that a note cannot pass on its way to the user's message: they do
+        not adjoin the group before them, or that group ends with words of the user."""
         return [
             number
             for number in range(1, len(self.groups))
@@ -300,7 +302,7 @@ class GroupTable:
 
     @cached_property
     def marked(self) -> list[int]:
-        """How many items of the groups before each carry a cache breakpoint, on them or within."""
+        """How many items of the groups before each carry a cache breakpoint or contain one."""
         messages, depth = self._transcript.messages, len(self._transcript.base) + 1
         return _sums(
             sum(bool(messages[int(item[depth - 1])].marks_in(item[depth:])) for item in group.items)
@@ -308,7 +310,7 @@ class GroupTable:
         )
 
     def called(self, number: int) -> dict[str, str]:
-        """Call id → tool, of the calls of a group."""
+        """Call id → tool for the calls of a group."""
         tools = self._called.get(number)
         if tools is None:
             tools = self._called[number] = {part.id: part.tool for part in self._calls(number)}
@@ -344,11 +346,12 @@ class GroupTable:
         return tuple(map(self._transcript.ref, self.places(first, last)))
 
     def items(self, first: int, last: int) -> list[Path]:
-        """What a drop of these groups deletes."""
+        """The paths that a drop of groups[first:last + 1] deletes."""
         return [item for group in self.groups[first : last + 1] for item in group.items]
 
     def span(self, targets: tuple[str, ...]) -> tuple[int, int] | None:
-        """The first and last of the groups whose blocks these are, all of them and in order."""
+        """The first and last number of the groups whose blocks are exactly ``targets``, in order;
+        None if there are none."""
         if targets not in self._spans:
             self._spans[targets] = self._span(targets)
         return self._spans[targets]
@@ -367,12 +370,12 @@ class GroupTable:
         return (first, last) if same else None
 
     def droppable(self, first: int, last: int) -> bool:
-        """Whether groups[first:last + 1] are closed, have calls, and nothing stands between."""
+        """Whether groups[first:last + 1] are closed, have calls and adjoin each other."""
         called = all(group.has_calls for group in self.groups[first : last + 1])
         return called and self.adjoining(first, last)
 
     def adjoining(self, first: int, last: int) -> bool:
-        """Whether groups[first:last + 1] are closed, and nothing stands between."""
+        """Whether groups[first:last + 1] are closed and adjoin each other."""
         groups, adjoin = self.groups[first : last + 1], self._transcript.adjoin
         return all(group.closed for group in groups) and all(
             adjoin(*pair) for pair in pairwise(groups)

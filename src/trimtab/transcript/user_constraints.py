@@ -1,6 +1,6 @@
 """Sentences in which a user forbids or demands something.
 
-They are what is kept longest of a user's words; the benchmark asks for them.
+Of a user's words they are kept longest; the benchmark asks questions about them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _SENTENCE = re.compile(r"(?:[^.!?\n。！？]|[.!?](?=[^\s.!?]))+[.!?。！？]?")
-"""A stop that something follows at once ends no sentence: ``config/app.toml``, ``v1.2``."""
+"""A full stop that no blank follows does not end a sentence: ``config/app.toml``, ``v1.2``."""
 _DEMAND = re.compile(
     r"\b(?:must|never|always|do(?:n['’]t| not)|should(?:n['’]t| not)?|only|without|avoid|ensure"
     r"|make sure|required?|forbidden|at (?:most|least)|nie(?:mals)?|immer|muss|nicht|nur"
@@ -21,18 +21,18 @@ _REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 def demands(text: str) -> list[str]:
     """Sentences of 15 to 300 characters in which a user forbids or demands something.
 
-    What a client injects between ``<system-reminder>`` tags is not the user's.
+    Text between ``<system-reminder>`` tags is skipped: the client injected it.
     """
     return [squeezed(text[start:end]) for start, end in demand_spans(text)]
 
 
 def may_demand(text: str) -> bool:
-    """Whether any word here demands something; cheap."""
+    """Whether ``text`` has a word that forbids or demands; a cheap test before ``demands``."""
     return _DEMAND.search(text) is not None
 
 
 def demand_spans(text: str) -> list[tuple[int, int]]:
-    """Where each of these sentences begins and ends."""
+    """Start and end offsets in ``text`` of each sentence that ``demands`` returns."""
     own = _REMINDER.sub(lambda spans: " " * len(spans[0]), text)
     spans = []
     for match in _SENTENCE.finditer(own):
@@ -44,5 +44,5 @@ def demand_spans(text: str) -> list[tuple[int, int]]:
 
 
 def squeezed(text: str) -> str:
-    """Runs of blanks and line breaks as one space."""
+    """Return ``text`` with each run of blanks and line breaks replaced by one space."""
     return " ".join(text.split())

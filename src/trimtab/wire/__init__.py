@@ -1,4 +1,4 @@
-"""Request formats: reading a request as blocks and groups, and writing edits back into it."""
+"""Request formats: read a request as blocks and groups, and write edits back into it."""
 
 from __future__ import annotations
 

@@ -42,12 +42,12 @@ _SPEAKER = {
     "thinking": "assistant",
     "redacted_thinking": "assistant",
 }
-"""Whose messages these blocks may stand in."""
+"""Block type → the only role whose messages may contain it."""
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 def detect(tree: Any) -> str | None:
-    """Content blocks only this format has, tools with ``input_schema``, or a top-level system."""
+    """Detect content blocks or keys that only this format has, or a top-level ``system``."""
     messages = tree if isinstance(tree, list) else tree.get("messages")
     if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
         return None
@@ -79,7 +79,7 @@ def base(tree: Any) -> Path:
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
-    """The system prompt (one block a text) and the tool definitions."""
+    """The system prompt (one block for each text) and the tool definitions."""
     if not isinstance(tree, dict):
         return ()
     blocks = []
@@ -101,14 +101,14 @@ def read_head(tree: Any) -> tuple[Block, ...]:
 
 
 def _unmarked(part: Any) -> Any:
-    """Without the cache breakpoint, which the model does not read and clients move about."""
+    """The part without its cache breakpoint: the model does not read it and clients move it."""
     if isinstance(part, dict) and "cache_control" in part:
         return {key: value for key, value in part.items() if key != "cache_control"}
     return part
 
 
 def read_facts(tree: Any, model: str | None) -> Facts:
-    """Model, ``max_tokens``, thinking mode, declared tools, number of cache breakpoints."""
+    """Model, ``max_tokens``, thinking mode, declared tools, places of cache breakpoints."""
     if not isinstance(tree, dict):
         return Facts(model=model, bare=True)
     tools = tree.get("tools")
@@ -131,7 +131,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
 
 
 def _is_managed(asked: Any) -> bool:
-    """Whether the API is asked to clear or compact by itself what is sent."""
+    """Whether ``context_management`` tells the API to clear or compact content itself."""
     return isinstance(asked, dict) and bool(asked.get("edits"))
 
 
@@ -140,7 +140,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def read_message(message: Any) -> Message:
-    """One message, each content block as a part with its blocks."""
+    """Read one message: each content block becomes a part with its blocks."""
     role: Any = _ROLES.get(message.get("role"), "other")
     content = message.get("content")
     if isinstance(content, str):
@@ -180,7 +180,7 @@ def _inner_marks(content: Any) -> Iterator[Path]:
 
 
 def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
-    """The blocks of one content block, and the block itself as rules see it."""
+    """Read one content block: its blocks and its part."""
     kind = part.get("type") if isinstance(part, dict) else None
     marked = mark_of(part) is not None
     if kind == "text" and not isinstance(part.get("text"), str):
@@ -227,8 +227,8 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
 
 
 def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
-    """A summary that the API made: read by the model, never edited.  Without content it says that
-    none could be made, and is passed over (anthropic 2.12: ``BetaCompactionBlockParam``)."""
+    """Read a summary made by the API: the model reads it, no edit changes it.  Without content it
+    means that compaction failed, and is ignored (anthropic 2.12: ``BetaCompactionBlockParam``)."""
     content, changes = part.get("content"), part.get("tool_changes")
     text = content if isinstance(content, str) else ""
     if changes:
@@ -276,7 +276,7 @@ def _read_result(part: Any, path: Path, call_id: str) -> Iterator[Block]:
 
 
 def _search_result(item: Any, path: Path, call_id: str, error: bool) -> Iterator[Block]:
-    """A search result's texts can be shortened; its title and source stay as they are."""
+    """Read a search result: its texts can be shortened, its title and source cannot."""
     rest = {key: value for key, value in item.items() if key not in ("content", "cache_control")}
     yield in_result(other_block(rest, path), call_id)
     for number, part in enumerate(_as_list(item.get("content"))):
@@ -290,7 +290,7 @@ def _search_result(item: Any, path: Path, call_id: str, error: bool) -> Iterator
 
 
 def _media(part: Any, path: Path, kind: str) -> Block:
-    """An image or a document; a document that is text costs what its text costs."""
+    """An image or a document; a text document costs the tokens of its text."""
     block = media_block(part, path, kind)
     source = part.get("source")
     inner = source if isinstance(source, dict) else {}
@@ -319,9 +319,10 @@ def _read_thinking(part: Any, path: Path) -> Block:
 
 
 def _short(part: Any, key: str) -> str:
-    """Sealed payloads can be re-encrypted on the way, so only their presence is part of a ref.
+    """``key`` if the part has such a payload, else "".
 
-    Thinking text tells blocks apart where there is any; the ordinal does where there is none.
+    A sealed payload may be re-encrypted in transit, so only its presence enters a ref.  Blocks
+    differ by their thinking text, or by the ordinal if there is none.
     """
     return key if part.get(key) else ""
 
@@ -349,13 +350,13 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The message with this call, behind a text; thinking goes."""
+    """The message with ``words`` and this call; thinking is removed."""
     content = [text_part(words)] if words else []
     return [{**message, "content": [*content, _unmarked(call)]}]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """A ``tool_result`` that says this text, and is no error."""
+    """The ``tool_result`` with ``text`` as its content, not marked as an error."""
     lost = ("content", "is_error", "cache_control")
     kept = {key: value for key, value in result.items() if key not in lost}
     return {**kept, "content": text} | ({"cache_control": marked} if marked else {})

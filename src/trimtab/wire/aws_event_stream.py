@@ -1,7 +1,7 @@
-"""Frames of the AWS event stream, as Bedrock streams its answers: read and written.
+"""Read and write frames of the AWS event stream, in which Bedrock streams its answers.
 
 A frame is: total length, length of the headers, CRC-32 of these eight bytes; headers; payload;
-CRC-32 of all before it.  Numbers are big-endian.  Readers do not check the CRCs: the client does.
+CRC-32 of all before it.  Numbers are big-endian.  The CRCs are not checked here: the client does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 MOST_BYTES = 32_000_000
-"""A longer frame is taken for something else."""
+"""A frame that claims to be longer is taken as malformed."""
 _OVERHEAD = 16
 """Bytes of a frame beside its headers and payload."""
 _STRING = 7
@@ -22,17 +22,17 @@ _VALUE_BYTES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 
 @dataclass(frozen=True, slots=True)
 class AwsFrame:
-    """``raw``: the frame's bytes; ``headers``: those whose value is a text."""
+    """``raw``: the frame's bytes; ``headers``: the headers whose value is a string."""
 
     raw: bytes
     headers: Mapping[str, str]
     payload: bytes
     malformed: bool = False
-    """Whether this is no frame: ``raw`` is what was held."""
+    """Whether this is no valid frame: ``raw`` is all that was buffered."""
 
     @property
     def failed(self) -> bool:
-        """Whether the framing itself says that this is an error or an exception."""
+        """Whether the ``:message-type`` header marks an error or an exception."""
         return self.headers.get(":message-type", "event") != "event"
 
 
@@ -43,7 +43,7 @@ class AwsFrameReader:
         self._most, self._held = most_bytes, b""
 
     def feed(self, part: bytes) -> Iterator[AwsFrame]:
-        """The frames that are whole now."""
+        """Add ``part`` to the buffer and yield the frames that are complete."""
         self._held += part
         while len(self._held) >= 12:
             total, head = struct.unpack("!II", self._held[:8])
@@ -56,7 +56,7 @@ class AwsFrameReader:
             yield AwsFrame(raw, _read_headers(raw[12 : 12 + head]), raw[12 + head : -4])
 
     def rest(self) -> bytes:
-        """What came and is no whole frame; it is forgotten."""
+        """Return and clear the buffered bytes, which are no complete frame."""
         held, self._held = self._held, b""
         return held
 
@@ -92,13 +92,13 @@ def _written_header(name: str, value: str) -> bytes:
 
 
 def event_frame(name: str, payload: bytes) -> bytes:
-    """An event of this type, with JSON as its payload."""
+    """An event of type ``name`` with a JSON payload."""
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
     return write_frame(headers, payload)
 
 
 def exception_frame(name: str, payload: bytes) -> bytes:
-    """An exception, which the client raises while it reads."""
+    """An exception, which the client raises while it reads the stream."""
     headers = {
         ":exception-type": name, ":content-type": "application/json",
         ":message-type": "exception",

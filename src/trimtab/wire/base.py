@@ -1,7 +1,6 @@
-"""The interface of a request format, and what all formats share.
+"""The interface of a request format, and the code that formats share.
 
-It reads a request into a transcript, remembers messages that were read, and forms groups of model
-turns and their results.
+It reads a request into a transcript, caches messages, and groups model turns with their results.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from trimtab.wire.compacted import IGNORED, without_compacted
 Tree = Any
 
 MESSAGE_LISTS = ("messages", "input", "contents")
-"""Where the messages of a request stand, in any format."""
+"""The keys under which the formats keep a request's messages."""
 
 
 class Format(Protocol):
@@ -36,7 +35,7 @@ class Format(Protocol):
     merges_roles: bool
     """Whether the provider merges neighbouring messages of one role before it checks pairs."""
     content_key: str
-    """The key of a message under which its parts stand."""
+    """The key of a message that holds its parts."""
     head_keys: tuple[str, ...]
     """The keys beside the messages that ``read_head`` reads."""
     results_in_user: bool
@@ -47,11 +46,11 @@ class Format(Protocol):
         ...
 
     def base(self, tree: Tree) -> Path:
-        """Where the list of messages stands: ``("messages",)``, or ``()`` for a bare list."""
+        """The path of the list of messages: ``("messages",)``, or ``()`` for a bare list."""
         ...
 
     def read_head(self, tree: Tree) -> tuple[Block, ...]:
-        """System text, tool definitions and whatever else is sent beside the messages."""
+        """Blocks for system text, tool definitions and everything else outside the messages."""
         ...
 
     def read_facts(self, tree: Tree, model: str | None) -> Facts:
@@ -83,20 +82,20 @@ class Format(Protocol):
         ...
 
     def may_anchor(self, message: Message, part: Part) -> bool:
-        """Whether this call can stay alone in its message, with a result of ours."""
+        """Whether this call can be kept alone in its message, with a result that we write."""
         ...
 
     def call_alone(self, message: Tree, call: Tree, words: str) -> list[Tree]:
-        """What is left of a message of the model where one call stays, behind these words."""
+        """The model's message (as one or more) reduced to ``words`` and this one call."""
         ...
 
     def answered(self, result: Tree, text: str, *, marked: Any = None) -> Tree:
-        """A result (a part, or a message where results are messages) that says this instead;
-        ``marked`` is a cache breakpoint to carry."""
+        """The result (a part, or a message where results are messages) with ``text`` as its
+        content; ``marked`` is a cache breakpoint to carry."""
         ...
 
     def goes_with(self, transcript: Transcript, place: Place) -> tuple[Path, ...]:
-        """What else must go when this block is removed (an id that refers to it)."""
+        """Paths to delete together with this block, such as an id that refers to it."""
         ...
 
     def mark_of(self, part: Tree) -> Any:
@@ -105,34 +104,34 @@ class Format(Protocol):
 
 
 def read_one(format: Format, message: Tree) -> Message:
-    """The view of one message, with the places of texts that no provider reads.
+    """Read one message, with the paths of texts that no provider can read.
 
     Raises InvalidRequest where it nests too deep.
     """
     interruption.check()
-    unreadable = unreadable_paths(message)  # first: it says where containers nest too deep
+    unreadable = unreadable_paths(message)  # first: it raises where containers nest too deep
     view = format.read_message(message)
     return replace(view, unreadable=unreadable) if unreadable else view
 
 
 class MessageReader:
-    """Reads the head and the messages of a request.  This one remembers nothing."""
+    """Reads the head and the messages of a request.  This base class caches nothing."""
 
     def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
         """The head's blocks."""
         return format.read_head(tree)
 
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """Views of all messages."""
+        """Read all messages."""
         return tuple(read_one(format, message) for message in messages)
 
 
 class SharedMessageReader(MessageReader):
-    """For trees that nobody changes meanwhile: the same object is the same message, wherever it
-    stands.  Begins with what ``tree`` was read as.
+    """For trees that nobody changes meanwhile: the same object is the same message at any index.
+    Starts with the messages of ``tree``, which was read as the transcript ``read``.
 
-    ``by_content``: messages of an earlier request, by their content; ``made``: those of this one
-    that are none of ``tree``'s, for the next.
+    ``by_content``: messages of an earlier request, by their content; ``made``: the messages of
+    this request that ``tree`` does not have, for the next reader.
     """
 
     def __init__(
@@ -144,11 +143,11 @@ class SharedMessageReader(MessageReader):
         self._read = {
             id(message): (message, view)
             for message, view in zip(messages, read.messages, strict=True)
-            if view.type != IGNORED  # it may count again where the compaction is taken out
+            if view.type != IGNORED  # it counts again if the compaction is removed
         }
 
     def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
-        """The head's blocks; new ones only where one of its keys has another object."""
+        """The head's blocks; read again only if one of its keys holds another object."""
         if type(tree) is type(self._tree) is dict:
             keys = format.head_keys
             if all(tree.get(key) is self._tree.get(key) for key in keys):
@@ -156,7 +155,7 @@ class SharedMessageReader(MessageReader):
         return format.read_head(tree)
 
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """Views of all messages; new ones only of objects that are new."""
+        """All messages; only objects not seen before are read."""
         read_messages = []
         for message in messages:
             known = self._read.get(id(message))
@@ -176,16 +175,16 @@ class SharedMessageReader(MessageReader):
 
 
 class ConversationReader(MessageReader):
-    """Reads the requests of one conversation: a message that is as it was is not read again.
+    """Reads the requests of one conversation: an unchanged message is not read again.
 
-    A message is known by its place and compared with a private copy, as a caller may have changed
-    its object in place.  Another object must also agree in types and key order (``1`` is not
-    ``True``).
+    A message is looked up by its index and compared with a private copy, as a caller may have
+    changed its object in place.  If the object is another one, types and key order must agree too
+    (``1`` is not ``True``).
     """
 
     def __init__(self) -> None:
         self.private = False
-        """Whether nobody but us has what is read next, so that it needs no copy."""
+        """Whether no caller holds what is read next, so that it needs no copy."""
         self._format: Format | None = None
         self._objects: list[Tree] = []
         self._copies: list[Tree] = []
@@ -201,7 +200,7 @@ class ConversationReader(MessageReader):
         return self._head[1]
 
     def read(self, format: Format, messages: list[Tree]) -> tuple[Message, ...]:
-        """Views of all messages; new ones only where something is new."""
+        """All messages; only new or changed ones are read."""
         self._for(format)
         known = self._unchanged(messages)
         if known == len(messages) == len(self._views):
@@ -218,28 +217,28 @@ class ConversationReader(MessageReader):
         return self._views
 
     def _unchanged(self, messages: list[Tree]) -> int:
-        """How many of the first messages are the very objects that were read, and as they were."""
+        """How many of the first messages are the objects read before, with unchanged content."""
         same = map(is_, self._objects, messages)
         shared = min(len(self._objects), len(messages))
         first = next((index for index, is_same in enumerate(same) if not is_same), shared)
         return first if self._copies[:first] == messages[:first] else 0
 
     def _is(self, index: int, message: Tree) -> bool:
-        """Whether this is the message that was read at this place."""
+        """Whether ``message`` equals the one read before at ``index``."""
         copy = self._copies[index]
         if self._objects[index] is message:
             return bool(copy is message or copy == message)
         return _same(copy, message)
 
     def _for(self, format: Format) -> None:
-        """Views of another format say nothing here."""
+        """Clear the cache if ``format`` is not the one it was read with."""
         if self._format is not format:
             self._format, self._objects, self._copies, self._views = format, [], [], ()
             self._head = None
 
 
 def _same(one: Tree, other: Tree) -> bool:
-    """Equal in values, types and order; False where that cannot be known."""
+    """Whether both are equal in values, types and key order; False if ``marshal`` cannot tell."""
     try:
         return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
     except ValueError:
@@ -279,7 +278,7 @@ def _read(tree: Tree, format: Format, model: str | None, reader: MessageReader) 
         raise InvalidRequest(
             f"as {format.name} this has no {key}: name another format, or correct it"
         )
-    if not isinstance(messages, list):  # one text, or nothing, where a list of messages may stand
+    if not isinstance(messages, list):  # one text, or nothing, instead of a list of messages
         head, unreadable = format.read_head(tree), unreadable_paths(tree)
         return Transcript(format, base, head, (), facts, unreadable_head=unreadable)
     beside = {key: value for key, value in tree.items() if key != base[0]} if base else {}
@@ -315,13 +314,13 @@ def compact(value: Tree) -> str:
 
 
 def payload_digest(value: Tree) -> str:
-    """Tells two payloads apart without keeping them: 16 hex characters."""
+    """A digest of 16 hex characters that identifies a payload without keeping it."""
     data = paths.dump(value).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def other_block(value: Tree, path: Path) -> Block:
-    """A part we do not know: carried through untouched, counted as its JSON."""
+    """A part of unknown type: sent unchanged, counted as its JSON."""
     return Block("other", path, path, compact(value), sealed=True)
 
 
@@ -337,16 +336,18 @@ def media_block(value: Tree, path: Path, kind: str) -> Block:
 
 
 def may_answer(message: Message, role: str) -> bool:
-    """Whether results may stand in this message: by its role, or as a user's that holds some."""
+    """Whether this message can hold results: it has the role ``role``, or it is a user message
+    with results."""
     return message.role == role or (message.role == "user" and bool(message.results))
 
 
 def group_turns(transcript: Transcript, *, by_count: bool = False) -> tuple[Group, ...]:
-    """Model turns with their results, for formats whose items are messages.
+    """Group model turns with their results, for formats whose items are messages.
 
     A turn is one assistant message (a run of them where the provider merges roles) and the
-    results that follow it: messages of their own, or the leading parts of the next user message.
-    It is closed where each call's id has a result; ``by_count``: where their numbers agree.
+    results that follow it: separate messages, or the leading parts of the next user message.
+    It is closed if each call's id has a result; with ``by_count``, if the numbers of calls and
+    results agree.
     """
     messages, prefix = transcript.messages, transcript.prefix
     groups = prefix.ended_groups if prefix is not None else []
@@ -382,7 +383,7 @@ def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group
                 waiting.remove(id)
         partial = len(message.results) < len(message.parts)
         index += 1
-    # The turn with the provider's compaction never goes as a whole: it stands for all before it.
+    # The turn with the provider's compaction is never dropped: it replaces all before it.
     may_go = not any(message.compaction for message in messages[first:end])
     return Group(
         messages, transcript.base, range(first, index),
@@ -400,7 +401,7 @@ def text_part(text: str, *, marked: Any = None) -> Any:
 
 
 def text_message(role: str, text: str, *, marked: Any = None) -> Any:
-    """A message of one text; its content is a list of one part where it has a breakpoint."""
+    """A message of one text; with a breakpoint its content is a list of one part."""
     return {"role": role, "content": [text_part(text, marked=marked)] if marked else text}
 
 
@@ -415,5 +416,5 @@ def mark_of(part: Any) -> Any:
 
 
 def in_result(block: Block, call_id: str | None) -> Block:
-    """The block as a part of the result of this call; unchanged where there is no call."""
+    """The block as part of the result of this call; unchanged if ``call_id`` is None."""
     return block if call_id is None else replace(block, call_id=call_id)

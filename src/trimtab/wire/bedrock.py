@@ -1,6 +1,6 @@
 """Bedrock Converse: reads content blocks and writes edits back.
 
-It also names the model family of a model id, and marks parts that are malformed on their own.
+It also derives the model family from a model id, and marks parts that are malformed in themselves.
 Source of the shapes: botocore's service model of bedrock-runtime.
 """
 
@@ -18,7 +18,8 @@ from trimtab.wire.base import alone, any_call, compact, group_turns, media_block
 
 name = "bedrock"
 merges_roles = True
-"""Pairs are looked at as if neighbours of one role were merged: the first repair merges them."""
+"""Pairs are checked as if neighbouring messages of one role were merged, because the first repair
+merges them."""
 results_in_user = True
 content_key = "content"
 goes_with = alone
@@ -46,16 +47,16 @@ _FAMILIES = (
     ("bedrock-nemotron", re.compile(r"nemotron")),
 )
 APART = frozenset({"bedrock-llama", "bedrock-mistral"})
-"""Families that refuse words and tool parts in one turn; Claude, Nova, Qwen and Kimi take them."""
+"""Families that refuse text and tool parts in one turn; Claude, Nova, Qwen and Kimi accept it."""
 _NAMED = re.compile(r"(?:[a-z-]+\.)?[a-z0-9]+\.[a-z0-9]")
 
 
 def dialect(model: str | None) -> str:
-    """``bedrock-`` and the family that a model id names.
+    """``bedrock-`` and the model family in a model id.
 
     ``us.anthropic.claude-…`` → bedrock-anthropic, ``amazon.nova-pro-v1:0`` → bedrock-nova, any
-    other named model → bedrock-other.  No id, or the ARN of a profile, says nothing: that counts
-    as bedrock-anthropic, as it does for the token factor.
+    other model name → bedrock-other.  No id, or the ARN of a profile, gives bedrock-anthropic, as
+    it does for the token factor.
     """
     known = (model or "").lower()
     for family, pattern in _FAMILIES:
@@ -65,7 +66,7 @@ def dialect(model: str | None) -> str:
 
 
 def detect(tree: Any) -> str | None:
-    """Keys of a body that only this format has, or content blocks named by their key."""
+    """Detect keys of a body that only this format has, or content blocks without a ``type``."""
     messages = tree if isinstance(tree, list) else tree.get("messages")
     if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
         return None
@@ -86,11 +87,11 @@ def base(tree: Any) -> Path:
     return () if isinstance(tree, list) else ("messages",)
 
 
-# --- beside the messages ---------------------------------------------------------------------
+# --- outside the messages --------------------------------------------------------------------
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
-    """System texts, tool definitions and an output schema; cache points are no blocks."""
+    """System texts, tool definitions and an output schema; cache points are not blocks."""
     if not isinstance(tree, dict):
         return ()
     blocks: list[Block] = []
@@ -126,9 +127,9 @@ def _tools(tree: Any) -> list[Any]:
 def read_facts(tree: Any, model: str | None) -> Facts:
     """Model and family, ``maxTokens``, thinking mode, declared tools.
 
-    ``extra``: paths of the cache points beside the messages (``marked_head``), of empty system
-    texts (``empty_system``), the tools' indices and names (``tool_names``), and the key under
-    which thinking is asked for (``thinking_key``).
+    ``extra``: paths of the cache points outside the messages (``marked_head``) and of empty system
+    texts (``empty_system``), the tools' indices and names (``tool_names``), and the key that
+    requests thinking (``thinking_key``).
     """
     body = isinstance(tree, dict)
     model = model or (tree.get("modelId") if body else None)
@@ -172,7 +173,7 @@ def _tool_name(tool: Any) -> str:
 
 
 def read_message(message: Any) -> Message:
-    """One message, each content block as a part with its blocks; cache points as marks."""
+    """Read one message: each content block becomes a part with its blocks, cache points marks."""
     role: Any = _ROLES.get(message.get("role"), "other")
     content = message.get("content")
     if not isinstance(content, list):
@@ -194,12 +195,12 @@ def read_message(message: Any) -> Message:
         parts.append(part)
     if not parts:
         parts.append(Part("text", ("content",), flaw="no-parts"))
-        marks = []  # the whole content is replaced with them
+        marks = []  # a repair replaces the whole content, marks included
     return Message(role, tuple(blocks), tuple(parts), True, tuple(marks))
 
 
 def _stray(before: Any) -> str:
-    """Why a cache point behind this part caches nothing: "" where it does."""
+    """Why a cache point after the part ``before`` caches nothing; "" if it does cache."""
     if not isinstance(before, dict):
         return "first" if before is None else ""
     if "reasoningContent" in before:
@@ -212,7 +213,7 @@ def _kind(role: str) -> Any:
 
 
 def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
-    """The blocks of one content block, and the block itself as rules see it."""
+    """Read one content block: its blocks and its part."""
     if not isinstance(part, dict):
         return [other_block(part, path)], Part("other", path)
     if isinstance(part.get("text"), str):
@@ -237,12 +238,12 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
 
 
 def _is_pdf(part: Any) -> bool:
-    """False for a document of another kind; True for PDF and for all that is no document."""
+    """False for a document other than PDF; True for PDF and for anything that is no document."""
     return bool(_inner(part, "document").get("format", "pdf") == "pdf")
 
 
 def _read_content(part: Any, path: Path, kind: Any) -> tuple[list[Block], Any]:
-    """What may stand in a message and in a tool result alike: media, quotations, the unknown."""
+    """Read what both messages and tool results may contain: media, quotations, unknown parts."""
     for key in _MEDIA:
         if isinstance(part.get(key), dict):
             return [_read_media(part, path, key)], "media"
@@ -259,7 +260,7 @@ def _read_content(part: Any, path: Path, kind: Any) -> tuple[list[Block], Any]:
 
 
 def _read_media(part: Any, path: Path, key: str) -> Block:
-    """A fixed cost; a document that comes as text counts as that text."""
+    """Media at a fixed cost; a document given as text costs the tokens of that text."""
     block = media_block(part, path, "image" if key == "image" else "document")
     source = _inner(part[key], "source")
     pieces = [source, *_items(source.get("content"))]
@@ -271,7 +272,7 @@ def _read_media(part: Any, path: Path, key: str) -> Block:
 
 
 def _read_quoted(value: Any, path: Path, key: str, kind: Any) -> Iterator[Block]:
-    """Quoted texts, each a leaf, and where they come from, which is only counted."""
+    """A block for each quoted text, and one sealed block for their sources."""
     for index, piece in enumerate(_items(value.get("content"))):
         if isinstance(piece, dict) and isinstance(piece.get("text"), str):
             yield Block(kind, (*path, key, "content", index, "text"), path, piece["text"])
@@ -327,7 +328,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _read_result(result: Any, path: Path, call_id: str) -> Iterator[Block]:
-    """The leaves of a result.  A JSON object is shown smaller as a text put in its place."""
+    """The blocks of a result.  A reduced JSON object is replaced by a text part."""
     error = result.get("status") == "error"
     content = result.get("content")
     if isinstance(content, str):
@@ -375,12 +376,12 @@ def groups(transcript: Transcript) -> tuple[Group, ...]:
 
 
 def text_part(text: str, *, marked: Any = None) -> Any:
-    """``{"text": …}``; a cache point is a part of its own here, so it can't be carried."""
+    """``{"text": …}``; a cache point is a separate part in this format, so it can't be carried."""
     return {"text": text}
 
 
 def text_message(role: str, text: str, *, marked: Any = None) -> Any:
-    """A message of one text, and behind it the cache point it has to carry."""
+    """A message of one text, followed by the cache point ``marked`` if there is one."""
     points = [{"cachePoint": marked}] if marked is not None else []
     return {"role": role, "content": [text_part(text), *points]}
 
@@ -399,18 +400,18 @@ def results_message(parts: list[Any]) -> Any:
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The message with this call, behind a text; reasoning goes."""
+    """The message with ``words`` and this call; reasoning is removed."""
     content = [text_part(words)] if words else []
     return [{**message, "content": [*content, call]}]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """A ``toolResult`` that says this text, and is no error."""
+    """The ``toolResult`` with ``text`` as its content, not marked as an error."""
     inner = result["toolResult"]
     kept = {key: value for key, value in inner.items() if key not in ("content", "status")}
     return {**result, "toolResult": {**kept, "content": [text_part(text)]}}
 
 
 def mark_of(part: Any) -> Any:
-    """What stands under ``cachePoint``, or None."""
+    """The value of ``cachePoint``, or None."""
     return part.get("cachePoint") if isinstance(part, dict) else None

@@ -1,6 +1,7 @@
-"""The request as it was given: dict, list, text, bytes or an SDK's objects, and the way back.
+"""A request as dict, list, text, bytes or an SDK's objects: parsed, changed, and returned in the
+type in which it was given.
 
-Knows how to parse and to return the same type.  Does not know formats.
+Does not know formats.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from trimtab.wire.no_request import no_type
 
 @dataclass(frozen=True)
 class RequestBody:
-    """``given`` is the caller's own object; ``written`` its JSON where it came as text or bytes,
-    and ``rows`` where its messages stand in the bytes, where that is known; ``plain`` what a
-    request with objects of an SDK was read as, else None."""
+    """``given`` is the caller's object; ``tree`` the JSON value read from it; ``written`` its JSON
+    if it was text or bytes; ``rows`` the positions of its messages in the bytes, if known;
+    ``plain`` the first ``tree`` of a request with an SDK's objects, else None."""
 
     given: Any
     tree: Any
@@ -33,9 +34,9 @@ class RequestBody:
 
     @classmethod
     def of(cls, request: Any) -> RequestBody:
-        """Parse bytes and str; take dict, list and what is parsed already as they are; read
-        objects of a provider's SDK as the JSON it would send.  Bytes that are no UTF-8 are lone
-        halves in the tree, which ``jsontext.unreadable`` finds.
+        """Parse bytes and str; take a dict, a list or a RequestBody as it is; read objects of a
+        provider's SDK as the JSON it would send.  Bytes that are not UTF-8 become lone surrogates
+        in the tree, which ``jsontext.unreadable`` finds.
 
         Raises InvalidRequest.
         """
@@ -53,16 +54,16 @@ class RequestBody:
 
     @property
     def private(self) -> bool:
-        """Whether nobody but us has the tree, so that nobody changes it."""
+        """Whether the tree was parsed here, so that no caller can change it."""
         return self.written is not None
 
     @cached_property
     def text(self) -> str | None:
-        """Its JSON text where it came as text or bytes."""
+        """The JSON text of a request given as text or bytes, else None."""
         return decode_any(self.written) if isinstance(self.written, bytes) else self.written
 
     def after(self, passes: Sequence[Sequence[PathOp]]) -> RequestBody:
-        """The same request with operations applied, each pass on the result of the one before."""
+        """The request after ``passes``, each applied to the result of the one before."""
         last = self
         for ops in passes:
             tree = paths.apply(last.tree, ops)
@@ -79,7 +80,7 @@ class RequestBody:
         return text if isinstance(self.written, str) else encode(text)
 
     def returned(self, original: RequestBody) -> Any:
-        """What to hand back: the caller's object if nothing changed, else the same type."""
+        """What the caller gets: ``original``'s object if nothing changed, else one of its type."""
         if self is original:
             return original.given
         if self.plain is not None:
@@ -87,7 +88,7 @@ class RequestBody:
         return self.tree if self.written is None else self.written
 
     def spelled(self, items: Sequence[Path]) -> list[str]:
-        """The JSON of the values at these paths, as it was spelled where it came as text."""
+        """The JSON of the values at ``items``, spelled as in the caller's text if there is one."""
         if self.rows is not None and isinstance(self.written, bytes):
             texts = self.rows.spelled(self.written, items)
             if texts is not None:
@@ -99,11 +100,11 @@ class RequestBody:
 
     @property
     def body_bytes(self) -> int:
-        """Size of the encoded body, compact where it came as objects."""
+        """Size of the encoded body in bytes; objects are encoded as compact JSON."""
         return _size(paths.dump(self.tree) if self.written is None else self.written)
 
     def item_bytes(self, path: Path) -> int:
-        """Encoded bytes of the value at a path, compact."""
+        """Size in bytes of the value at ``path`` as compact JSON."""
         return _size(paths.dump(paths.get(self.tree, path)))
 
 

@@ -1,10 +1,10 @@
-"""What the provider compacted itself: what stands before its newest compaction has no blocks.
+"""The provider's own compaction: messages before the newest one are read without blocks.
 
-The provider ignores it (Anthropic: "the API ignores everything before it"; OpenAI: items before the
-latest compaction may be left out), so it costs nothing, breaks no rule, and nothing in it is worth
-an edit.  It stays in the request as the client sent it.  OpenAI's ``/responses/compact`` gives a
-whole window instead, the user's words first and the compaction behind them: there nothing is
-ignored.  It is recognised by what stands before: nothing of the model's and no result.
+The provider ignores them (Anthropic: "the API ignores everything before it"; OpenAI: items before
+the latest compaction may be left out), so they cost nothing, break no rule, and need no edit.  They
+stay in the request as the client sent them.  OpenAI's ``/responses/compact`` returns a whole window
+instead, the user's messages first and then the compaction: there nothing is ignored.  Such a window
+is recognised by having no message of the model and no result before the compaction.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from trimtab.transcript.model import Message
 from trimtab.transcript.transcript import Compaction
 
 IGNORED = "ignored"
-"""The type of the view of a message that the provider ignores."""
+"""The ``Message.type`` of a message that the provider ignores."""
 _NOTHING = Message("other", (), framed=False, type=IGNORED)
 
 
 def without_compacted(
     messages: tuple[Message, ...],
 ) -> tuple[tuple[Message, ...], Compaction | None]:
-    """The views of all messages, and where what was compacted ends; None where nothing was."""
+    """All messages, the ignored ones without blocks, and the newest compaction or None."""
     compactions = [(at, message) for at, message in enumerate(messages) if message.compaction]
     if not compactions:
         return messages, None
@@ -48,14 +48,14 @@ def without_compacted(
 
 
 def _ignored(message: Message) -> Message:
-    """Nothing of it but texts that no provider can read at all."""
+    """The message without blocks; only its ``unreadable`` paths are kept."""
     if not message.unreadable:
         return _NOTHING
     return Message("other", (), framed=False, type=IGNORED, unreadable=message.unreadable)
 
 
 def _live_part(message: Message) -> Message:
-    """The message from its compaction on."""
+    """The message from its compaction part on."""
     assert message.compaction is not None
     first = message.parts.index(message.compaction)
     if first == 0:
@@ -73,7 +73,7 @@ def _live_part(message: Message) -> Message:
 
 
 def _answered_later(before: Sequence[Message], live: Sequence[Message]) -> frozenset[int]:
-    """Messages before the compaction with a call whose result stands behind it."""
+    """Indices of messages before the compaction with a call whose result comes after it."""
     called = {call_id for message in live for call_id in message.call_ids}
     lacking = {id for message in live for id in message.result_ids if id not in called}
     return frozenset(

@@ -1,5 +1,5 @@
-"""The request formats by name, which of them a request is in, and whose dialect: from its address,
-its headers, its shape.
+"""The request formats by name, and detection of a request's format and dialect from its address,
+its headers and its shape.
 
 A format is a module of this folder with the functions of ``wire.base.Format``; a new one is added
 to ``FORMATS``.  Messages are not read here (each format does).
@@ -37,7 +37,7 @@ FormatName = Literal[
     "openai-chat:xiaomi", "openai-chat:openrouter", "openai-chat:vllm", "openai-chat:llamacpp",
     "openai-chat:other",
 ]  # fmt: skip
-"""What ``format=`` takes: a format, and for the chat format whose dialect of it."""
+"""What ``format=`` accepts: a format, and for the chat format optionally a dialect."""
 
 Headers = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
 
@@ -48,17 +48,17 @@ FORMATS: dict[str, Format] = {
         *(gemini_interactions, openai_responses, bedrock, anthropic, gemini, openai_chat),
     )
 }
-"""By name, in the order in which detection asks: the more telling shape first."""
+"""Formats by name, in the order of detection: the more distinctive shape first."""
 
 CHAT = openai_chat.name
 """The one format with dialects."""
 
 
 def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
-    """The format of a parsed request and why.
+    """The format of a parsed request, and the reason.
 
-    A name may carry a dialect of the chat format: ``openai-chat:deepseek``.
-    Raises InvalidSetting for a name we do not have, InvalidRequest for a shape of no format.
+    ``name`` may include a dialect of the chat format: ``openai-chat:deepseek``.
+    Raises InvalidSetting for an unknown name, InvalidRequest if the shape fits no format.
     """
     if name is None:
         with _unexpected_types():
@@ -85,7 +85,7 @@ def _has_parts(messages: list[Any]) -> bool:
 
 @contextmanager
 def _unexpected_types() -> Iterator[None]:
-    """What looks at a shape takes types for granted; others are InvalidRequest."""
+    """Turn errors of shape detection, which assumes types, into InvalidRequest."""
     try:
         yield
     except (TypeError, AttributeError, KeyError, IndexError) as error:
@@ -96,13 +96,13 @@ def _unexpected_types() -> Iterator[None]:
 
 @cache
 def _spoken(base: str, dialect: str) -> Format:
-    """One object for each: what was read in a dialect is read once."""
+    """One object for each dialect, so that messages cached by format are found again."""
     return cast(Format, dialects.DialectFormat(FORMATS[base], dialect))
 
 
 @dataclass(frozen=True, slots=True)
 class Detected:
-    """A format, whose dialect of it ("" where there is only one), and the reason."""
+    """A format, its dialect ("" if it has only one), and the reason for the choice."""
 
     format: str
     dialect: str
@@ -116,25 +116,25 @@ class Detected:
 
 
 def detect(request: Any, *, url: str | None = None, headers: Headers | None = None) -> Detected:
-    """Which format a request is in, whose dialect, and the reason.
+    """Return the format and dialect of a request, and the reason.
 
     ``request``: a body (dict), a bare list of messages, or JSON as str or bytes; ``url``: the
-    address it goes to, or its path; ``headers``: a mapping or pairs.  Asked in this order, and the
-    first that the body can be counts:
+    address it is sent to, or its path; ``headers``: a mapping or pairs.  These are tried in order,
+    and the first match that the body's shape allows is taken:
 
     1. the path: ``…/chat/completions``, ``…/responses``, ``…/messages``,
        ``…/model/{id}/converse``, ``…:generateContent``, ``…/interactions``;
     2. the host: Anthropic's, Bedrock's, Google's (the dialect: those of OpenAI, Azure, DeepSeek,
        Moonshot, Zhipu, MiniMax, Mistral, Xiaomi, OpenRouter …);
     3. headers that begin with ``anthropic-``, ``x-goog-``, ``x-amz``, ``openai-``;
-    4. the shape: what only Responses has (``input``, server-held state), Bedrock
+    4. the shape, by what only one format has: Responses (``input``, server-held state), Bedrock
        (``inferenceConfig``, parts without a type), Chat Completions (``stop``, ``response_format``,
        ``image_url`` …), Anthropic (its blocks, ``input_schema``, a system prompt beside the
-       messages, a Claude with ``max_tokens``), Gemini (``contents``); messages of nothing but
-       text are Chat Completions.
+       messages, a Claude with ``max_tokens``), Gemini (``contents``); messages that hold only text
+       are Chat Completions.
 
-    ``format=detected.name`` takes the answer along; any ``format=`` overrides detection.
-    Raises InvalidRequest for what is no JSON (also multipart or compressed) or of no known shape.
+    Pass the answer on as ``format=detected.name``; any ``format=`` overrides detection.
+    Raises InvalidRequest if the body is not JSON (also multipart or compressed) or fits no format.
     """
     fields = _plain(headers)
     tree = _parsed(request, fields)
@@ -170,14 +170,14 @@ _HEADERS = (
     ("x-amz", ("anthropic", "bedrock")),
     ("openai-", ("openai-responses", "openai-chat")),
 )
-"""Beginnings of header names; of two formats the first that the body can be."""
+"""(beginning of a header's name, formats); the first format that the body can be is taken."""
 _MODEL_IN_PATH = re.compile(r"/(?:model|models|deployments|engines)/([^/:?]+(?::\d+)?)")
 _KEY = {"openai-responses": "input", "gemini": "contents"}
-"""Where a body of this format has its messages, if not under ``messages``."""
+"""Format → the key of its messages, if it is not ``messages``."""
 
 
 def _parsed(request: Any, headers: Mapping[str, str]) -> Any:
-    """The body as a tree.  Raises InvalidRequest for what is no JSON."""
+    """The body as a tree.  Raises InvalidRequest if it is not JSON."""
     if isinstance(request, (dict, list)):
         return request
     if headers.get("content-type", "").startswith("multipart/"):
@@ -197,11 +197,11 @@ def _parsed(request: Any, headers: Mapping[str, str]) -> Any:
 
 
 def _plain(headers: Headers | None) -> dict[str, str]:
-    """Headers by lower-case name, whatever they came as."""
+    """Headers by lower-case name, from a mapping or from pairs."""
     try:
         pairs = headers.items() if isinstance(headers, Mapping) else headers or ()
         return {_text(name).lower(): _text(value) for name, value in pairs}
-    except Exception:  # whatever is no list of pairs
+    except Exception:  # not a list of pairs
         expect(False, "headers", headers, "a mapping, or a list of pairs")
         raise
 
@@ -211,7 +211,7 @@ def _text(value: Any) -> str:
 
 
 def _split(url: str | None) -> tuple[str, str]:
-    """(host, path) of an address; of a path alone the host is ""."""
+    """(host, path) of an address; the host is "" for a path alone."""
     expect(url is None or isinstance(url, str), "url", url, "a text")
     rest = (url or "").partition("#")[0].partition("?")[0]
     if "://" not in rest and rest.startswith("/"):
@@ -226,7 +226,7 @@ def _model_in(path: str) -> str | None:
     return match.group(1) if match else None
 
 
-# --- what tells ------------------------------------------------------------------------------
+# --- evidence --------------------------------------------------------------------------------
 
 
 def _first_match(tree: Any, host: str, path: str, headers: Mapping[str, str]) -> tuple[str, str]:
@@ -249,7 +249,7 @@ def _outside(
     for start, names in _HEADERS:
         header = next((header for header in headers if header.startswith(start)), None)
         for name in names if header else ():
-            # Amazon takes Anthropic's own body, too: that one names its version.
+            # Amazon accepts Anthropic's body too, which then has an anthropic_version.
             if start != "x-amz" or name == "bedrock" or _has(tree, "anthropic_version"):
                 yield name, f"the header {header}"
 
@@ -259,7 +259,7 @@ def _has(tree: Any, *keys: str) -> bool:
 
 
 def _can_be(tree: Any, name: str) -> bool:
-    """Whether the body has its messages where this format has them."""
+    """Whether the body has messages (or server-held state) under this format's keys."""
     if isinstance(tree, list):
         return bool(tree)
     if name == "gemini-interactions":
@@ -279,17 +279,17 @@ _CHAT_KEYS = (
     *("parallel_tool_calls", "reasoning_effort", "functions", "function_call", "prediction"),
     *("verbosity", "prompt_cache_key", "enable_thinking"),
 )
-"""Keys of a body that Chat Completions (or a server that speaks it) has, and Anthropic has not."""
+"""Keys of a body that Chat Completions (or a compatible server) has and Anthropic does not."""
 _CHAT_PARTS = ("image_url", "input_audio", "file")
 _CLAUDE = re.compile(r"claude|anthropic")
 _OPENAI = re.compile(r"(^|[/.])(gpt-|chatgpt|o\d)")
 
 
 def shape(tree: Any) -> tuple[str, str]:
-    """(format, reason) by the body alone.  Raises InvalidRequest for a shape of none.
+    """(format, reason) by the body alone.  Raises InvalidRequest if it fits no format.
 
-    Formats are asked in their order, except that what only Chat Completions has is looked for
-    before Anthropic is asked: the two differ in little else.
+    Formats are tried in the order of ``FORMATS``, except that features only Chat Completions has
+    are tried before Anthropic, because the two differ in little else.
     """
     if isinstance(tree, (dict, list)):
         for name, format in FORMATS.items():
@@ -301,7 +301,7 @@ def shape(tree: Any) -> tuple[str, str]:
 
 
 def _chat(tree: Any) -> str | None:
-    """What only a body of Chat Completions has; None where nothing speaks for it alone."""
+    """The reason why this can only be Chat Completions; None if there is none."""
     if not isinstance(tree, dict) or not isinstance(tree.get("messages"), list):
         return None
     messages = [message for message in tree["messages"] if isinstance(message, dict)]
@@ -328,7 +328,7 @@ def _parts(message: Any) -> Iterator[Any]:
 
 
 def _anthropic_only(tree: Any, messages: list[Any]) -> bool:
-    """Tools with ``input_schema``, or the format's own blocks and none of the chat's messages."""
+    """Whether there are tools with ``input_schema``, or Anthropic's blocks and no chat messages."""
     tools = tree.get("tools")
     if any(
         isinstance(tool, dict) and "input_schema" in tool
@@ -341,7 +341,7 @@ def _anthropic_only(tree: Any, messages: list[Any]) -> bool:
 
 
 def _by_model(tree: Any, messages: list[Any]) -> str | None:
-    """A model that is no Claude, with less than Anthropic's API demands of everyone."""
+    """The reason, if the model is no Claude and the body lacks what Anthropic's API requires."""
     model = str(tree.get("model") or "").lower()
     if not model or _CLAUDE.search(model):
         return None

@@ -1,4 +1,4 @@
-"""Dialects of the chat format: whose rules apply, by the name of the model and the host."""
+"""Dialects of the chat format: which provider's rules apply, by the model's name and the host."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ DIALECTS = (
     *("openai", "azure", "deepseek", "kimi", "glm", "minimax", "mistral", "mistral-v3", "xiaomi"),
     *("openrouter", "vllm", "llamacpp", "other"),
 )
-"""``openai`` is the default and the strictest in lengths; ``other`` is a model of somebody else's
-whose rules nobody has quoted; ``mistral-v3`` are Mistral's models up to the end of 2024."""
+"""``openai`` is the default and the strictest in lengths; ``other`` is another maker's model for
+which no refusal has been quoted; ``mistral-v3`` are Mistral's models up to the end of 2024."""
 
 _FAMILIES = (
     ("deepseek", re.compile(r"deepseek")),
@@ -64,11 +64,11 @@ _HOSTS = (
     ("generativelanguage.googleapis.com", "other"),
 )
 _PASS_ON = ("azure", "openrouter")
-"""Who hands a request on to whoever made the model: the maker's rules hold."""
+"""Hosts that pass a request on to the model's maker, whose rules then apply."""
 
 STAND_INS = {"mistral": "assistant", "mistral-v3": "assistant", "deepseek": "user"}
-"""Who must speak a note that stands for dropped turns: after results Mistral takes no user,
-DeepSeek demands reasoning of everything the model says in a turn with calls."""
+"""The role of a note that replaces dropped turns: Mistral takes no user message after results,
+and DeepSeek demands reasoning with every assistant message in a turn with calls."""
 
 _THINKS = re.compile(
     r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
@@ -101,7 +101,7 @@ def combine_dialects(named: str, own: str) -> str:
 
 
 def thinking(model: Any) -> str:
-    """What a model does by default: "enabled", "disabled", or "" where we do not know."""
+    """Whether a model thinks by default: "enabled", "disabled", or "" if unknown."""
     name = str(model or "").lower()
     if _THINKS.search(name):
         return "enabled"
@@ -114,7 +114,7 @@ def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
 
 
 class DialectFormat:
-    """A format as one provider speaks it: all as the format has it, save whose rules hold."""
+    """A format in one provider's dialect: only ``Facts.dialect`` and ``Facts.stand_in`` differ."""
 
     def __init__(self, format: Any, dialect: str) -> None:
         self._format, self._dialect = format, dialect

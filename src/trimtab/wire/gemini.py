@@ -33,12 +33,12 @@ _BESIDE = {
     *("thought", "thoughtSignature", "thought_signature", "videoMetadata", "video_metadata"),
     *("partMetadata", "part_metadata", "mediaResolution", "media_resolution"),
 }
-"""Keys of a part that stand beside its one value."""
+"""Keys that a part may have beside its one value."""
 _GENERATION = re.compile(r"gemini-(\d+)")
 
 
 def either(tree: Any, camel: str) -> Any:
-    """The value under a key in camelCase or in snake_case; None where there is neither."""
+    """The value under a key in camelCase or in snake_case; None if it has neither."""
     if not isinstance(tree, dict):
         return None
     value = tree.get(camel)
@@ -51,7 +51,7 @@ def snake(camel: str) -> str:
 
 
 def detect(tree: Any) -> str | None:
-    """A ``contents`` list, or a bare list whose items have ``parts``."""
+    """Detect a ``contents`` list, or a bare list whose items have ``parts``."""
     contents = tree if isinstance(tree, list) else tree.get("contents")
     if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
         return None
@@ -71,7 +71,7 @@ def base(tree: Any) -> Path:
 
 
 def _declarations(tree: Any) -> Iterator[tuple[Path, Any]]:
-    """(path, definition) of every tool: each function by itself, whatever else as it stands."""
+    """(path, definition) of every tool: each function separately, other tools whole."""
     tools = tree.get("tools")
     for start, tool in [(("tools",), tools)] if isinstance(tools, dict) else [
         (("tools", index), tool) for index, tool in enumerate(tools or ())
@@ -89,7 +89,7 @@ def _declarations(tree: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
-    """The system instruction (one block a text), the tools, and a response schema."""
+    """The system instruction (one block for each text), the tools, and a response schema."""
     if not isinstance(tree, dict):
         return ()
     blocks = []
@@ -135,7 +135,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
 def dialect(model: str | None) -> str:
     """``gemini-3`` from version 3 on, ``gemini-3-image`` for its image models, else ``gemini-2``.
 
-    A name without a version counts as the older: nothing is demanded that may not be.
+    A name without a version counts as ``gemini-2``, whose rules demand less.
     """
     match = _GENERATION.search((model or "").lower())
     if not match or int(match[1]) < 3:
@@ -149,7 +149,7 @@ Read = tuple[list[Block], Part]
 
 
 def read_message(message: Any) -> Message:
-    """One content; calls and results without an id are numbered within it by name: ``read#0``."""
+    """Read one content; a call or result without an id gets one by name and number: ``read#0``."""
     role: Any = _ROLES.get(message.get("role"), "other")
     items = message.get("parts")
     blocks: list[Block] = []
@@ -186,7 +186,7 @@ def _read_part(item: Any, path: Path, numbers: dict[tuple[str, str], int]) -> Re
 
 
 def data_key(item: Any) -> str | None:
-    """The key of a part's one value; None where it has none."""
+    """The key of a part's one value; None if it has none."""
     if not isinstance(item, dict):
         return None
     return next((key for key in item if key not in _BESIDE and item[key] is not None), None)
@@ -226,7 +226,7 @@ def _read_call(item: Any, key: str, path: Path) -> Read:
 
 
 def _id(value: Any, path: Path) -> tuple[str, Path]:
-    """The given id and where it stands; ("", ()) where none is given."""
+    """The given id and its path; ("", ()) if there is none."""
     given = value.get("id")
     return (given, (*path, "id")) if isinstance(given, str) and given else ("", ())
 
@@ -240,7 +240,7 @@ def _read_result(item: Any, key: str, path: Path) -> Read:
     flaw = "" if response is None or isinstance(response, dict) else "response"
     blocks = []
     if response is not None:
-        # A lone string is cut in place; any other object gives way to {"result": text} as a whole.
+        # A lone string is cut in place; any other object is replaced whole by {"result": text}.
         only = next(iter(response.items())) if not flaw and len(response) == 1 else ("", None)
         lone = isinstance(only[1], str)
         blocks.append(
@@ -280,7 +280,7 @@ def _plain_text(data: Any, mime: str) -> str | None:
 
 
 def _read_code(item: Any, key: str, path: Path) -> Read:
-    """Code the provider wrote and ran itself; the result stands behind it in the same content."""
+    """Code that the provider wrote and ran itself, or its result later in the same content."""
     ran = _camel(key) == "codeExecutionResult"
     return [other_block(item[key], path)], Part("server-result" if ran else "server-call", path)
 
@@ -299,7 +299,7 @@ _READERS: dict[str, Callable[[Any, str, Path], Read]] = {
 def groups(transcript: Transcript) -> tuple[Group, ...]:
     """Model contents with the function responses that answer them.
 
-    Closed where their numbers agree: ids may be given on one side only.
+    Closed if their numbers agree, because ids may be given on one side only.
     """
     return group_turns(transcript, by_count=True)
 
@@ -313,10 +313,10 @@ def text_part(text: str, *, marked: Any = None) -> Any:
 
 
 def text_part_at(path: Path, text: str) -> Any:
-    """What a text is put into at this place, which is not everywhere a text part.
+    """The value that holds ``text`` at ``path``, which is not always a text part.
 
-    A response is an object.  A file inside a function response gives way to a file of plain text:
-    ``inlineData`` is all that may stand there, text/plain among its types (Gemini API
+    A response must be an object.  A file inside a function response is replaced by a plain text
+    file: only ``inlineData`` is allowed there, text/plain among its types (Gemini API
     documentation, multimodal function responses).
     """
     inner = path[path.index("parts") + 2 :] if "parts" in path else ()
@@ -336,14 +336,14 @@ def text_message(role: str, text: str, *, marked: Any = None) -> Any:
 
 
 def result_part(call: Part, text: str, *, snake_case: bool = False) -> Any:
-    """A function response that says what went wrong; with an id only where the call has one."""
+    """A function response with ``text`` as its error; it has an id only if the call has one."""
     body: dict[str, Any] = {"id": call.id} if call.id_path else {}
     body |= {"name": call.tool, "response": {"error": text}}
     return {"function_response" if snake_case else "functionResponse": body}
 
 
 def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
-    """One function response for each call, spelled as the calls are where their ids tell."""
+    """One function response for each call, in snake_case if the path of the call's id is."""
     return [result_part(c, text, snake_case="function_call" in c.id_path) for c in calls]
 
 
@@ -353,13 +353,13 @@ def results_message(parts: list[Any]) -> Any:
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The content with this call and its signature, behind a text; thoughts go."""
+    """The content with ``words``, this call and its signature; thoughts are removed."""
     parts = [text_part(words)] if words else []
     return [{**message, "parts": [*parts, call]}]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """A function response that says this text, under the key it had for a lone one."""
+    """The function response with ``text`` as content; a response of one string keeps its key."""
     key = data_key(result) or "functionResponse"
     response = result[key].get("response")
     values = list(response.items()) if isinstance(response, dict) else []

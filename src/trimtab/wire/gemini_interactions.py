@@ -1,8 +1,8 @@
 """Gemini Interactions: reads the steps of ``input`` into blocks and writes edits back.
 
-The shapes are those of google-genai 3.4 (``CreateModelInteraction``, ``Step``, ``Content``) and of
-the ``role``/``content`` turns that came before them.  ``input`` is a text, one content, a list of
-contents, or a list of steps; each item of a list is read as one message.
+The shapes are those of google-genai 3.4 (``CreateModelInteraction``, ``Step``, ``Content``) and the
+older ``role``/``content`` turns.  ``input`` is a text, one content, a list of contents, or a list
+of steps; each item of a list is read as one message.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SERVER_TOOLS = (
     *("code_execution", "file_search", "google_maps", "google_search", "mcp_server_tool"),
     *("processing", "retrieval", "tool_search", "url_context"),
 )
-"""Tools that Google runs: each has a ``…_call`` and a ``…_result`` step, made in one answer."""
+"""Tools that Google runs: one answer contains both their ``…_call`` and ``…_result`` steps."""
 _SERVER_CALLS = frozenset(f"{tool}_call" for tool in _SERVER_TOOLS)
 _SERVER_RESULTS = frozenset(f"{tool}_result" for tool in _SERVER_TOOLS)
 _OWN_STEPS = frozenset(
@@ -60,7 +60,7 @@ _ROLES: dict[str, Any] = {"user": "user", "model": "assistant"}
 
 
 def detect(tree: Any) -> str | None:
-    """A key or a step that only this format has."""
+    """Detect a key or a step that only this format has."""
     if isinstance(tree, dict):
         if "messages" in tree or "contents" in tree:
             return None
@@ -99,7 +99,7 @@ def base(tree: Any) -> Path:
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
-    """System instruction, tool definitions, a response schema; ``input`` as a text or content."""
+    """System instruction, tools, response schema; ``input`` if it is a text or a content."""
     if not isinstance(tree, dict):
         return ()
     blocks = []
@@ -118,7 +118,7 @@ def read_head(tree: Any) -> tuple[Block, ...]:
         blocks.append(Block("tools", path, path, compact(tree["response_format"]), sealed=True))
     given = tree.get("input")
     path = ("input",)
-    if isinstance(given, str):  # stands for one message of the user
+    if isinstance(given, str):  # equals one user message
         blocks.append(Block("text", path, path, given, fixed_tokens=MESSAGE_TOKENS))
     elif isinstance(given, dict):
         blocks += [_below(block, path) for block in _content(given, (), "text")]
@@ -130,7 +130,7 @@ def _below(block: Block, path: Path) -> Block:
 
 
 def read_facts(tree: Any, model: str | None) -> Facts:
-    """Model, ``max_output_tokens``, tools, whether the server holds what came before."""
+    """Model, ``max_output_tokens``, tools, whether the server holds earlier turns."""
     if not isinstance(tree, dict):
         return Facts(model=model, dialect=dialect(model), bare=True)
     model = model or tree.get("model") or tree.get("agent")
@@ -155,7 +155,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
 
 
 def read_message(step: Any) -> Message:
-    """One step, turn or content; whatever it is, it comes back as a view."""
+    """Read one step, turn or content; an unknown one is read as it is."""
     if not isinstance(step, dict):
         return Message(
             "other", (other_block(step, ()),), (Part("other", (), flaw="step"),), framed=False
@@ -176,7 +176,7 @@ def read_message(step: Any) -> Message:
 
 
 def _words(step: Any, kind: str) -> Message:
-    """What the user or the model said: a text, or a list of contents."""
+    """A message of the user or the model: a text, or a list of contents."""
     role = _ROLES.get(str(step.get("role")), "other")
     if kind:
         role = "user" if kind == "user_input" else "assistant"
@@ -203,7 +203,7 @@ def _part_of(block: Block, path: Path) -> Part:
 
 
 def _content(content: Any, path: Path, kind: Any) -> Iterator[Block]:
-    """The blocks of one content: annotations it carries, then the content itself."""
+    """The blocks of one content: its annotations, then the content itself."""
     if isinstance(content, dict):
         if content.get("annotations"):
             yield other_block(content["annotations"], (*path, "annotations"))
@@ -218,7 +218,7 @@ def _content(content: Any, path: Path, kind: Any) -> Iterator[Block]:
 
 
 def _thought(step: Any) -> Message:
-    """One block for all of it: thoughts are given back as they came, or go with their step."""
+    """One block for the whole thought: it is sent unchanged, or removed with its step."""
     summary = step.get("summary")
     texts = [
         part["text"]
@@ -253,7 +253,7 @@ def _id(step: Any, key: str) -> tuple[str, Path]:
 
 
 def _result(step: Any) -> Message:
-    """A text, a list of contents, or an object, which gives way to a text as a whole."""
+    """A result: a text, a list of contents, or an object, which a text can replace as a whole."""
     value, tool = step.get("result"), str(step.get("name") or "")
     call_id, id_path = _id(step, "call_id")
     error = step.get("is_error") is True
@@ -279,7 +279,7 @@ def _result(step: Any) -> Message:
 
 
 def _single(step: Any, kind: str) -> Message:
-    """Steps of tools that Google runs, and steps we do not know: carried as they are."""
+    """Steps of tools that Google runs, and unknown steps: sent unchanged."""
     role: Any = "other"
     part = Part("other", ())
     if kind in _SERVER_CALLS:
@@ -306,7 +306,7 @@ def text_part(text: str, *, marked: Any = None) -> Any:
 
 
 def text_part_at(path: Path, text: str) -> Any:
-    """A text content; where an object was a whole result, the text alone."""
+    """A text content; the bare text if it replaces a whole result."""
     return text if path and path[-1] == "result" else text_part(text)
 
 
@@ -325,17 +325,17 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
 
 
 def results_message(parts: list[Any]) -> Any:
-    """Results are steps of their own here."""
+    """Raises TypeError: results are separate steps in this format."""
     raise TypeError("gemini-interactions has no message that holds results")
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The call; words are a step before it.  Thoughts go with their step."""
+    """The call, after a step with ``words`` if there are any."""
     return [text_message("assistant", words), call] if words else [call]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """A ``function_result`` that says this text, and is no error."""
+    """The ``function_result`` with ``text`` as its result, not marked as an error."""
     kept = {key: value for key, value in result.items() if key not in ("result", "is_error")}
     return {**kept, "result": text}
 

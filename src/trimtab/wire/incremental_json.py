@@ -1,8 +1,8 @@
-"""Incremental parser for growing bodies: only what is new since an earlier request is parsed.
+"""Incremental parser for growing bodies: it parses only what an earlier request did not have.
 
-Remembers where the messages of the last few requests end in their bytes.  The result equals that
-of ``RequestBody.of``; the objects of known messages are the same objects as before.  Knows no
-format beyond the names of the key that holds the messages.
+It keeps the byte positions of the messages of the last few requests.  The result equals that of
+``RequestBody.of``; messages parsed before are the same objects as before.  Of formats it knows
+only the keys that hold messages.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from trimtab.jsontext.message_spans import MessageSpans
 from trimtab.wire.body import RequestBody
 
 _RECENT = 8
-"""Requests that are remembered."""
+"""Most requests kept."""
 _MOST_BYTES = 32_000_000
-"""Of all texts that are remembered; the newest stays in any case."""
+"""Most bytes of all texts kept; the newest is always kept."""
 _SMALL = 16_384
-"""Bytes below which parsing anew costs nothing."""
+"""Bytes below which a body is simply parsed whole."""
 _WINDOW = 30_000
-"""Bytes read at once: in any spelling below what is mapped anew each time."""
+"""Bytes decoded at once: small enough that the allocator reuses memory, whatever the encoding."""
 _OPENS = re.compile(rb'"(messages|input|contents)"\s*:\s*\[\s*')
 _SCAN: Callable[[str, int], tuple[Any, int]]
 _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
@@ -45,18 +45,18 @@ class _Text:
 
 
 class IncrementalParser:
-    """Parses requests; several threads may."""
+    """Parses requests; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._recent: deque[_Text] = deque(maxlen=_RECENT)
 
     @property
     def stored_bytes(self) -> int:
-        """Length of all texts that are remembered; with what they were parsed to it is more."""
+        """Bytes of all texts kept, without the trees that were parsed from them."""
         return sum(len(text.data) for text in list(self._recent))
 
     def parse(self, request: Any) -> RequestBody:
-        """The same as ``RequestBody.of``; known messages are not parsed again.
+        """Return what ``RequestBody.of`` returns, without parsing known messages again.
 
         Raises InvalidRequest.
         """
@@ -70,7 +70,7 @@ class IncrementalParser:
         return RequestBody(request, parsed.tree, request, parsed.rows)
 
     def _closest(self, data: bytes) -> tuple[_Text | None, int]:
-        """The known text with which it has the most messages in common, and how many."""
+        """The kept text that shares the most leading messages with ``data``, and how many."""
         best, most = None, 0
         for known in list(self._recent):
             if known.data[:256] == data[:256] and (count := _alike(known, data)) > most:
@@ -80,7 +80,7 @@ class IncrementalParser:
         return best, most
 
     def _keep(self, text: _Text, instead: _Text | None) -> None:
-        """Remember a text, no longer one of which it holds every message."""
+        """Keep ``text`` in place of ``instead``, all of whose messages it contains."""
         if instead is not None:
             with suppress(ValueError):  # another thread was first
                 self._recent.remove(instead)
@@ -91,7 +91,7 @@ class IncrementalParser:
 
 
 def _alike(known: _Text, data: bytes) -> int:
-    """How many of the first messages, and all before them, stand in the same bytes."""
+    """How many leading messages have the same bytes in both, with all that precedes them."""
     ends, view = known.rows.ends, memoryview(known.data)
 
     def differs(count: int) -> bool:
@@ -104,14 +104,14 @@ def _alike(known: _Text, data: bytes) -> int:
 
 
 def _whole(data: bytes) -> _Text | None:
-    """A text read message by message; None for one that has to be read as ever."""
+    """Parse a text message by message; None if it must be parsed whole."""
     opens = _OPENS.search(data)
     if opens is None:
         return None
     key, at = opens[1].decode(), opens.end()
     try:
         head = parsing.parse(parsing.decode(data[:at]) + "]}")
-    except InvalidRequest:  # these messages stand deeper in something else
+    except InvalidRequest:  # this list is nested deeper in the body
         return None
     if not isinstance(head, dict) or next(reversed(head)) != key:
         return None
@@ -131,14 +131,14 @@ def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
 def _read(
     data: bytes, place: int, head: dict[str, Any], begun: MessageSpans, kept: list[Any]
 ) -> _Text | None:
-    """The messages from a place on, behind those that are kept, and what follows them."""
+    """Parse the messages from ``place`` on, append them to ``kept``, and parse what follows."""
     new: list[Any] = []
     starts, ends, size = [*begun.starts], [*begun.ends], _WINDOW
     try:
         while True:
             text = _window(data, place, size)
             values, spans, closed = _scanned(text, behind=bool(ends))
-            if closed < 0 and not values:  # one message is longer
+            if closed < 0 and not values:  # one message is longer than the window
                 if place + size >= len(data):
                     return None
                 size *= 2
@@ -151,7 +151,7 @@ def _read(
             if closed >= 0:
                 break
         tail = _tail(parsing.decode(data[place + closed - behind + 1 :]))
-        parsing.check_depth([new])  # as deep as they stand in the text
+        parsing.check_depth([new])  # nested as deep as in the text
     except (ValueError, RecursionError):
         return None
     if not ends or not head.keys().isdisjoint(tail):
@@ -161,7 +161,7 @@ def _read(
 
 
 def _window(data: bytes, place: int, size: int) -> str:
-    """The text of about so many bytes: small pieces are read in memory that is used again."""
+    """The text of about ``size`` bytes from ``place``, ending between characters."""
     end = min(place + size, len(data))
     while end < len(data) and data[end] & 0xC0 == 0x80:  # within a character
         end -= 1
@@ -169,8 +169,8 @@ def _window(data: bytes, place: int, size: int) -> str:
 
 
 def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
-    """The messages that stand whole in a text, where each begins and ends, and where the bracket
-    is that ends them (−1: not in here).  ``behind``: whether a message stands before the text."""
+    """The complete messages in a text, the start and end of each (chars), and the position of the
+    closing bracket (−1: not in this text).  ``behind``: a message precedes the text."""
     values: list[Any] = []
     spans: list[int] = []
     try:
@@ -188,7 +188,7 @@ def _scanned(text: str, *, behind: bool) -> tuple[list[Any], list[int], int]:
 
 
 def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
-    """Where messages begin and end in a text, as places in its bytes; it begins at ``place``."""
+    """``spans`` (chars in ``text``) as byte offsets; the text begins at byte ``place``."""
     if text.isascii():
         return [place + at for at in spans]
     positions, last = [], 0
@@ -202,7 +202,7 @@ def _in_bytes(text: str, place: int, spans: list[int]) -> list[int]:
 
 
 def _tail(text: str) -> dict[str, Any]:
-    """The members of the object behind its messages.  Raises ValueError (InvalidRequest)."""
+    """The object's members after its messages.  Raises ValueError (InvalidRequest)."""
     rest = text.lstrip(" \t\r\n")
     if rest.startswith("}"):
         return _members(rest)
@@ -217,7 +217,7 @@ def _members(text: str) -> dict[str, Any]:
 
 
 def _separated(text: str, at: int) -> int:
-    """Where the next message begins, or the bracket that ends them.  Raises ValueError."""
+    """Position of the next message, or of the closing bracket.  Raises ValueError."""
     while text[at] in " \t\r\n":
         at += 1
     if text[at] == "]":

@@ -1,6 +1,6 @@
-"""What was given instead of a request, and what to give: the words of an InvalidRequest.
+"""The texts of InvalidRequest: what was given instead of a request, and what to give.
 
-Asked only when no format was found, so it may look at everything.
+Called only when no format was found, so it may inspect everything.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _RESPONSES: tuple[tuple[str, str, str], ...] = (
     ("stop_reason", "Anthropic", "its role and content"),
     ("output", "Responses", "each item of output"),
 )
-"""A key that only responses have, whose they are, and which part goes into the next request."""
+"""(a key that only responses have, the API's name, the part that goes into the next request)."""
 _OBJECTS = {
     "ChatCompletion": _RESPONSES[0],
     "GenerateContentResponse": _RESPONSES[1],
     "Message": _RESPONSES[3],
     "Response": _RESPONSES[4],
 }
-"""The classes of the SDKs for whole responses."""
+"""The SDKs' classes for whole responses."""
 
 
 def no_type(value: Any) -> str:

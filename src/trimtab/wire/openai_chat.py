@@ -116,7 +116,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _thinking(tree: Any) -> str:
-    """What the request itself says: "enabled", "disabled", or "" for nothing."""
+    """The thinking mode set by the request: "enabled", "disabled", or "" if it sets none."""
     asked = tree.get("thinking")
     if isinstance(asked, dict) and asked.get("type"):
         return str(asked["type"])
@@ -126,7 +126,7 @@ def _thinking(tree: Any) -> str:
 
 
 def read_message(message: Any) -> Message:
-    """One message; a ``tool`` message is one result part.  Never raises: anything has a view."""
+    """Read one message; a ``tool`` message is one result part.  Never raises."""
     if not isinstance(message, dict):
         return Message("other", (other_block(message, ()),), (Part("other", ()),))
     role: Any = _ROLES.get(str(message.get("role")), "other")
@@ -161,7 +161,7 @@ def read_message(message: Any) -> Message:
 
 
 def _told_apart(part: Part, before: list[Part]) -> Part:
-    """The part; the result of a server's tool is flawed where no call stands before it."""
+    """The part; a server tool's result gets a flaw if no call precedes it."""
     if part.kind != "server-result":
         return part
     made = any(other.kind == "server-call" and other.id == part.id for other in before)
@@ -169,7 +169,7 @@ def _told_apart(part: Part, before: list[Part]) -> Part:
 
 
 def _result(message: Any) -> Message:
-    """A ``tool`` message, or a ``function`` message of old, which has a name for an id."""
+    """Read a ``tool`` message, or a legacy ``function`` message, which has a name and no id."""
     legacy, tool = message.get("role") == "function", message.get("name")
     call_id = f"function:{tool}" if legacy else text_of(message.get("tool_call_id"))
     content, flaw = message.get("content"), ""
@@ -192,7 +192,7 @@ def _result(message: Any) -> Message:
 
 
 def _more(message: Any) -> list[Block]:
-    """Fields of the message that we do not know and that say something."""
+    """Blocks for unknown fields of the message that are not empty."""
     if message.keys() <= _KNOWN:
         return []
     return [
@@ -213,12 +213,12 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
 
 
 def may_anchor(message: Message, part: Part) -> bool:
-    """Calls as this format writes them today, each with an id."""
+    """Whether the call is in ``tool_calls``, where each has an id."""
     return part.path[:1] == ("tool_calls",)
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The message with this call, and with its reasoning, which some providers want back."""
+    """The message with this call and its reasoning, which some providers require."""
     lost = ("content", "tool_calls", "function_call", "refusal", "audio", "cache_control")
     kept = {key: value for key, value in message.items() if key not in lost}
     said = words or ("" if message.get("content") == "" else None)
@@ -226,7 +226,7 @@ def call_alone(message: Any, call: Any, words: str) -> list[Any]:
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """A ``tool`` message that says this text."""
+    """The ``tool`` message with ``text`` as its content."""
     lost = ("content", "status", "cache_control")
     kept = {key: value for key, value in result.items() if key not in lost}
     return {**kept, "content": [text_part(text, marked=marked)] if marked else text}
@@ -244,7 +244,7 @@ def _answer(call: Part, text: str) -> Any:
 # --- the parts of a message: its content, its reasoning and its calls ---
 
 LONGEST_STRING = 10_485_760
-"""Characters of one string that OpenAI takes (1,048,576 in 2024)."""
+"""Most characters of one string that OpenAI accepts (1,048,576 in 2024)."""
 
 _MEDIA = {
     "image_url": "image",
@@ -261,7 +261,7 @@ Read = tuple[list[Block], Part]
 def read_part(
     part: Any, path: Path, kind: Any, tool: str | None = None, call_id: str | None = None
 ) -> Read:
-    """One item of a content list: its blocks, and the item as rules see it."""
+    """Read one item of a content list: its blocks and its part."""
     marked = isinstance(part, dict) and "cache_control" in part
     type_ = part.get("type") if isinstance(part, dict) else None
     if type_ in _TEXTS and isinstance(part.get("text"), str):
@@ -295,7 +295,7 @@ def long_flaw(text: str) -> str:
 
 
 def text_of(value: Any) -> str:
-    """An id or a name as text, whatever it came as."""
+    """An id or a name as text, whatever its type."""
     return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
@@ -340,7 +340,7 @@ def _thinking_part(part: Any, path: Path) -> Block:
 
 
 def reasoning(message: Any) -> Iterator[Read]:
-    """The reasoning fields of a message; each goes as a whole or not at all."""
+    """The reasoning fields of a message; each is removed whole or not at all."""
     for key in ("reasoning_content", "reasoning"):
         text = message.get(key)
         if isinstance(text, str):
@@ -359,7 +359,7 @@ def reasoning(message: Any) -> Iterator[Read]:
 
 
 def calls(message: Any) -> Iterator[Read]:
-    """Function calls, custom tools' calls, and the one ``function_call`` of old."""
+    """Function calls, custom tool calls, and the legacy ``function_call``."""
     tool_calls = message.get("tool_calls")
     for index, call in enumerate(tool_calls if isinstance(tool_calls, list) else ()):
         yield _call(call if isinstance(call, dict) else {}, ("tool_calls", index))
@@ -399,7 +399,7 @@ _STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
 
 
 def _json_flaw(text: str) -> str:
-    """ "json" for arguments that a strict parser would not take."""
+    """ "json" for arguments that a strict parser rejects, else ""."""
     try:
         _STRICT(text)
     except (ValueError, RecursionError):

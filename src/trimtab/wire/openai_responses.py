@@ -1,7 +1,7 @@
 """OpenAI Responses: reads input items into blocks and writes edits back.
 
-It says which items the model, the client or the server makes, and how they form steps;
-``responses_items`` reads a single item.
+It pairs calls with results and forms steps of the model's items; ``responses_items`` reads a
+single item.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ _DIALECTS = ("deepseek",)
 _UNTOUCHED = frozenset(
     ("item_reference", "mcp_list_tools", "mcp_approval_request", "program", "program_output")
 )
-"""Items that something elsewhere may refer to, or that define tools: their step is never
-dropped."""
+"""Items that others may refer to, or that define tools: their step is never dropped."""
 _OWN_ID = frozenset({
     "message", "function_call", "custom_tool_call",
     "tool_search_call", "shell_call", "apply_patch_call",
 })  # fmt: skip
-"""Items the model makes that may also be sent without their ``id`` (optional in the API's item
-types, or left out by Codex, whose requests are accepted)."""
+"""Items made by the model that may be sent without their ``id`` (it is optional in the API's item
+types, or Codex leaves it out and its requests are accepted)."""
 
 
 def detect(tree: Any) -> str | None:
-    """An ``input``, or server-held state; of a bare list: an item only this format has."""
+    """Detect an ``input`` or server-held state; in a bare list, an item only this format has."""
     if isinstance(tree, dict):
         if "messages" in tree or "contents" in tree:
             return None
@@ -66,7 +65,7 @@ def base(tree: Any) -> Path:
 
 
 def read_head(tree: Any) -> tuple[Block, ...]:
-    """Instructions, tool definitions, a stored prompt, an answer's schema; ``input`` as a text."""
+    """Instructions, tool definitions, stored prompt, answer schema; ``input`` if it is a text."""
     if not isinstance(tree, dict):
         return ()
     blocks = []
@@ -86,14 +85,14 @@ def read_head(tree: Any) -> tuple[Block, ...]:
     if isinstance(schema, dict) and "schema" in schema:
         path = ("text", "format")
         blocks.append(Block("tools", path, path, compact(schema), sealed=True))
-    if isinstance(tree.get("input"), str):  # stands for one message of the user
+    if isinstance(tree.get("input"), str):  # equals one user message
         path = ("input",)
         blocks.append(Block("text", path, path, tree["input"], fixed_tokens=MESSAGE_TOKENS))
     return tuple(blocks)
 
 
 def read_facts(tree: Any, model: str | None) -> Facts:
-    """Model and whose it is, ``max_output_tokens``, tools, whether the server holds state."""
+    """Model and its dialect, ``max_output_tokens``, tools, whether the server holds state."""
     if not isinstance(tree, dict):
         return Facts(model=model, dialect=_dialect(model), bare=True)
     tools = tree.get("tools")
@@ -119,20 +118,20 @@ def _dialect(model: Any) -> str:
 
 
 class Pairs(MessagePass):
-    """Calls and results of the whole input by their position, oldest first.
+    """Calls and results of the whole input by their index, oldest first.
 
-    A result answers the oldest open call of its id before it: by id and occurrence.
+    A result answers the oldest open call before it that has the same id.
     """
 
     def __init__(self) -> None:
         self.answers: dict[int, int] = {}
         """Call → its result, in the order of results."""
         self.open: dict[int, None] = {}
-        """Calls without one."""
+        """Calls without a result."""
         self.lone: list[int] = []
         """Results without a call before them."""
         self.twice: list[int] = []
-        """Calls whose id an earlier call has."""
+        """Calls that repeat an earlier call's id."""
         self.nameless: list[int] = []
         """Calls without an id."""
         self.names: set[str] = set()
@@ -140,7 +139,8 @@ class Pairs(MessagePass):
         self._waiting: dict[str, list[int]] = {}
 
     def add(self, number: int, message: Message) -> None:
-        """A call waits under its id, or under two; a result takes the first of those that wait."""
+        """Queue a call under its id (a local shell call also under the item's id); match a result
+        with the first call queued under its id."""
         waiting = self._waiting
         if message.calls:
             call_id = message.calls[0].id
@@ -155,7 +155,7 @@ class Pairs(MessagePass):
                 waiting.setdefault(message.id or "", []).append(number)
         elif message.results:
             queue = waiting.get(message.results[0].id, [])
-            while queue and queue[0] in self.answers:  # answered under its other name
+            while queue and queue[0] in self.answers:  # answered under its other id
                 queue.pop(0)
             if queue:
                 call = queue.pop(0)
@@ -166,10 +166,10 @@ class Pairs(MessagePass):
 
 
 def companions(messages: Sequence[Message], number: int) -> Iterator[int]:
-    """Positions of the model's items that may have been made together with this reasoning.
+    """Indices of the model's items that may belong to the same response as this reasoning.
 
-    All up to the next reasoning or the user's next word: clients put results between the calls
-    of one response, so where the response ended is unknown.
+    That is all up to the next reasoning or user message: clients put results between the calls of
+    one response, so its end is unknown.
     """
     for other in range(number + 1, len(messages)):
         message = messages[other]
@@ -185,7 +185,7 @@ def may_lose_id(message: Message) -> bool:
 
 
 def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
-    """The ids of the items made together with a reasoning: with an id they demand it."""
+    """Paths of the ids of items made with this reasoning: an item with an id demands it."""
     if place.block.kind != "reasoning" or place.message < 0:
         return ()
     messages = transcript.messages
@@ -197,14 +197,15 @@ def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
 
 
 def groups(transcript: Transcript) -> tuple[Group, ...]:
-    """A run of the model's items up to the last result of its calls; runs that overlap merge."""
+    """Groups: each run of the model's items up to the last result of its calls; overlapping runs
+    are merged."""
     pairs, in_use = transcript.passed(Pairs), transcript.passed(_Definitions).used
     steps = _steps(transcript, pairs)
     return tuple(_group(transcript, pairs, first, last, in_use) for first, last in steps)
 
 
 class _Definitions(MessagePass):
-    """Positions of the tool searches that found a tool which is then called → of its call."""
+    """Index of each tool search output whose tool is called later → index of that call."""
 
     def __init__(self) -> None:
         self.used: dict[int, int] = {}
@@ -231,7 +232,7 @@ def _steps(transcript: Transcript, pairs: Pairs) -> list[tuple[int, int]]:
         last = max([number - 1, *(pairs.answers.get(n, n) for n in range(first, number))])
         end = number
         while steps and (first <= steps[-1][1] or _leans_back(messages, first, end, steps[-1])):
-            before = steps.pop()  # what leans on the last step may lean on the one before it too
+            before = steps.pop()  # the merged step may in turn need the one before it
             first, last = before[0], max(last, before[1])
             end = max(end, last + 1)
         steps.append((first, last))
@@ -239,7 +240,7 @@ def _steps(transcript: Transcript, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 def _leans_back(messages: Sequence[Message], first: int, end: int, step: tuple[int, int]) -> bool:
-    """Whether a run may need the reasoning of the step before it, by an id that must stay."""
+    """Whether a run may need the previous step's reasoning, by an ``id`` that must stay."""
     own = next((n for n in range(first, end) if messages[n].type == "reasoning"), end)
     bound = any(messages[n].id and not may_lose_id(messages[n]) for n in range(first, own))
     between = range(step[1] + 1, first)
@@ -265,13 +266,13 @@ def _group(
 
 
 def text_part(text: str, *, marked: Any = None) -> Any:
-    """``{"type": "input_text", "text": …}``: what users and tool results speak in."""
+    """``{"type": "input_text", "text": …}``, the part type of user messages and tool results."""
     return {"type": "input_text", "text": text} | ({MARK: marked} if marked else {})
 
 
 def text_message(role: str, text: str, *, marked: Any = None) -> Any:
-    """A message item of one text; a list of one part where a breakpoint must be carried (the
-    model's own texts can't carry one)."""
+    """A message item of one text; with a breakpoint its content is a list of one part (the model's
+    own texts can't carry one)."""
     listed = marked and role != "assistant"
     content = [text_part(text, marked=marked)] if listed else text
     return {"type": "message", "role": role, "content": content}
@@ -283,27 +284,28 @@ def result_parts(calls: Sequence[Part], text: str) -> list[Any]:
 
 
 def results_message(parts: list[Any]) -> Any:
-    """Results are items of their own here."""
+    """Raises TypeError: results are separate items in this format."""
     raise TypeError("openai-responses has no message that holds results")
 
 
 def may_anchor(message: Message, part: Part) -> bool:
-    """Functions and custom tools: what answers them is a text."""
+    """Whether it is a function or custom tool call, whose result is a text."""
     return message.type in ("function_call", "custom_tool_call")
 
 
 ANSWERED_IN_TEXT = ("function_call_output", "custom_tool_call_output")
-"""Types of the items that may answer such a call."""
+"""Types of the result items for such a call."""
 
 
 def call_alone(message: Any, call: Any, words: str) -> list[Any]:
-    """The call without its ``id``, which would demand its reasoning; words are an item before."""
+    """The call without its ``id``, which would demand its reasoning, after an item with ``words``
+    if there are any."""
     item = {key: value for key, value in call.items() if key != "id"}
     return [text_message("assistant", words), item] if words else [item]
 
 
 def answered(result: Any, text: str, *, marked: Any = None) -> Any:
-    """An output item that says this text."""
+    """The output item with ``text`` as its output."""
     kept = {key: value for key, value in result.items() if key not in ("id", "output")}
     return {**kept, "output": text}
 

@@ -1,9 +1,9 @@
-"""Requests that hold objects of a provider's SDK, read as the JSON that the SDK would send.
+"""Read requests that hold objects of a provider's SDK as the JSON that the SDK would send.
 
-Tutorials append what came back: ``messages.append(response.choices[0].message)``.  Such an object
-is read by its ``model_dump``, with the options its SDK uses, and LangChain's messages as Chat
-Completions has them.  What did not change is given back as the very same object; what changed as
-an object of the same class, or as a dict where its class does not take the change.
+Tutorials append response objects: ``messages.append(response.choices[0].message)``.  Such an object
+is read by its ``model_dump`` with the options its SDK uses; LangChain's messages are converted to
+Chat Completions.  An unchanged value is returned as the same object; a changed one as an object of
+the same class, or as a dict if its class does not accept the change.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _DUMP_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "google": {"exclude_none": True, "by_alias": True},
     "mistralai": {"exclude_none": True, "by_alias": True},
 }
-"""By the SDK's package.  What google-genai 3.4 and mistralai 3 serialise with; openai and
-anthropic leave out what is not set (their ``_transform``)."""
+"""SDK package → its ``model_dump`` options in google-genai 3.4 and mistralai 3; openai and
+anthropic leave out unset fields (their ``_transform``)."""
 _OTHER_DUMP: Mapping[str, Any] = {"exclude_unset": True, "by_alias": True}
 
 
 def as_json(given: Any) -> Any:
-    """The same value in dicts, lists and plain values; the very object where it is that already.
+    """The same value in dicts, lists and plain values; the same object if it already is.
 
-    Raises InvalidRequest for an object that is none of an SDK: it names the place.
+    Raises InvalidRequest, with the path, for an object that is not from an SDK.
     """
     try:
-        marshal.dumps(given, 2)  # a look at every value in C: it takes builtin types alone
+        marshal.dumps(given, 2)  # a fast check in C: it accepts only builtin types
     except ValueError:
         try:
             return _as_json(given, ())
@@ -110,7 +110,10 @@ def _chat_message(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def restored(tree: Any, plain: Any, given: Any) -> Any:
-    """A changed tree with the caller's objects in it: ``plain`` is what ``given`` was read as."""
+    """``tree``, changed from ``plain``, with the caller's objects from ``given`` put back.
+
+    ``plain`` is the JSON that ``given`` was read as.
+    """
     if tree is plain:
         return given
     if isinstance(given, dict) and isinstance(tree, dict) and isinstance(plain, dict):
@@ -126,10 +129,11 @@ def restored(tree: Any, plain: Any, given: Any) -> Any:
 
 
 def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[Any]:
-    """Unchanged items as they came; changed ones paired by their place between them."""
+    """Unchanged items as the caller's objects; changed ones paired with the originals at the same
+    position between unchanged ones."""
     places = {id(item): index for index, item in enumerate(plain) if type(item) not in _PLAIN}
     given_back: list[Any] = []
-    behind = 0  # the first item of ``plain`` that stands behind the last unchanged one
+    behind = 0  # the index in ``plain`` after the last unchanged item
     changed: list[Any] = []
 
     def settle(before: int) -> None:
@@ -155,7 +159,7 @@ def _restored_list(tree: list[Any], plain: list[Any], given: list[Any]) -> list[
 
 
 def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
-    """A new item as the others of its list are: an object where all are of one class."""
+    """A new item in the class of the other items of its list, if they share one."""
     if given and all(_of_langchain(other) for other in given):
         return _rebuilt(item, given[0])
     kind = _shared_class(given)
@@ -163,8 +167,8 @@ def _like_its_neighbours(item: Any, given: list[Any]) -> Any:
 
 
 def _shared_class(given: list[Any]) -> Any:
-    """The narrowest class of a model that all are of: google-genai's ``ModelContent`` stands among
-    ``Content``.  None where there is none."""
+    """The narrowest model class that all items share (google-genai mixes ``ModelContent`` with
+    ``Content``); None if there is none."""
     kinds = {type(other): None for other in given}
     if not kinds or any(kind in _PLAIN or kind in (dict, list) for kind in kinds):
         return None
@@ -178,7 +182,7 @@ def _of_langchain(value: Any) -> bool:
 
 
 def _rebuilt(tree: Any, like: Any) -> Any:
-    """An object of this class with this content; the dict where the class does not take it."""
+    """``tree`` as an object of the class of ``like``; ``tree`` itself if that class rejects it."""
     try:
         if _of_langchain(like):
             messages = importlib.import_module("langchain_core.messages")
@@ -190,8 +194,8 @@ def _rebuilt(tree: Any, like: Any) -> Any:
 
 
 def _made(kind: Any, tree: Any) -> Any:
-    """An object of this class, or of one that it is made from (``UserContent`` takes no role,
-    ``Content`` does); the dict where none takes it."""
+    """``tree`` as an object of ``kind`` or of a base class (``UserContent`` takes no role,
+    ``Content`` does); ``tree`` itself if all reject it."""
     for one in kind.__mro__:
         if one is kind or getattr(one, "model_fields", None):
             try:
