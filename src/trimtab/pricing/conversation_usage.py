@@ -12,6 +12,8 @@ from trimtab.stores.tenant import OURS
 TENANT = OURS + "usage"
 """The part of a store that holds the usage of all tenants' conversations."""
 PREFIX = "usage/"
+WARMER = "trimtab keep-warm"
+"""The agent under which a bill shows what the pings of keep-warm cost."""
 
 
 class UsageRow(NamedTuple):

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from trimtab.errors import StoreError
 from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
-from trimtab.pricing.conversation_usage import ConversationUsage
+from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
 from trimtab.pricing.keep_warm import MARGIN, LearnedGaps, PrefixPrices, plan_pings, prices_for
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.http.answer_usage import TokenUsage
@@ -31,7 +31,6 @@ from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.request_recorder import ProxyRecords, agent_of
 from trimtab.proxy.records.session_record import SessionRecord
-from trimtab.proxy.records.usage_ledger import WARMER
 from trimtab.stores.tenant import TenantStore
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import pytest
 from proxies import ask, proxied, settled
 
 import trimtab
+from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Server, cache_warmer
 from trimtab.proxy.cache_warmer import ping_body
-from trimtab.proxy.records.usage_ledger import WARMER
 from trimtab.testing import Refuse, Slow, StrictProvider
 
 BEGAN = 1_790_000_000.0

@@ -15,6 +15,7 @@ import pytest
 
 from trimtab.errors import MissingExtra
 from trimtab.pricing.call_usage import CallUsage, price_of
+from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Proxy, ProxySettings
 from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
 from trimtab.proxy.dashboard import page as whole_pages
@@ -23,7 +24,7 @@ from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import CLIENT
 from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord, RequestTexts
 from trimtab.proxy.records.session_record import EditRecord, RefusalRecord, TurnRecord
-from trimtab.proxy.records.usage_ledger import WARMER, UsageLedger
+from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.reporting import pages
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&\x1b\u202e"

@@ -20,8 +20,14 @@ from billed_logs import (
 )
 
 from trimtab.cli import main
+from trimtab.pricing.arms import ArmUnit, savings
+from trimtab.pricing.call_usage import CallUsage
+from trimtab.pricing.conversation_usage import WARMER
+from trimtab.pricing.paid import PaidCall
 from trimtab.replay import log_files
+from trimtab.replay.bill import answers
 from trimtab.replay.bill.logs import bill_of
+from trimtab.replay.bill.policies import COMPACTION, EVERYTHING, OURS, MethodError, PolicyBill
 from trimtab.replay.bill.report import Bill
 
 LONG = words(5, 400)
@@ -218,6 +224,55 @@ def test_below_the_history_everything_is_refused_and_ours_is_measured(tmp_path: 
     assert 0 < ours.estimate < ours.paid
 
 
+def call(session: str, agent: str = "claude-code") -> PaidCall:
+    return PaidCall(session, agent, "", "", CallUsage("claude-sonnet-4-5", 1_000_000, 0, 0, 0, 0))
+
+
+def test_the_first_lines_say_in_words_what_was_paid_saved_how_sure_and_what_trimtab_cost() -> None:
+    policies = [
+        PolicyBill(EVERYTHING, estimates={0: 10.0}),  # the other one was refused
+        PolicyBill(COMPACTION, estimates={0: 9.0, 1: 5.0}),
+        PolicyBill(OURS, estimates={0: 9.9, 1: 5.5}),
+    ]
+    error = MethodError(calls=2, paid=100.0, estimate=98.0)
+    said = dict(answers.of_logs([call("a"), call("b")], policies, error))
+    assert list(said) == ["Paid", "With trimtab", "How sure", "trimtab itself"]
+    assert said["Paid"] == "6.00 US dollars at list prices: 2 conversations, 2 calls"
+    assert said["With trimtab"] == (
+        "prompts 10.0 % dearer than the agent's own compaction (2 conversations); "
+        "1.0 % cheaper than everything sent (1 conversation)"
+    )
+    assert said["How sure"] == (
+        "the method's error in sum is 2.0 %: the difference to the agent's own compaction is "
+        "larger; the difference to everything sent is not larger"
+    )
+    assert "a summarizer" in said["trimtab itself"]
+    assert dict(answers.of_logs([call("a")], [], None))["With trimtab"].startswith("not measured")
+
+
+@pytest.mark.parametrize(
+    ("ours", "sure"),
+    [(0.5, "0 lies outside them"), (0.99, "0 lies between the two: this may be chance")],
+)
+def test_the_first_lines_of_a_stores_bill_say_whether_a_saving_may_be_chance(
+    ours: float, sure: str
+) -> None:
+    control = [unit(1.0 + 0.02 * n) for n in range(10)]
+    treated = [unit(ours + 0.02 * n) for n in range(10)]
+    calls = [call("a"), call("a/keep-warm", WARMER)]
+    said = dict(answers.of_store(calls, savings(treated, control)))
+    assert list(said) == ["Paid", "Saved", "How sure", "trimtab itself"]
+    assert said["How sure"] == sure
+    assert said["trimtab itself"].startswith("3.00 of it, for 1 ping that keep")
+    alone = dict(answers.of_store(calls[:1], None))
+    assert alone["Saved"].startswith("not measured: no control arm")
+    assert alone["trimtab itself"].startswith("it sent no pings. Cache that its cuts broke is in")
+
+
+def unit(dollars: float) -> ArmUnit:
+    return ArmUnit(dollars, 1_000)
+
+
 def test_the_command_prints_a_table_and_writes_json_csv_and_html(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,6 +282,8 @@ def test_the_command_prints_a_table_and_writes_json_csv_and_html(
     out = {kind: str(tmp_path / f"bill.{kind}") for kind in ("json", "csv", "html")}
     assert main(["bill", str(logs), *(x for kind in out for x in (f"--{kind}", out[kind]))]) == 0
     text = capsys.readouterr().out
+    questions = [line.split("  ")[0] for line in text.splitlines()[:4]]
+    assert questions == ["Paid", "With trimtab", "How sure", "trimtab itself"]
     assert "2 conversations, 48 calls" in text
     assert "The method's error, on what was really sent" in text
     tree = json.loads(Path(out["json"]).read_text())
@@ -236,6 +293,7 @@ def test_the_command_prints_a_table_and_writes_json_csv_and_html(
     assert in_rows == pytest.approx(tree["paid"]["dollars"]["read"], abs=1e-4)
     page = Path(out["html"]).read_text()
     assert "What was paid" in page
+    assert "<dt>How sure</dt>" in page
     assert "http" not in page.split("</style>")[1]
 
 

@@ -12,18 +12,18 @@ from typing import Any
 
 from trimtab.errors import StoreError, TrimtabError
 from trimtab.pricing.arms import Savings, arms_of
-from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
+from trimtab.pricing.conversation_usage import PREFIX, WARMER, ConversationUsage
 from trimtab.pricing.paid import Paid, calls_of, grouped, total
 from trimtab.proxy.callers.tenants import HOLDER, ONE
 from trimtab.proxy.dashboard.format import dollars, many, share
 from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.session_record import SessionRecord
-from trimtab.proxy.records.usage_ledger import WARMER, UsageLedger
+from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.reporting.axis import short_number
 
 GROUPS = {
-    "day": "day", "agent": "agent", "model": "model", "tenant": "key", "session": "session",
+    "day": "day", "agent": "agent", "model": "model", "tenant": "tenant", "session": "session",
 }  # fmt: skip
 """What spend can be grouped by → its label."""
 SHOWN = 100
@@ -131,8 +131,9 @@ def _answers(
         about = "what your summarizer cost; beside it " + (pings or "no model was called")
         rows.append(("trimtab itself", "not measured", about))
     else:
+        about = pings or "it called no model of its own"
         rows.append(("trimtab itself", _money(spend.pings) if pings else dollars(0),
-                     pings or "it called no model of its own"))  # fmt: skip
+                     f"{about}; cache that its cuts broke is in what was paid"))  # fmt: skip
     return rows
 
 

@@ -21,8 +21,6 @@ MOST = 2_000
 """Conversations in memory; one that was dropped and continues gets a new fact."""
 SECONDS = 5.0
 """Seconds between two writes."""
-WARMER = "trimtab keep-warm"
-"""The agent under which a bill shows what the pings of keep-warm cost."""
 
 
 class UsageLedger:

@@ -43,6 +43,8 @@ class PolicyBill:
     compacted: int = 0
     """Conversations that the policy cuts or compacts."""
     not_measured: dict[str, int] = field(default_factory=dict)
+    estimates: dict[int, float] = field(default_factory=dict)
+    """By number of the conversation: policies are compared over those that both have."""
 
     def without(self, reason: str) -> None:
         """Count a conversation that has no figure."""
@@ -234,6 +236,7 @@ class Comparison:
         """Add a conversation: what was paid, and the estimated difference on top."""
         sent = dict(one.rows)
         bill.conversations += 1
+        before = bill.estimate
         for call, size in rows:
             was = price_of(call.usage)
             if call.again or was is None or call not in sent:
@@ -245,6 +248,7 @@ class Comparison:
                 estimated = self._whole.estimate(str(order), one.group, sized, call.usage.model)
                 cost = estimated and price_of(estimated)
                 bill.estimate += sign * cost.prompt if cost else 0.0
+        bill.estimates[order] = bill.estimate - before
 
 
 def window_of(one: BilledConversation) -> int | None:

@@ -12,6 +12,8 @@ from typing import Any
 from trimtab.pricing.arms import Savings
 from trimtab.pricing.call_usage import KINDS
 from trimtab.pricing.paid import Paid, PaidCall, grouped, total
+from trimtab.replay.bill import answers
+from trimtab.replay.bill.answers import in_words, many, money
 from trimtab.replay.bill.policies import MethodError, PolicyBill
 from trimtab.reporting.pages import stylesheet, templates
 
@@ -41,6 +43,7 @@ class Bill:
     error: MethodError | None = None
     policies: Sequence[PolicyBill] = ()
     savings: Savings | None = None
+    of_store: bool = False
     notes: Sequence[str] = field(default_factory=tuple)
 
     @property
@@ -52,6 +55,13 @@ class Bill:
     def groups(self) -> list[Paid]:
         """By what was asked for."""
         return grouped(self.calls, self.by)
+
+    @property
+    def answers(self) -> list[tuple[str, str]]:
+        """(question, answer): paid, saved, how sure, what trimtab itself cost."""
+        if self.of_store:
+            return answers.of_store(self.calls, self.savings)
+        return answers.of_logs(self.calls, self.policies, self.error)
 
     @property
     def not_measured(self) -> list[str]:
@@ -80,6 +90,7 @@ class Bill:
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
+            "answers": dict(self.answers),
             "savings": None if self.savings is None else self.savings.as_dict(),
             "paid": self.paid.as_dict(), "by": self.by,
             "groups": [paid.as_dict() for paid in self.groups],
@@ -98,13 +109,10 @@ def as_text(bill: Bill) -> str:
     """What a terminal shows."""
     paid = bill.paid
     days = f", {paid.first_day} to {paid.last_day}" if paid.first_day else ""
-    head = (
-        f"Paid, as the providers reported it: {len({c.session for c in bill.calls}):,} "
-        f"conversations, {paid.calls:,} calls{days} (list prices, US dollars)"
-    )
-    parts = [head, "", *_aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
-    if bill.savings is not None:
-        parts += [f"Saved, against the control arm: {bill.savings}.", ""]
+    head = f"Paid, as the providers reported it{days} (list prices, US dollars):"
+    width = max(len(question) for question, _ in bill.answers)
+    parts = [f"{question.ljust(width)}  {answer}" for question, answer in bill.answers]
+    parts += ["", head, "", *_aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
     groups = bill.groups
     if len(groups) > 1:
         rows = [[bill.by, "calls", "prompt tokens", "from cache", "dollars"]]
@@ -115,7 +123,11 @@ def as_text(bill: Bill) -> str:
         parts.append("")
     if bill.policies:
         where = f"a window of {bill.window:,} tokens" if bill.window else "the window each one had"
-        parts += [f"Their prompts under {where}:", ""]
+        parts += [
+            f"Their prompts, without output, under {where}; each line has the conversations that "
+            "can be estimated:",
+            "",
+        ]
         heads = ["", "conversations", "cut", "paid", "would cost", "difference"]
         parts += [*_aligned([heads, *(policy_cells(one) for one in bill.policies)]), ""]
     if bill.error is not None:
@@ -148,7 +160,7 @@ def policy_cells(one: PolicyBill) -> list[str]:
     """A line of the table of policies."""
     if not one.conversations:
         return [one.name, "0", "–", "–", "not measured", "–"]
-    difference = f"{100 * (one.estimate / one.paid - 1):+.1f} %" if one.paid else "–"
+    difference = in_words(one.estimate / one.paid - 1) if one.paid else "–"
     return [
         one.name, f"{one.conversations:,}", f"{one.compacted:,}", money(one.paid),
         money(one.estimate), difference,
@@ -165,16 +177,6 @@ def method_line(error: MethodError) -> str:
         f"({error.calls:,} calls); by conversation (n = {len(error.by_conversation):,}): median "
         f"{mid:+.1f} %, nine of ten between {low:+.1f} % and {high:+.1f} %."
     )
-
-
-def many(count: int, what: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
-def money(dollars: float) -> str:
-    """Two digits, four below a dollar."""
-    return f"{dollars:,.2f}" if abs(dollars) >= 1 or not dollars else f"{dollars:,.4f}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -236,7 +238,7 @@ def as_html(bill: Bill) -> str:
         groups=[group_cells(one) for one in bill.groups], window=bill.window,
         policies=[policy_cells(one) for one in bill.policies],
         method="" if bill.error is None else method_line(bill.error),
-        not_measured=bill.not_measured, savings=bill.savings,
+        not_measured=bill.not_measured, savings=bill.savings, answers=bill.answers,
     )  # fmt: skip
     return text
 

@@ -36,5 +36,5 @@ def bill_of_facts(facts: Iterable[Mapping[str, Any]], *, by: str = "session") ->
     if unread:
         notes.append(f"{unread:,} facts of the store cannot be read")
     if (compared := arms_of(kept)) is None:
-        notes.append("what was saved: no control arm (--control 0.05 of `trimtab proxy`)")
-    return Bill(calls, by, savings=compared, notes=tuple(notes))
+        notes.append("what was saved: no control arm (--control 0.2 of `trimtab proxy`)")
+    return Bill(calls, by, savings=compared, of_store=True, notes=tuple(notes))

@@ -1,0 +1,116 @@
+"""The four lines on top of a bill: what was paid, what trimtab saves, how sure that is, and what
+trimtab itself cost.
+
+In words, so that nobody has to know what the sign of a figure means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from trimtab.pricing.arms import Savings
+from trimtab.pricing.conversation_usage import WARMER
+from trimtab.pricing.paid import Paid, PaidCall, total
+from trimtab.replay.bill.policies import COMPACTION, EVERYTHING, OURS, MethodError, PolicyBill
+
+NO_DIFFERENCE = 0.0005
+"""Differences that would be shown as 0.0 %."""
+
+
+class Difference(NamedTuple):
+    """trimtab against another policy, over the conversations that both have a figure for: more
+    (above 0) or less, as a share of the other."""
+
+    other: str
+    share: float
+    conversations: int
+
+
+def money(dollars: float) -> str:
+    """Two digits, four below a dollar."""
+    return f"{dollars:,.2f}" if abs(dollars) >= 1 or not dollars else f"{dollars:,.4f}"
+
+
+def many(number: int, what: str) -> str:
+    """``1 call``, ``2 calls``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def in_words(share: float) -> str:
+    """``2.3 % dearer``, ``0.9 % cheaper``."""
+    if abs(share) < NO_DIFFERENCE:
+        return "no difference"
+    return f"{100 * abs(share):.1f} % {'dearer' if share > 0 else 'cheaper'}"
+
+
+def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
+    """What trimtab would have cost beside the agent's own compaction and beside everything."""
+    by_name = {bill.name: bill.estimates for bill in policies}
+    ours, found = by_name.get(OURS, {}), list[Difference]()
+    for name in (COMPACTION, EVERYTHING):
+        both = ours.keys() & by_name.get(name, {}).keys()
+        theirs = sum(by_name[name][one] for one in both)
+        if theirs > 0:
+            found.append(Difference(name, sum(ours[one] for one in both) / theirs - 1, len(both)))
+    return found
+
+
+def of_logs(
+    calls: Sequence[PaidCall], policies: Sequence[PolicyBill], error: MethodError | None
+) -> list[tuple[str, str]]:
+    """(question, answer) for the logs of agents."""
+    found = differences(policies)
+    saved = "; ".join(
+        f"{in_words(one.share)} than {one.other} ({many(one.conversations, 'conversation')})"
+        if abs(one.share) >= NO_DIFFERENCE
+        else f"no difference to {one.other} ({many(one.conversations, 'conversation')})"
+        for one in found
+    )
+    why = "there is no estimate of it" if policies else "policies were left out"
+    return [
+        ("Paid", _paid(total(calls), calls)),
+        ("With trimtab", f"prompts {saved}" if saved else f"not measured: {why}"),
+        ("How sure", _sure(found, error)),
+        ("trimtab itself", "calls no model for this. Cache that its cuts break is in the estimate; "
+         "the calls of a summarizer, if you name one, are not"),
+    ]  # fmt: skip
+
+
+def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[str, str]]:
+    """(question, answer) for what a proxy kept."""
+    saved, sure = "not measured: no control arm (`trimtab proxy --control 0.2`)", "not measured"
+    if savings is not None:
+        saved = str(savings)
+        if savings.low is not None and savings.high is not None:
+            chance = savings.low <= 0 <= savings.high
+            sure = "0 lies between the two: this may be chance" if chance else "0 lies outside them"
+    pings = total([call for call in calls if call.agent == WARMER])
+    own = "it sent no pings."
+    if pings.calls:
+        sent = many(pings.calls, "ping")
+        own = f"{money(pings.cost.total)} of it, for {sent} that keep caches warm."
+    return [
+        ("Paid", _paid(total(calls), calls)), ("Saved", saved), ("How sure", sure),
+        ("trimtab itself", f"{own} Cache that its cuts broke is in what was paid; "
+         "the calls of a summarizer, if you named one, are not"),
+    ]  # fmt: skip
+
+
+def _paid(paid: Paid, calls: Sequence[PaidCall]) -> str:
+    conversations = many(len({call.session for call in calls}), "conversation")
+    what = f"{conversations}, {many(paid.calls, 'call')}"
+    if paid.calls == paid.unpriced.total():
+        return f"no price known: {what}"
+    return f"{money(paid.cost.total)} US dollars at list prices: {what}"
+
+
+def _sure(found: Sequence[Difference], error: MethodError | None) -> str:
+    if not found or error is None or error.in_sum is None:
+        return "not measured"
+    off = abs(error.in_sum)
+    said = [
+        f"the difference to {one.other} is {'' if abs(one.share) > off else 'not '}larger"
+        for one in found
+    ]
+    return f"the method's error in sum is {100 * off:.1f} %: {'; '.join(said)}"
