@@ -221,6 +221,18 @@ def test_a_signal_goes_to_the_agent_and_the_line_is_still_said(aider):
     assert "over 1 request" in err
 
 
+def test_a_window_in_which_nearly_every_turn_is_cut_is_warned_of_before_the_agent_starts(aider):
+    claude = Path(aider["PATH"].split(os.pathsep)[0]) / "claude"
+    claude.write_text(f"#!{sys.executable}\n")
+    claude.chmod(0o755)
+    for window, warned in (("60k", True), ("100k", False)):
+        words = ("--store", "memory:", "--window", window, "claude")
+        code, _, err = said_by(aider, "run", *words)
+        assert code == 0
+        assert ("warning: claude's own instructions and tools take much of 60,000" in err) is warned
+        assert ("--window 100k or more" in err) is warned
+
+
 def test_an_agent_that_is_not_installed_is_one_line_with_how_to_install_it(aider):
     process = trimtab({**aider, "PATH": "/nowhere"}, "run", "claude", "-p", "x")
     _, err = process.communicate(timeout=30)

@@ -98,6 +98,9 @@ class Agent:
     compacts: str
     command: str = ""
     waits_seconds: float = 0.0
+    least_window: int = 0
+    """Below so many tokens many turns are cut, since its own instructions and tools take much of
+    the window (``python bench/agents.py``); 0: no such window is known."""
     show_status: Callable[[LaunchContext, Setup, Sequence[str]], None] | None = None
     """Adds what makes the agent show the output of a command (words); None: it cannot be told."""
 
@@ -105,6 +108,16 @@ class Agent:
     def program(self) -> str:
         """The program to execute."""
         return self.command or self.name
+
+    def too_small(self, window: int | None) -> str:
+        """What to say of a window that the user gave; "" where nothing is wrong with it."""
+        if window is None or window >= self.least_window:
+            return ""
+        return (
+            f"{self.name}'s own instructions and tools take much of {window:,} tokens: many turns "
+            "are cut, and each cut loses the prompt cache; it is seldom with "
+            f"--window {self.least_window // 1000}k or more"
+        )
 
 
 def read_json(path: Path) -> Any:

@@ -66,6 +66,8 @@ def run(
         return _wait([program, *ready.arguments, *command[1:]], env)
     if not _listens_to_logs():
         logs.silence()  # the terminal is the agent's
+    if said := agent.too_small(settings.fit.window):
+        print(f"trimtab: warning: {said}", file=sys.stderr)
     with Server(Proxy(_private(settings, agent, setup))) as server:
         ready = setup.at(server.base)
         print(f"trimtab: dashboard {server.dashboard}", file=sys.stderr)
