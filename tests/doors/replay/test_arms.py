@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
-import random
 from pathlib import Path
 
 import pytest
+from fleets import TRUE, fleet
 from proxies import ask, proxied, settled
 
 import trimtab
 from trimtab.cli import main
 from trimtab.pricing.arms import LEAST, ArmUnit, savings, student
-from trimtab.sessions.control import is_control
 from trimtab.testing import StrictProvider
-
-TRUE = 0.25
-
-
-def fleet(seed: int, conversations: int = 400, share: float = 0.1) -> tuple[list, list]:
-    """Conversations of very different lengths and prices, drawn into arms as the proxy does it."""
-    rng, treated, control = random.Random(seed), [], []
-    for number in range(conversations):
-        arrived = int(math.exp(rng.gauss(12, 1.2)))
-        price = 3e-7 * math.exp(rng.gauss(0, 0.4)) * (1 + 30_000 / (arrived + 30_000))
-        effect = (1 - TRUE) * math.exp(rng.gauss(0, 0.3) - 0.045)
-        left_alone = is_control(f"{seed}/{number}", share)
-        unit = ArmUnit(arrived * price * (1.0 if left_alone else effect), arrived)
-        (control if left_alone else treated).append(unit)
-    return treated, control
 
 
 def test_the_interval_covers_the_truth_in_at_least_93_of_100_fleets() -> None:

@@ -239,7 +239,7 @@ def test_the_first_lines_say_in_words_what_was_paid_saved_how_sure_and_what_trim
     assert list(said) == ["Paid", "With trimtab", "How sure", "trimtab itself"]
     assert said["Paid"] == "6.00 US dollars at list prices: 2 conversations, 2 calls"
     assert said["With trimtab"] == (
-        "prompts 10.0 % dearer than the agent's own compaction (2 conversations); "
+        "prompts: 10.0 % dearer than the agent's own compaction (2 conversations); "
         "1.0 % cheaper than everything sent (1 conversation)"
     )
     assert said["How sure"] == (

@@ -70,7 +70,7 @@ def of_logs(
     why = "there is no estimate of it" if policies else "policies were left out"
     return [
         ("Paid", _paid(total(calls), calls)),
-        ("With trimtab", f"prompts {saved}" if saved else f"not measured: {why}"),
+        ("With trimtab", f"prompts: {saved}" if saved else f"not measured: {why}"),
         ("How sure", _sure(found, error)),
         ("trimtab itself", "calls no model for this. Cache that its cuts break is in the estimate; "
          "the calls of a summarizer, if you name one, are not"),
