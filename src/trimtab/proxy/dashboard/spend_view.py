@@ -106,7 +106,7 @@ def _answers(
     about = f"{many(paid.calls, 'call')}, {days}, at list prices of the usage that was reported"
     rows = [("Paid", _money(paid), about)]
     if savings is None or savings.saved is None or savings.low is None or savings.high is None:
-        why = "no conversations are left alone to compare with: start with --control 0.05"
+        why = "no conversations are left alone to compare with: start with --control 0.2"
         if savings is not None:
             why = str(savings)
         rows += [("Saved", "not measured", why), ("How sure", "–", "there is no experiment")]
