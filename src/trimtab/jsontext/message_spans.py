@@ -6,7 +6,8 @@ The result equals that of ``paths.splice``, which reads the whole text.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path, PathOp
@@ -20,6 +21,13 @@ class MessageSpans:
     key: str
     starts: Sequence[int]
     ends: Sequence[int]
+    values: dict[Path, tuple[int, int]] = field(default_factory=dict)
+    """Where values that were edited stand in their message: they are edited again next turn."""
+
+    def first(self, count: int) -> MessageSpans:
+        """The same of a body that has only the first messages in common."""
+        values = {path: at for path, at in [*self.values.items()] if cast(int, path[1]) < count}
+        return MessageSpans(self.key, self.starts[:count], self.ends[:count], values)
 
     def spliced(self, data: bytes, ops: Iterable[PathOp]) -> bytes:
         """The bytes after ``ops``.  Raises LookupError for a path that does not exist."""
@@ -34,8 +42,9 @@ class MessageSpans:
             head, tail = self._beside(bytes(head), bytes(tail), beside)
         pieces: list[bytes | memoryview] = [head]
         done = first
-        here = within if beside else ops  # an ``Ops`` caches its plan
-        for start, end, new in paths.cuts(self.starts, self.ends, data, here, self.key):
+        here = within if beside else ops  # ``Ops`` keeps what it has worked out
+        own = paths.cuts(self.starts, self.ends, data, here, self.key, self.values)
+        for start, end, new in own:
             pieces += (view[done:start], new.encode())
             done = end
         return b"".join((*pieces, view[done:last], tail))

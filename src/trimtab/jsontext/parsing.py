@@ -164,22 +164,20 @@ def layout(text: str, wanted: Wanted) -> ValueSpan:
 
     One pass, linear in the text: it opens only wanted containers and skips the rest at C speed.
     """
-    start = _gap(text, 1 if text.startswith("\ufeff") else 0).start(1)
+    start = _next(text, 1 if text.startswith("\ufeff") else 0)
     try:
         top = _locate(text, start, wanted)
-        if _gap(text, top.end).start(1) < len(text):
+        if _next(text, top.end) < len(text):
             raise json.JSONDecodeError("Extra data", text, top.end)
     except (ValueError, RecursionError) as error:
         raise _unreadable(error) from None
     return top
 
 
-_scan = json.JSONDecoder().raw_decode
-_gap: Callable[[str, int], re.Match[str]]
-_gap = re.compile(r"[ \t\n\r]*([,:\]}]?)[ \t\n\r]*").match  # type: ignore[assignment]
-"""The gap between two values: whitespace around at most one mark, which is group 1.  It always
-matches, since each part of it is optional."""
-
+_scan: Callable[[str, int], tuple[Any, int]]
+_scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+_blank = re.compile(r"[ \t\n\r]*").match
+_BLANK = " \t\n\r"
 _simple_key = re.compile(r'"([^"\\\x00-\x1f]*)"[ \t\n\r]*:[ \t\n\r]*').match
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -187,14 +185,14 @@ _CLOSING = {"{": "}", "[": "]"}
 def _locate(text: str, pos: int, wanted: Wanted) -> ValueSpan:
     closing = _CLOSING.get(text[pos : pos + 1]) if wanted.opens else None
     if closing is None:
-        return ValueSpan(pos, _scan(text, pos)[1], (), (), (), {})
+        return ValueSpan(pos, _passed(text, pos), (), (), (), {})
     first, below = pos, wanted.below
     keys: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
     inner: dict[str | int, ValueSpan] = {}
-    gap = _gap(text, pos + 1)
-    mark, pos = gap[1], gap.start(1)
+    pos = _next(text, pos + 1)
+    mark = text[pos : pos + 1]
     while mark != closing:
         key: str | int = len(starts)
         starts.append(pos)
@@ -205,14 +203,29 @@ def _locate(text: str, pos: int, wanted: Wanted) -> ValueSpan:
             span = inner[key] = _locate(text, pos, below[key])
             pos = span.end
         else:
-            pos = _scan(text, pos)[1]
+            pos = _passed(text, pos)
         ends.append(pos)
-        gap = _gap(text, pos)
-        mark = gap[1]
-        if mark != "," and mark != closing:
+        pos = _next(text, pos)
+        mark = text[pos : pos + 1]
+        if mark == ",":
+            pos = _next(text, pos + 1)
+        elif mark != closing:
             raise json.JSONDecodeError("Expecting ',' delimiter", text, pos)
-        pos = gap.end()
-    return ValueSpan(first, gap.end(1), keys, starts, ends, inner)
+    return ValueSpan(first, pos + 1, keys, starts, ends, inner)
+
+
+def _passed(text: str, pos: int) -> int:
+    """Where the value ends that begins at ``pos``."""
+    try:
+        return _scan(text, pos)[1]
+    except StopIteration:
+        raise json.JSONDecodeError("Expecting value", text, pos) from None
+
+
+def _next(text: str, pos: int) -> int:
+    """Where the next thing stands that is no whitespace, or the end."""
+    found = _blank(text, pos) if text[pos : pos + 1] in _BLANK else None  # also at the end
+    return found.end() if found else pos
 
 
 def _member_key(text: str, pos: int) -> tuple[str, int]:
@@ -223,7 +236,7 @@ def _member_key(text: str, pos: int) -> tuple[str, int]:
     if text[pos : pos + 1] != '"':
         raise json.JSONDecodeError("Expecting property name in double quotes", text, pos)
     key, end = _scan(text, pos)
-    gap = _gap(text, end)
-    if gap[1] != ":":
+    end = _next(text, end)
+    if text[end : end + 1] != ":":
         raise json.JSONDecodeError("Expecting ':' delimiter", text, end)
-    return key, gap.end()
+    return key, _next(text, end + 1)

@@ -17,7 +17,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NoReturn
 
@@ -102,25 +103,35 @@ def _lost(path: Path) -> NoReturn:
 # --- ops as a tree of their own ------------------------------------------------------------------
 
 
-@dataclass
 class _Node:
     """The ops of one path: on the value itself (``op``), below it, and between array items."""
 
-    op: Set | Delete | None = None
-    below: dict[str | int, _Node] = field(default_factory=dict)
-    inserts: dict[int, list[Any]] = field(default_factory=dict)
-    _deleted: set[str | int] | None = None
+    def __init__(self, op: Set | Delete | None = None) -> None:
+        self.op = op
+        self.below: dict[str | int, _Node] = {}
+        self.inserts = _NO_INSERTS
+        self.deletes = False
+        """Whether something below it may be deleted."""
 
     @property
     def opens(self) -> bool:
         return self.op is None and bool(self.below or self.inserts)
 
     @property
-    def deleted(self) -> set[str | int]:
-        if self._deleted is None:  # cached_property's lock would take longer than most of these
-            keys = {key for key, child in self.below.items() if type(child.op) is Delete}
-            self._deleted = keys
-        return self._deleted
+    def only_set(self) -> Set | None:
+        """The ``Set`` that is all that is asked at it and below; None where there is more."""
+        node = self
+        while node.op is None and len(node.below) == 1 and not node.inserts:
+            (node,) = node.below.values()
+        return node.op if isinstance(node.op, Set) else None
+
+    @property
+    def deleted(self) -> AbstractSet[str | int]:
+        return self._deleted if self.deletes else _NOTHING
+
+    @cached_property
+    def _deleted(self) -> set[str | int]:
+        return {key for key, child in self.below.items() if type(child.op) is Delete}
 
     @cached_property
     def reach(self) -> float:
@@ -169,6 +180,8 @@ class _Node:
         return node
 
 
+_NOTHING = frozenset[str | int]()
+_NO_INSERTS = dict[int, list[Any]]()  # stays empty
 _GONE = _Node(Delete(()))
 """Shared node for a plain deletion, the most common op."""
 
@@ -190,13 +203,18 @@ def _plan(ops: Iterable[PathOp]) -> _Node:
         if isinstance(op, Insert):
             if not op.path or not isinstance(op.path[-1], int):
                 raise ValueError(f"an Insert needs an index as its last step, not {op.path!r}")
-            root.at(op.path[:-1]).inserts.setdefault(op.path[-1], []).append(op.value)
+            node = root.at(op.path[:-1])
+            node.inserts = node.inserts or {}
+            node.inserts.setdefault(op.path[-1], []).append(op.value)
         elif isinstance(op, Set):
             root.at(op.path).op = op
         elif not op.path:
             raise ValueError("the whole tree cannot be deleted, only set")
-        elif at(op.path[:-1]).below.setdefault(op.path[-1], _GONE) is not _GONE:
-            root.at(op.path).op = op
+        else:
+            node = at(op.path[:-1])
+            node.deletes = True
+            if node.below.setdefault(op.path[-1], _GONE) is not _GONE:
+                root.at(op.path).op = op
     return root
 
 
@@ -237,13 +255,15 @@ def _applied_to_object(value: dict[str, Any], node: _Node, path: Path) -> dict[s
     _check(node, -1, path)
     new = dict(value)
     for key, child in node.below.items():
-        added = isinstance(key, str) and isinstance(child.op, Set)
-        if not added and key not in value:
+        op = child.op
+        if not isinstance(key, str) or (key not in value and not isinstance(op, Set)):
             _lost((*path, key))
-        if isinstance(child.op, Delete):
-            del new[key]  # type: ignore[arg-type]
+        if op is None:
+            new[key] = _applied(value[key], child, (*path, key))
+        elif isinstance(op, Set):
+            new[key] = op.value
         else:
-            new[key] = _applied(new.get(key), child, (*path, key))  # type: ignore[arg-type,index]
+            del new[key]
     return new
 
 
@@ -324,24 +344,43 @@ def _spliced(text: str, node: _Node, path: Path) -> str:
 
 
 def cuts(
-    starts: Sequence[int], ends: Sequence[int], data: bytes, ops: Iterable[PathOp], key: str
+    starts: Sequence[int],
+    ends: Sequence[int],
+    data: bytes,
+    ops: Iterable[PathOp],
+    key: str,
+    known: dict[Path, tuple[int, int]],
 ) -> list[_Cut]:
     """The changes that ``ops`` make in the list at ``key``, in order, as (start, end, new text).
 
-    ``starts`` and ``ends`` bound its items in ``data``.  The list has at least one item, and every
-    op is below it.
+    ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
+    ``known``: where values stand within their item, in bytes; what is found is added.
     """
     node, count, item_cuts = _plan(ops).at((key,)), len(starts), list[_Cut]()
     for index, child in node.below.items():
         if not isinstance(index, int) or not 0 <= index < count:
             _lost((key, index))
-        if not isinstance(child.op, Delete):
-            start, end = starts[index], ends[index]
+        if isinstance(child.op, Delete):
+            continue
+        start, end, only = starts[index], ends[index], child.only_set
+        if only is not None and only.path not in known:
+            known.update(_in_bytes(data[start:end].decode(), only.path, len((key, index))))
+        if only is not None and only.path in known:
+            first, last = known[only.path]
+            item_cuts.append((start + first, start + last, dump(only.value)))
+        else:
             item_cuts.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
     _check(node, count, (key,))
     new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     deleted = {index for index in node.deleted if isinstance(index, int)}
     return sorted([*item_cuts, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
+
+
+def _in_bytes(text: str, path: Path, depth: int) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """Where the value at a path stands in the item at its first ``depth`` steps, in bytes."""
+    for start, end in spans(text, [path[depth:]]).values():
+        first = len(text[:start].encode())
+        yield path, (first, first + len(text[start:end].encode()))
 
 
 def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:

@@ -124,7 +124,7 @@ def _on_top(known: _Text, data: bytes, count: int) -> _Text | None:
         head[key] = value
         if key == rows.key:
             break
-    begun = MessageSpans(rows.key, rows.starts[:count], rows.ends[:count])
+    begun = rows.first(count)
     return _read(data, rows.ends[count - 1], head, begun, known.tree[rows.key][:count])
 
 
@@ -157,7 +157,7 @@ def _read(
     if not ends or not head.keys().isdisjoint(tail):
         return None
     tree = {**head, begun.key: [*kept, *new], **tail}
-    return _Text(data, tree, MessageSpans(begun.key, starts, ends))
+    return _Text(data, tree, MessageSpans(begun.key, starts, ends, begun.values))
 
 
 def _window(data: bytes, place: int, size: int) -> str:

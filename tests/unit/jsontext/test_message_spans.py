@@ -178,3 +178,36 @@ def test_a_request_with_other_space_in_its_beginning_is_edited_as_it_is_spelled(
 def test_a_last_number_that_got_longer_is_another_number() -> None:
     texts = (b'{"messages": [1, 2]}', b'{"messages": [1, 25, 3]}')
     assert_written_alone(texts, [Set(("messages", 0), 7)])
+
+
+def chat(*contents: str) -> bytes:
+    messages = [{"content": text} for text in ("x" * 300, *contents)]
+    return json.dumps({"messages": messages}, ensure_ascii=False).encode()
+
+
+def edited(parser: incremental_json.IncrementalParser, data: bytes, count: int) -> Any:
+    ops = [Set(("messages", n + 1, "content"), "less") for n in range(count)]
+    return json.loads(parser.parse(data).after([ops]).written or b"")["messages"][1:]
+
+
+def test_where_an_edited_value_stands_is_found_once_for_all_bodies_that_go_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser, walked, walk = incremental_json.IncrementalParser(), list[str](), paths.layout
+
+    def seen(text: str, wanted: Any) -> Any:
+        walked.append(text)
+        return walk(text, wanted)
+
+    monkeypatch.setattr(paths, "layout", seen)
+    edited(parser, chat("first é", "second"), 2)
+    assert len(walked) == 2
+    assert edited(parser, chat("first é", "second", "third"), 3) == [{"content": "less"}] * 3
+    assert len(walked) == 3
+
+
+def test_where_an_edited_value_stands_is_forgotten_with_its_message() -> None:
+    parser = incremental_json.IncrementalParser()
+    edited(parser, chat("first", "second", "third"), 3)
+    other = chat("first", "quite another one", "third")
+    assert edited(parser, other, 3) == [{"content": "less"}] * 3
