@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.text_boundaries import at_or_after, at_or_before
@@ -30,8 +30,7 @@ _NUMBERED = re.compile(r"[ \t]*\d+(?:→|\t)")
 _BREAK = re.compile(r"[\s,;]\S*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One line, or a piece of a long one: ``joined`` to the piece before it.
 
     ``names``: the identifiers on it; ``has_words``: whether at least two plain words stand by them.
@@ -60,10 +59,10 @@ def lines_of(block: Block) -> Lines:
     every: set[str] = set()
     for text in texts_of(block):
         text = strip_escapes(text) if "\x1b" in text else text
-        for line in _split(text, numbered=block.kind == "result"):
-            names, words = _names(line.text)
-            every.update(names)
-            read_lines.append(Line(line.text, names, words >= GROUND_WORDS, line.joined))
+        for row, joined in _split(text, numbered=block.kind == "result"):
+            line = _line(row, joined)
+            every.update(line.names)
+            read_lines.append(line)
     grounded = frozenset(name for line in read_lines if line.has_words for name in line.names)
     header = _header(block) if block.kind == "call" else ""
     return Lines(tuple(read_lines), frozenset(every), grounded, header)
@@ -110,7 +109,8 @@ def _begun(line: str) -> str:
     return line[: at_or_before(line, HEADER_CHARS - 2)].rstrip() + " …"
 
 
-def _split(text: str, *, numbered: bool) -> Iterator[Line]:
+def _split(text: str, *, numbered: bool) -> Iterator[tuple[str, bool]]:
+    """Rows that are not empty, and whether each is joined to the one before it."""
     for row in text.split("\n"):
         if numbered and (match := _NUMBERED.match(row)):
             row = row[match.end() :]
@@ -118,10 +118,10 @@ def _split(text: str, *, numbered: bool) -> Iterator[Line]:
         if not row:
             continue
         if len(row) <= LONG_CHARS:
-            yield Line(row, ())
+            yield row, False
             continue
         for number, piece in enumerate(pieces(row)):
-            yield Line(piece, (), joined=number > 0)
+            yield piece, number > 0
 
 
 def pieces(row: str) -> Iterator[str]:
@@ -272,6 +272,6 @@ def only(lines: Lines, numbers: Iterable[int]) -> Lines:
     for number in numbers:
         line = lines.lines[number]
         joined = line.joined and before == number - 1
-        kept.append(line if joined == line.joined else replace(line, joined=joined))
+        kept.append(line if joined == line.joined else line._replace(joined=joined))
         before = number
     return replace(lines, lines=tuple(kept))

@@ -15,6 +15,8 @@ _QUANTITY = re.compile(r"\d+(?:\.\d+)?[a-zA-Z%]{1,3}")
 _DOTTED = re.compile(r"[\w@~+-]{2,}(?:\.[\w@~+-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}")
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 
+LONG_NUMBER = 5
+"""A number of so many digits names something."""
 _known: dict[str, tuple[tuple[str, int], ...]] = {}
 """Cache of ``names_in``: token → its identifiers and their offsets."""
 _KNOWN_TOKENS = 400_000
@@ -26,6 +28,8 @@ def names_in(token: str) -> tuple[tuple[str, int], ...]:
     >>> names_in("src/app/main.go"), names_in("self.max_len"), names_in("window")
     ((('src/app/main.go', 0),), (('max_len', 5),), ())
     """
+    if token.isdigit():  # there may be very many: they would crowd the others out
+        return ((token, 0),) if len(token) >= LONG_NUMBER else ()
     names = _known.get(token)
     if names is None:
         if len(_known) >= _KNOWN_TOKENS:
@@ -71,7 +75,7 @@ def _is_name(part: str) -> bool:
     if part[0] == "#":
         return part[1:].isalnum() and any(char.isdigit() for char in part)
     if part.isdigit():
-        return len(part) >= 5
+        return len(part) >= LONG_NUMBER
     if _SPLIT_NAME.search(part):
         return True
     digits = any(char.isdigit() for char in part)
