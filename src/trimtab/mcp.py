@@ -1,6 +1,6 @@
 """An MCP server for one tenant's originals: the tools recall, search, status and pin.
 
-Runs over standard input and output, or HTTP on this machine alone.  Needs the extra ``mcp``.
+Serves standard input and output, or HTTP on this machine only.  Needs the extra ``mcp``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.sessions.recall_tool import DESCRIPTION, NAME, SCHEMA
 
 HOST = "127.0.0.1"
-"""Whoever can speak to the server can read everything the tenant kept: never another address."""
+"""Never another address, because every client of the server can read all the tenant's originals."""
 PATH = "/mcp"
 WRONG_SECONDS = 0.5
-"""How long a wrong token waits for its answer."""
+"""Seconds by which the answer to a wrong token is delayed."""
 
 _TEXT = {"type": "string"}
 
@@ -51,7 +51,7 @@ TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
 
 
 def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Said:
-    """What one call of a tool is answered; never raises for what a model may write."""
+    """The answer to one tool call; never raises for any input that a model may write."""
     try:
         if name == NAME:
             return answer(stored, arguments)
@@ -110,7 +110,7 @@ def server(stored: OriginalsReader, version: str = "") -> Any:
     async def called(context: Any, params: Any) -> Any:
         if params.name not in names:
             done = Said(f"no tool {params.name!r}; there are {', '.join(sorted(names))}", True)
-        else:  # a store may take its time: not on the loop that serves the others
+        else:  # in a thread, because a slow store must not block the event loop
             done = await asyncio.to_thread(said, stored, params.name, params.arguments or {})
         content = mcp_types.TextContent(type="text", text=_sound(done.text))
         return mcp_types.CallToolResult(content=[content], is_error=done.failed)
@@ -119,7 +119,7 @@ def server(stored: OriginalsReader, version: str = "") -> Any:
 
 
 def _sound(text: str) -> str:
-    """Lone surrogates, which no JSON parser of the protocol takes, become U+FFFD."""
+    """``text`` with lone surrogates, which the protocol's JSON parsers refuse, as U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -135,7 +135,7 @@ def run_stdio(server: Any) -> None:
 
 
 def guarded(app: Any, token: str) -> Any:
-    """The app for requests that bring the token; other users of the machine reach it, too."""
+    """``app`` for requests with the token only, because other users of the machine can reach it."""
 
     async def asgi(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http" or _brings(scope, token):
@@ -158,7 +158,7 @@ def _brings(scope: Any, token: str) -> bool:
 
 
 def run_http(server: Any, port: int, token: str, ready: Callable[[str], None]) -> None:
-    """Serve on this machine whoever brings the token, in the query or as a bearer's.
+    """Serve clients on this machine that have the token, in the query or as a bearer token.
 
     ``ready`` is called with the URL, token included, once the port is open (0: any free one).
     """

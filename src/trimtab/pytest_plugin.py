@@ -1,7 +1,7 @@
 """``pytest --conform=TARGET``: the properties of the conformance suite as test items.
 
-One item for each format and property; the cases of a format run once.  Loaded with every pytest
-that finds trimtab installed, so the suite itself is imported when it is asked for.
+One item for each format and property; the cases of a format run once.  Every pytest run with
+trimtab installed loads this plugin, so the suite itself is imported only with ``--conform``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from trimtab.testing.conformance import Scoreboard
 
 SHOWN = 5
-"""Failing cases that a failed item names."""
+"""How many failing cases a failed item names."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(
 
 
 class _Suite:
-    """The target, and the scoreboard of each format once it is asked for."""
+    """The target, and the scoreboard of each format, computed on first use."""
 
     def __init__(self, config: pytest.Config, name: str) -> None:
         from trimtab.testing.conformance import Options, TargetOptions, open_target
@@ -97,7 +97,7 @@ class ConformItem(pytest.Item):
         self._suite, self._format, self._property = suite, format, property
 
     def runtest(self) -> None:
-        """Raises PropertyFailed with the first cases; skips what no case asked for."""
+        """Raise PropertyFailed with the first cases; skip a property that no case judged."""
         row = self._suite.scoreboard(self._format).row(self._property)
         if not row.judged:
             pytest.skip("no case asked for it, or the target offers none")
@@ -111,13 +111,13 @@ class ConformItem(pytest.Item):
             )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """The cases, without a traceback of ours."""
+        """The failing cases, without a traceback."""
         if isinstance(excinfo.value, PropertyFailed):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[str, int | None, str]:
-        """Where it stands: nowhere in a file."""
+        """The item's location: it has no file."""
         return "trimtab", None, self.name
 
 

@@ -1,4 +1,4 @@
-"""Fits whole corpora: files of requests in, files of requests that fit out.
+"""Fits whole corpora: reads files of requests, writes files of fitted requests.
 
 Knows files, shards and processes; one record is ``trimtab.fit``.
 """

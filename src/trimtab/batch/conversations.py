@@ -1,7 +1,8 @@
-"""A record that ends with the model's words: what came before is fitted, and the answer stays.
+"""Fits a record that ends with the model's answer: the prompt is fitted, the answer is kept.
 
-``trimtab.fit`` takes a request, and providers refuse one that ends with the model.  Here the end is
-what a model learns or is judged by: it stays word for word, and the window has room for both.
+``trimtab.fit`` takes a request, and providers refuse one that ends with the model.  In a corpus the
+final answer is what a model is trained or judged on: it stays verbatim, and prompt and answer fit
+the window together.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from trimtab.wire.body import RequestBody
 
 
 class FittedRecord(NamedTuple):
-    """A record after ``fit``: its request as JSON text on the way it came, or its tree."""
+    """A record after ``fit``."""
 
     fitted: Fitted
-    """Of the prompt."""
+    """The fit of the prompt."""
     request: Any
-    """Prompt and answer: the very object that was given where nothing changed, a tree where a
-    conversation was changed, else of the type that was given."""
+    """Prompt and answer: the very object given if nothing changed, a tree if a conversation with
+    an answer was changed, else of the type given."""
     answer_tokens: int
 
 
@@ -61,7 +62,7 @@ def _with(tree: Any, messages: list[Any], format: Format) -> Any:
 
 
 def _is_answer(message: Any, format: Format) -> bool:
-    """Whether the model said it; what cannot be read is for ``fit`` to complain of."""
+    """Whether the model wrote the message; False if unreadable, as ``fit`` reports that."""
     try:
         return format.read_message(message).role == "assistant"
     except (TypeError, AttributeError, KeyError, IndexError):
@@ -69,7 +70,7 @@ def _is_answer(message: Any, format: Format) -> bool:
 
 
 def _tokens(tree: Any, format: Format, settings: Settings) -> int:
-    """Tokens of the messages of a request alone."""
+    """Tokens of a request's messages, without system text and tools."""
     model = format.read_facts(tree, settings.model).model
     sizes = TokenSizes(counter_for(settings.counter, model=model, format=format.name))
     transcript = wire.read(tree, format, model=model)
@@ -77,7 +78,7 @@ def _tokens(tree: Any, format: Format, settings: Settings) -> int:
 
 
 def _leaving(tokens: int, settings: Settings) -> Settings:
-    """The settings with room for an answer that is known.  Raises CannotFit."""
+    """The settings with ``tokens`` reserved for the answer.  Raises CannotFit."""
     reserve = max(tokens, settings.reserve or 0)
     if settings.window is not None and reserve >= settings.window:
         raise CannotFit(

@@ -1,6 +1,6 @@
-"""Where shards are done: in this process, in processes of this machine, or on Ray's.
+"""Engines that process shards: in this process, in local processes, or on Ray.
 
-Each engine gives the shards as they are done, in any order.  Ray Data schedules its own tasks.
+Each engine yields the shards as they finish, in any order.  Ray Data schedules its own tasks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def engine(name: str) -> Engine:
 def local(
     job: BatchJob, shards: Sequence[Shard], jobs: int, tell: Callable[[int], None]
 ) -> Iterator[ShardDone]:
-    """In this process where ``jobs`` is 1, else in so many processes."""
+    """Process shards in this process if ``jobs`` is 1, else in ``jobs`` processes."""
     jobs = min(jobs, len(shards))
     if jobs > 1:
         yield from _processes(job, shards, jobs, tell)
@@ -68,7 +68,7 @@ def _processes(
 
 
 _counted: Any = None
-"""In a worker: the bytes that all workers have done."""
+"""In a worker: the shared counter of bytes that all workers have processed."""
 
 
 def _begin(counted: Any) -> None:
@@ -78,7 +78,7 @@ def _begin(counted: Any) -> None:
 
 
 def _end_with_parent() -> None:
-    """Ends a worker whose parent was killed: it would wait for work for ever."""
+    """End this worker if its parent is killed; otherwise it would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -99,7 +99,7 @@ def _in_worker(job: BatchJob, shard: Shard) -> ShardDone:
 def on_ray(
     job: BatchJob, shards: Sequence[Shard], jobs: int, tell: Callable[[int], None]
 ) -> Iterator[ShardDone]:
-    """A task of Ray Data for each shard; a cluster that is connected is used, else this machine.
+    """One Ray Data task per shard; uses a connected cluster, else this machine.
 
     Raises MissingExtra.
     """
@@ -138,7 +138,7 @@ def _ray_row(row: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without a warning for each record: what they would say is counted in the manifest."""
+    """Suppress warnings for single records; the manifest counts what they would report."""
     logger = logging.getLogger("trimtab")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

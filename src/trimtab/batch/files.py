@@ -1,5 +1,4 @@
-"""Files and folders, here or in object storage: listed, read, and written so that a reader sees a
-whole file or none.
+"""Lists, reads and writes files, local or in object storage; a reader sees a whole file or none.
 
 An address such as ``s3://…`` goes through fsspec.
 """
@@ -17,11 +16,11 @@ from typing import IO, Any, NamedTuple, Protocol
 from trimtab.errors import InvalidSetting, MissingExtra
 
 PARTIAL = ".partial-"
-"""How a file that is being written is called first."""
+"""Prefix of the temporary name of a file that is being written."""
 
 
 class SourceFile(NamedTuple):
-    """A file to read; ``state`` changes when its content does, as seen without reading it."""
+    """A file to read; ``state`` changes with its content and is known without reading it."""
 
     name: str
     size: int
@@ -34,9 +33,9 @@ def is_address(name: str) -> bool:
 
 
 def found(name: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
-    """The file of this name, or those in a folder and its folders by their ends, sorted.
+    """The file called ``name``, or all files below the folder with these suffixes, sorted.
 
-    Raises InvalidSetting where there is none, MissingExtra without fsspec.
+    Raises InvalidSetting if there is none, MissingExtra without fsspec.
     """
     listed = _remote_files(name) if is_address(name) else _local_files(name)
     alone = len(listed) == 1 and listed[0].name == name
@@ -48,7 +47,7 @@ def found(name: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
 
 
 def relative(name: str, source: str) -> str:
-    """The name of a file within what is read: the same wherever that stands."""
+    """The name of a file relative to the source, the same wherever the source is."""
     name, source = name.replace(os.sep, "/"), source.replace(os.sep, "/")
     return name.removeprefix(source).lstrip("/") or name.rpartition("/")[2]
 
@@ -91,7 +90,7 @@ def remote(name: str) -> tuple[Any, str]:
 
 
 def opened(name: str) -> IO[bytes]:
-    """A file to read; it can be sought in.  Raises OSError, MissingExtra."""
+    """Open a file for reading; it is seekable.  Raises OSError, MissingExtra."""
     if not is_address(name):
         return open(name, "rb")
     system, path = remote(name)
@@ -100,22 +99,22 @@ def opened(name: str) -> IO[bytes]:
 
 
 class OutputFolder(Protocol):
-    """Where output goes; names in it have "/" between their parts."""
+    """The folder of the output; names in it have "/" between their parts."""
 
     def write(self, name: str) -> contextlib.AbstractContextManager[IO[bytes]]:
-        """A file that is there whole, under its name, once the block ends without an error."""
+        """A file to write; it appears whole under ``name`` if the block ends without an error."""
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a file; None where there is none."""
+        """The bytes of a file; None if it does not exist."""
 
     def size(self, name: str) -> int | None:
-        """The bytes of a file, counted; None where there is none."""
+        """The size of a file in bytes; None if it does not exist."""
 
     def names(self) -> list[str]:
-        """All files in it, what was left half-written included."""
+        """All files in the folder, including partly written ones."""
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
 
 
 def folder(name: str) -> OutputFolder:
@@ -124,7 +123,7 @@ def folder(name: str) -> OutputFolder:
 
 
 class LocalFolder:
-    """On disk: written under another name, flushed to the disk, then renamed."""
+    """On disk: files are written under a temporary name, flushed to the disk, then renamed."""
 
     def __init__(self, name: str) -> None:
         self.path = Path(name)
@@ -166,7 +165,7 @@ class LocalFolder:
         return sorted(one.relative_to(self.path).as_posix() for one in inside)
 
     def remove(self, name: str) -> None:
-        """See ``OutputFolder``; a folder that is empty by that goes too."""
+        """See ``OutputFolder``; a folder that becomes empty is removed too."""
         target = self.path / name
         target.unlink(missing_ok=True)
         if target.parent != self.path:
@@ -175,7 +174,7 @@ class LocalFolder:
 
 
 def _sync(path: Path) -> None:
-    """Flush the names in a folder to the disk, where the system can."""
+    """Flush the names in a folder to the disk, if the system supports it."""
     with contextlib.suppress(OSError):
         number = os.open(path, os.O_RDONLY)
         try:
@@ -185,8 +184,8 @@ def _sync(path: Path) -> None:
 
 
 class RemoteFolder:
-    """Behind fsspec.  Object stores show a file when it is closed; where a file system does not,
-    what matters is read only after what says that it is whole."""
+    """Through fsspec.  Object stores show a file only when it is closed; on other file systems,
+    files are read only after the file that marks them as complete."""
 
     def __init__(self, name: str) -> None:
         self.system, path = remote(name)

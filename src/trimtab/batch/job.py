@@ -22,7 +22,7 @@ from trimtab.errors import InvalidSetting, expect
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
 
 SHARD_BYTES = 32_000_000
-"""Bytes of input per shard.  One core does some 3 MB a second, so a kill loses seconds."""
+"""Bytes of input per shard.  One core processes some 3 MB a second, so a kill loses seconds."""
 JOB = f"{WORK}/job.json"
 
 
@@ -30,7 +30,7 @@ JOB = f"{WORK}/job.json"
 class Finished:
     """A finished run: the content of ``manifest.json`` and the number of shards.
 
-    ``taken_up``: how many of these shards an earlier run had finished.
+    ``taken_up``: how many of the shards an earlier run had already finished.
     """
 
     manifest: dict[str, Any]
@@ -52,13 +52,13 @@ def run(
 ) -> Finished:
     """Fit every record of ``src`` (a file, a folder, an address) into the folder ``dst``.
 
-    Takes the keywords of ``trimtab.fit``.  ``key``: where the request stands in a record.
-    ``originals``: write what edits replaced, by handle.  ``jobs``: processes (None: one a core);
-    with 1 this process does it.  ``engine``: "local" or "ray".  ``shard_bytes``: input per file of
-    output.  ``progress`` is called with (bytes done, bytes in all, bytes this run did).
+    Takes the keywords of ``trimtab.fit``.  ``key``: the key of a record that has the request.
+    ``originals``: whether to write what edits replaced, by handle.  ``jobs``: processes (None: one
+    per core; 1: this process).  ``engine``: "local" or "ray".  ``shard_bytes``: bytes of input per
+    output file.  ``progress`` is called with (bytes done, bytes in all, bytes this run did).
 
-    The output depends on the input and the settings alone.  Raises InvalidSetting where ``dst``
-    holds anything but this run, MissingExtra, OSError.
+    The output depends on the input and the settings alone.  Raises InvalidSetting if ``dst``
+    contains anything but this run, MissingExtra, OSError.
     """
     check_names(keywords, FitKeywords.__annotations__.keys(), "run")
     expect(type(shard_bytes) is int and shard_bytes > 0, "shard_bytes", shard_bytes, "bytes")
@@ -132,9 +132,9 @@ def _as_json(value: Any) -> Any:
 def _begin(
     folder: files.OutputFolder, facts: dict[str, Any], identity: str
 ) -> dict[str, Any] | None:
-    """Claim the output folder for this job.  Returns the manifest where the job is finished.
+    """Claim the output folder for this job.  Return the manifest if the job is finished.
 
-    Raises InvalidSetting where the folder holds another run or other files.
+    Raises InvalidSetting if the folder contains another run or other files.
     """
     names = folder.names()
     partial = [name for name in names if Path(name).name.startswith(files.PARTIAL)]
@@ -166,7 +166,7 @@ def _begin(
 def _done_before(
     folder: files.OutputFolder, shards: Sequence[Shard], identity: str
 ) -> dict[int, ShardDone]:
-    """Finished shards: their note belongs to this job and their files have the noted sizes."""
+    """Finished shards: their done file belongs to this job and their files have its sizes."""
     names, done_shards = set(folder.names()), dict[int, ShardDone]()
     for shard in shards:
         if (name := done_name(shard.number)) not in names:

@@ -1,6 +1,6 @@
-"""What a run came to, summed over the rows of its records: manifest.json.
+"""manifest.json: the results of a run, summed over its records.
 
-A record that stands in the corpus more than once is written each time and counted once.
+A record that occurs several times in the corpus is written each time and counted once.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from trimtab.batch.shard import ShardDone, rows_name
 
 NAME = "manifest.json"
 MOST_KNOWN = 500_000
-"""Digests that are held at a time, some 60 MB: a larger corpus is read in several passes."""
+"""How many digests are held in memory (some 60 MB); larger corpora are read in several passes."""
 
 
 def versions(*, parquet: bool) -> dict[str, str]:
-    """Of what decides which bytes come out."""
+    """The versions of everything that affects the output bytes."""
     installed = {"trimtab": own_version, "python": platform.python_version()}
     for name in ("splintr-rs", "pyarrow") if parquet else ("splintr-rs",):
         try:
@@ -63,7 +63,7 @@ def _rows(folder: OutputFolder, numbers: Sequence[int]) -> Iterator[Mapping[str,
 
 
 class _Sums:
-    """Counts of records; tokens, edits and repairs of the distinct ones."""
+    """Counts of records, and of tokens, edits and repairs in distinct records."""
 
     def __init__(self) -> None:
         self.read = self.repeated = self.written = self.changed = self.before = self.after = 0
@@ -91,7 +91,7 @@ class _Sums:
             sums.update(count=count, tokens_before=before, tokens_after=after)
 
     def as_dict(self) -> dict[str, Any]:
-        """As it stands in the manifest."""
+        """The sums as they are written in the manifest."""
         return {
             "records": {
                 "read": self.read, "written": self.written, "failed": self.read - self.written,

@@ -1,6 +1,6 @@
-"""Parquet: its row groups, its rows as values, and rows written back in the types they had.
+"""Reads Parquet files by row groups, and writes rows back with the same column types.
 
-A column may hold JSON text or nested values; JSON text goes back as JSON text.
+A column may have JSON text or nested values; JSON text is written back as JSON text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trimtab.errors import InvalidRequest, MissingExtra
 from trimtab.jsontext.parsing import dump
 
 ROWS = 64
-"""Rows that are read, and written, at a time: a row is a conversation."""
+"""Rows read and written at a time; small, because a row is a conversation."""
 
 
 def module(name: str) -> Any:
@@ -35,7 +35,7 @@ def _file(name: str, file: IO[bytes]) -> Any:
 
 
 def row_groups(name: str, size: int) -> Iterator[tuple[int, int, int]]:
-    """(first row group, the one behind the last, bytes) of runs of about ``size`` bytes."""
+    """(first row group, end row group, bytes) of runs of about ``size`` bytes."""
     with files.opened(name) as file:
         meta = _file(name, file).metadata
         start, held = 0, 0
@@ -70,7 +70,7 @@ def schema(name: str) -> Any:
 
 
 def to_record(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row as a record: JSON text parsed, nulls that only fill a column left out."""
+    """A row as a record: JSON text is parsed, nulls are left out."""
     return {key: _value(value) for key, value in row.items() if value is not None}
 
 
@@ -84,7 +84,7 @@ def _value(value: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """A null within a row only says that other rows have such a key."""
+    """``value`` without nulls in objects: they only mean that other rows have such a key."""
     if isinstance(value, dict):
         return {key: _without_nulls(one) for key, one in value.items() if one is not None}
     if isinstance(value, list):
@@ -93,7 +93,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def to_row(row: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[str, Any]) -> Any:
-    """The row with what changed between two records; JSON text where it was JSON text."""
+    """``row`` with the keys that differ between ``before`` and ``after``; JSON text stays text."""
     changed = {
         key: dump(value) if isinstance(row.get(key), str) else value
         for key, value in after.items()
@@ -111,7 +111,7 @@ class RowWriter:
         self._rows: list[Mapping[str, Any]] = []
 
     def problem(self, row: Mapping[str, Any]) -> str:
-        """Why a row cannot be written in these types without loss; "" where it can."""
+        """Why a row can't be written with these types without loss; "" if it can."""
         try:
             table = self._arrow.Table.from_pylist([row], schema=self.columns)
         except (self._arrow.ArrowException, TypeError, ValueError, OverflowError) as error:
@@ -123,7 +123,7 @@ class RowWriter:
         return ""
 
     def add(self, row: Mapping[str, Any]) -> None:
-        """Write a row, some time soon."""
+        """Add a row; it is written with the next row group."""
         self._rows.append(row)
         if len(self._rows) >= ROWS:
             self._flush()
@@ -135,6 +135,6 @@ class RowWriter:
             self._rows = []
 
     def close(self) -> None:
-        """Write what is left, and the end of the file."""
+        """Write the remaining rows and the end of the file."""
         self._flush()
         self._writer.close()

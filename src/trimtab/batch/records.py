@@ -1,6 +1,6 @@
-"""One record of a corpus: where its request stands, fitted, and put back.
+"""Fits one record of a corpus: finds its request, fits it and puts it back.
 
-A record is a request, a bare list of messages, or an object that holds one of them under a key.
+A record is a request, a bare list of messages, or an object with one of them under a key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.jsontext.parsing import dump, parse_bytes
 from trimtab.settings import Settings
 
 HOLDERS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
-"""Keys under which logs keep a request, in the order they are looked at."""
+"""Keys under which logs keep a request, in the order they are tried."""
 _LISTS = ("messages", "input", "contents")
 
 
@@ -27,8 +27,8 @@ _LISTS = ("messages", "input", "contents")
 class RecordOptions:
     """How records are fitted.
 
-    ``key``: where the request stands in a record; None: the record itself, else the first of
-    ``HOLDERS`` that holds one.  ``originals``: give what edits replaced, by handle.
+    ``key``: the key of a record that has the request; None: the record itself, else the first of
+    ``HOLDERS`` that has one.  ``originals``: whether to return what edits replaced, by handle.
     """
 
     settings: Settings
@@ -38,11 +38,11 @@ class RecordOptions:
 
 @dataclass(frozen=True)
 class RecordFit:
-    """What became of one record.
+    """The result for one record.
 
-    ``output`` is the record with its request fitted: bytes on one line for a record that came as
-    JSON text, the value for one that came as a value; None where it failed, and then ``error``
-    says why.  ``row`` is what the manifest is made from.
+    ``output`` is the record with its request fitted: bytes of one line if the record was given as
+    JSON text, else a value; None if it failed, with the reason in ``error``.  ``row``: the figures
+    for the manifest.
     """
 
     output: Any
@@ -52,7 +52,7 @@ class RecordFit:
 
 
 def fit_line(line: bytes, wanted: RecordOptions) -> RecordFit:
-    """Fit one line (or one document) of JSON text; what is not changed keeps its bytes."""
+    """Fit one line (or one document) of JSON text; unchanged parts keep their bytes."""
     own = digest(line)
     try:
         done = _whole(line, wanted)
@@ -63,12 +63,12 @@ def fit_line(line: bytes, wanted: RecordOptions) -> RecordFit:
         done, record = _held(parse_bytes(line), wanted)
         output = _dumped(record) if done.fitted.changed else _one_line(line)
         return _fit(done, output, own, wanted)
-    except Exception as error:  # one record's fault is never the end of a corpus
+    except Exception as error:  # an error in one record never ends the run
         return failed(error, own)
 
 
 def fit_value(record: Mapping[str, Any], wanted: RecordOptions) -> RecordFit:
-    """Fit one record that came as a value, as from a row of a table.  It is not changed."""
+    """Fit one record given as a value, such as a row of a table.  ``record`` is not changed."""
     own = digest(json.dumps(record, default=str))  # other columns may hold dates
     try:
         if wanted.key is None and any(isinstance(record.get(name), list) for name in _LISTS):
@@ -80,7 +80,7 @@ def fit_value(record: Mapping[str, Any], wanted: RecordOptions) -> RecordFit:
 
 
 def _whole(line: bytes, wanted: RecordOptions) -> FittedRecord | None:
-    """The record fitted as a request; None where it may hold one."""
+    """The record fitted as a request; None if it is not a request but may contain one."""
     if wanted.key is not None:
         return None
     try:
@@ -92,7 +92,7 @@ def _whole(line: bytes, wanted: RecordOptions) -> FittedRecord | None:
 
 
 def _held(record: Any, wanted: RecordOptions) -> tuple[FittedRecord, dict[str, Any]]:
-    """The request within a record, fitted, and the record with it.  Raises InvalidRequest."""
+    """(the fitted request within a record, the record with it).  Raises InvalidRequest."""
     names = HOLDERS if wanted.key is None else (wanted.key,)
     for name in names:
         held = record.get(name) if isinstance(record, dict) else None
@@ -105,7 +105,7 @@ def _held(record: Any, wanted: RecordOptions) -> tuple[FittedRecord, dict[str, A
 
 
 def _as_given(held: Any, request: Any) -> Any:
-    """The request as JSON text where it was held so."""
+    """The request, as JSON text if the record has it as text."""
     return dump(request) if isinstance(held, str) and not isinstance(request, str) else request
 
 
@@ -130,7 +130,7 @@ def _fit(done: FittedRecord, output: Any, own: str, wanted: RecordOptions) -> Re
 
 
 def failed(error: Exception, own: str) -> RecordFit:
-    """What became of a record that has no output, for this reason."""
+    """The result for a record that failed with ``error``."""
     kind = type(error).__name__
     row: dict[str, Any] = {"error": kind, "message": str(error)}
     if isinstance(error, CannotFit):
@@ -140,7 +140,8 @@ def failed(error: Exception, own: str) -> RecordFit:
 
 
 def digest(data: bytes | str) -> str:
-    """16 bytes in hexadecimal: two records of 2⁴⁰ are alike by chance once in 30,000 corpora."""
+    """A digest of 16 bytes in hexadecimal.  The chance that any two of 2⁴⁰ different records
+    share one is about 2⁻⁴⁹."""
     raw = data if isinstance(data, bytes) else data.encode("utf-8", "backslashreplace")
     return hashlib.blake2b(raw.strip(), digest_size=16).hexdigest()
 

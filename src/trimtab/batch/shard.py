@@ -1,4 +1,4 @@
-"""One shard: read, fitted and written, and a note that it is done, which is written last.
+"""Processes one shard: reads, fits and writes its records; a done file is written last.
 
 Runs in any process on any machine; the same shard gives the same bytes.
 """
@@ -21,36 +21,36 @@ from trimtab.errors import InvalidRequest
 from trimtab.jsontext.parsing import dump
 
 WORK = "unfinished"
-"""Folder in the output for what is needed until all shards are done."""
+"""The folder in the output for files that are needed until all shards are done."""
 GZIP_LEVEL = 6
 
 
 @dataclass(frozen=True)
 class BatchJob:
-    """What every shard of a run goes by."""
+    """The parameters that all shards of a run share."""
 
     source: str
     out: str
     wanted: RecordOptions
     identity: str
-    """Digest of the input, the settings and the version: what was done by others is not ours."""
+    """Digest of the input, the settings and the version; results of another job are not used."""
 
 
 @dataclass
 class ShardDone:
-    """What one shard came to: its files by name, with their bytes and their SHA-256."""
+    """A finished shard: its files by name, with their size in bytes and SHA-256."""
 
     number: int
     identity: str
     files: dict[str, list[Any]] = field(default_factory=dict)
 
     def as_json(self) -> bytes:
-        """As it is written."""
+        """The content of the done file."""
         return dump({"shard": self.number, "job": self.identity, "files": self.files}).encode()
 
     @classmethod
     def of(cls, data: bytes | None, identity: str) -> ShardDone | None:
-        """What was written; None where it was not, not to its end, or by another job."""
+        """Read a done file; None if it is missing, incomplete or of another job."""
         try:
             row = json.loads(data or b"")
             done = cls(row["shard"], row["job"], row["files"])
@@ -60,17 +60,17 @@ class ShardDone:
 
 
 def done_name(number: int) -> str:
-    """The file that says a shard is done."""
+    """The name of the file that marks a shard as done."""
     return f"{WORK}/{number:05}.done.json"
 
 
 def rows_name(number: int) -> str:
-    """A line for each record of a shard: what the manifest is made from."""
+    """The name of the file with a line for each record of a shard, for the manifest."""
     return f"{WORK}/{number:05}.rows.jsonl"
 
 
 def part_name(shard: Shard) -> str:
-    """The output of a shard."""
+    """The name of a shard's output file."""
     return f"part-{shard.number:05}{shard.suffix}"
 
 
@@ -79,8 +79,7 @@ def fit_shard(
 ) -> ShardDone:
     """Fit all records of a shard; ``progress`` gets the bytes of input done since its last call.
 
-    Raises OSError where something cannot be read or written, InvalidRequest where a file is
-    damaged.
+    Raises OSError if a file can't be read or written, InvalidRequest if a file is damaged.
     """
     folder, done = files.folder(job.out), ShardDone(shard.number, job.identity)
     with ExitStack() as open_files:
@@ -94,7 +93,7 @@ def fit_shard(
 
 
 class _Outputs:
-    """The files of one shard.  Those for errors and originals are made when they are needed."""
+    """The files of one shard.  Those for errors and originals are created when needed."""
 
     def __init__(
         self,
@@ -118,7 +117,7 @@ class _Outputs:
         self._originals: IO[bytes] | None = None
 
     def add(self, record: SourceRecord) -> None:
-        """Fit a record and write what became of it."""
+        """Fit a record and write the result."""
         damage = record.value if isinstance(record.value, InvalidRequest) else None
         fit = self._part.add(record) if damage is None else failed(damage, digest(str(damage)))
         self._rows.write(_line(fit.row))
@@ -138,7 +137,7 @@ class _Outputs:
 
 @contextmanager
 def _summed(folder: files.OutputFolder, name: str, done: ShardDone) -> Iterator[IO[bytes]]:
-    """A file to write whose size and digest are kept once it is written."""
+    """A file to write; its size and digest are recorded in ``done`` at the end."""
     with folder.write(name) as file:
         summing = _Summing(file)
         yield summing  # type: ignore[misc]
@@ -147,7 +146,7 @@ def _summed(folder: files.OutputFolder, name: str, done: ShardDone) -> Iterator[
 
 
 class _Summing(io.RawIOBase):
-    """Passes bytes on and knows their digest."""
+    """Passes bytes on and computes their digest."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
@@ -168,18 +167,18 @@ class _Summing(io.RawIOBase):
 
 
 class _Part(Protocol):
-    """Where records go that fit."""
+    """The writer of fitted records."""
 
     def add(self, record: SourceRecord) -> RecordFit:
-        """Fit one and write it."""
+        """Fit one record and write it."""
 
     def close(self) -> None:
         """Write the rest."""
 
 
 class _LinePart:
-    """Lines of JSON, in gzip where they came in gzip: without a time or a name in its head, so
-    that the bytes depend on nothing else."""
+    """Lines of JSON, gzipped if the input was: without time and name in the gzip header, so that
+    the bytes depend on the content alone."""
 
     def __init__(self, file: IO[bytes], wanted: RecordOptions, *, packed: bool = False) -> None:
         self._packed: gzip.GzipFile | None = None
@@ -202,7 +201,7 @@ class _LinePart:
 
 
 class _RowPart:
-    """Rows of a table, in the types that they had."""
+    """Rows of a table, with the column types of the input."""
 
     def __init__(self, file: IO[bytes], shard: Shard, wanted: RecordOptions) -> None:
         self._writer = parquet_rows.RowWriter(file, parquet_rows.schema(shard.pieces[0].name))
@@ -231,7 +230,7 @@ def _line(value: Any) -> bytes:
 
 
 def _shown(value: Any) -> Any:
-    """The record as it came, JSON text as a text; None where there is none."""
+    """The input record for the file of errors, JSON text as a string; None if unreadable."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace").strip()
     if isinstance(value, InvalidRequest):

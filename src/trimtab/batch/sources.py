@@ -1,6 +1,6 @@
-"""What is read: the files of a corpus, cut into shards, and the records of a shard.
+"""Splits the files of a corpus into shards, and reads the records of a shard.
 
-A shard follows from the files and its size alone, so it is the same however many processes work.
+Shards depend on the files and the shard size alone, not on the number of processes.
 A plain file of JSON lines is cut anywhere: a line belongs to the shard in which it begins.
 """
 
@@ -20,16 +20,16 @@ KINDS = {
     **dict.fromkeys(LINES, "lines"), **{f"{end}.gz": "packed" for end in LINES},
     ".json": "document", ".json.gz": "document", ".parquet": "parquet",
 }  # fmt: skip
-"""Ends of names that are read from a folder, and how: JSON lines, JSON lines in gzip, one JSON
-value a file, or rows."""
+"""File suffix → how the file is read: JSON lines, gzipped JSON lines, one JSON value per file, or
+rows."""
 _PACKED_TIMES = 5
-"""Bytes of JSON for one in gzip, where shards are made up of small files: recorded sessions come
-to 4 to 8."""
+"""Estimated bytes of JSON per byte of gzip, for shards of small files; 4 to 8 in recorded
+sessions."""
 
 
 class Piece(NamedTuple):
-    """A part of one file: bytes ``start`` to ``end``, or row groups; the whole of a file that
-    can't be cut, which is its size."""
+    """A part of one file: bytes ``start`` to ``end``, or row groups; the whole file if it can't be
+    split."""
 
     name: str
     kind: str
@@ -39,12 +39,12 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Shard:
-    """What is read, fitted and written in one go."""
+    """A unit of work that is read, fitted and written together."""
 
     number: int
     pieces: tuple[Piece, ...]
     size: int
-    """Bytes that are read for it."""
+    """Bytes of input."""
 
     @property
     def kind(self) -> str:
@@ -53,29 +53,31 @@ class Shard:
 
     @property
     def suffix(self) -> str:
-        """The end of the name of what is written: as what was read."""
+        """The suffix of the output file, like that of the input."""
         return {"parquet": ".parquet", "packed": ".jsonl.gz"}.get(self.kind, ".jsonl")
 
 
 class SourceRecord(NamedTuple):
-    """``at``: its offset in the file, after unpacking, or the number of its row from 0."""
+    """A record of a file.  ``at``: its offset in the unpacked file, or its row number from 0."""
 
     name: str
     at: int
     value: Any
     """Bytes of JSON text, the values of a row, or an InvalidRequest: the file is damaged here."""
     size: int
-    """Bytes of the file that it took, for progress."""
+    """Bytes of the file that the record takes, for progress."""
 
 
 def kind_of(name: str) -> str:
-    """How a file is read, by its name; one with an unknown end holds JSON lines."""
+    """How a file is read, by its suffix; an unknown suffix means JSON lines."""
     ends = sorted(KINDS, key=len, reverse=True)
     return next((KINDS[end] for end in ends if name.endswith(end)), "lines")
 
 
 def shards(source_files: Sequence[files.SourceFile], size: int) -> list[Shard]:
-    """The corpus in shards of about ``size`` bytes.  Raises MissingExtra, InvalidRequest."""
+    """The corpus split into shards of about ``size`` bytes.
+
+    Raises MissingExtra, InvalidRequest."""
     made: list[Shard] = []
     pieces: list[tuple[Piece, int]] = []
 
@@ -95,7 +97,7 @@ def shards(source_files: Sequence[files.SourceFile], size: int) -> list[Shard]:
 
 
 def _pieces(source_files: Sequence[files.SourceFile], size: int) -> Iterator[tuple[Piece, int]]:
-    """Pieces of at most ``size`` bytes where the file can be cut, with their bytes."""
+    """(piece, bytes); pieces have at most ``size`` bytes if the file can be split."""
     for file in source_files:
         kind = kind_of(file.name)
         if kind == "lines":
@@ -144,7 +146,7 @@ def _document(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
 
 
 def _lines(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
-    """Lines that begin within the piece; blank ones are none."""
+    """The lines that begin within the piece, without blank ones."""
     at = piece.start
     if at:
         file.seek(at - 1)

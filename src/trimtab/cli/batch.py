@@ -52,7 +52,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Fit the corpus and say what it came to."""
+    """Fit the corpus and print a summary."""
     from trimtab import batch
 
     loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
@@ -98,7 +98,7 @@ def _summary(done: Any, out: str) -> list[str]:
 
 
 class _BatchProgress:
-    """A bar with rate and time left on a terminal; a line every tenth where it is a file."""
+    """A progress bar with rate and time left on a terminal; else a line at every tenth."""
 
     def __init__(self) -> None:
         self._terminal, self._tty = Terminal.of_stdout(), sys.stderr.isatty()

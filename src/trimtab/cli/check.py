@@ -24,7 +24,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print each violation: where, which rule, in the provider's own words."""
+    """Print each violation: the place, the rule, and the provider's own words."""
     tree = parse_bytes(request_of(args))
     format, reason = wire.find(tree, setting(args, "format"))
     violations = trimtab.check(

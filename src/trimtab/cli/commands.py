@@ -60,7 +60,7 @@ _COMMANDS = {
 
 
 class _Parser(argparse.ArgumentParser):
-    """Complains in one line, as everything here does."""
+    """A parser that reports errors in one line, like all commands."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(USAGE, f"trimtab: {message}; see {self.prog} --help\n")
@@ -125,7 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _read(argv: Sequence[str] | None) -> argparse.Namespace:
-    """The arguments; an option that the command does not have is named with the nearest it has."""
+    """Parse the arguments; the error for an unknown option suggests the most similar one."""
     top = parser()
     args, unknown = top.parse_known_args(argv)
     if unknown:
@@ -146,7 +146,7 @@ def _complain(code: int, message: str) -> int:
 
 
 def _never_raise_on_odd_characters(stream: TextIO) -> None:
-    """Lone surrogates and narrow encodings are printed as escapes."""
+    """Make ``stream`` print characters it can't encode, such as lone surrogates, as escapes."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure:
         reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""``trimtab conform``: does something keep what whoever shortens conversations should keep."""
+"""``trimtab conform``: runs the conformance suite on a tool that shortens conversations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def _run(args: Namespace) -> int:
-    """Run the cases, print the scoreboard; 1 where something failed."""
+    """Run the cases and print the scoreboard; return 1 if anything failed."""
     # Loaded here: the suite is more than all other commands need.
     from trimtab.testing.conformance import Options, TargetOptions, open_target, output, run
     from trimtab.testing.conformance.cases import case
@@ -101,7 +101,7 @@ def _run(args: Namespace) -> int:
 
 
 def _again(args: Namespace) -> str:
-    """The command without what chooses cases and outputs."""
+    """The command line without the options for cases and outputs."""
     words = ["trimtab", "conform"]
     words += ["--factory"] if args.factory else []
     words += ["--window", str(args.window)]

@@ -1,6 +1,6 @@
 """``trimtab convert``: the same conversation in another provider's format.
 
-The request goes to standard output or a file, what was lost to standard error.
+The request is written to standard output or a file, the list of losses to standard error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Convert, write the request, say what was lost."""
+    """Convert, write the request, print what was lost."""
     data = request_of(args)
     converted = trimtab.convert(data, args.to, format=args.format, model=args.model)
     files.write(args.output, f"{paths.dump(converted.request)}\n".encode())

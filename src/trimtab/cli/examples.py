@@ -1,4 +1,4 @@
-"""What stands at the end of each command's help: examples, and what a FILE may hold."""
+"""The end of each command's help: examples, and what a FILE may contain."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 _OF_A_FILE = {
     "fit": True, "check": True, "explain": True, "convert": True, "sweep": False,
 }  # fmt: skip
-"""Commands that take a request; whether out of a log, too."""
+"""Command that takes a request → whether it also takes one from a log."""
 
 
 def epilog(command: str) -> str:
-    """The examples of a command; of one that takes a FILE also what that may hold."""
+    """The examples of a command and, if it takes a FILE, what that may contain."""
     lines = ["examples:", *(f"  {one}" for one in EXAMPLES[command])]
     if command in _OF_A_FILE:
         lines += ["", "FILE is the body of a request or a bare list of its messages, in one of"]

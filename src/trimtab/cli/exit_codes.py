@@ -1,4 +1,4 @@
-"""The exit codes: what each one means, and which error leads to it."""
+"""The exit codes: the meaning of each, and the code of each error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExitWith(Exception):  # ends the command, it is not an error of the librar
 
 
 def code_of(error: TrimtabError, request: bytes | None) -> int:
-    """The exit code of an error of the library; ``request`` is what was read, if anything."""
+    """The exit code of an error of the library; ``request``: the bytes that were read, if any."""
     match error:
         case NotAccepted():
             return VIOLATIONS
@@ -60,7 +60,7 @@ def code_of(error: TrimtabError, request: bytes | None) -> int:
 
 
 def is_json(data: bytes) -> bool:
-    """Whether the library can parse it; called only after an error."""
+    """Whether the library can parse ``data``; called only after an error."""
     try:
         parse_bytes(data)
     except InvalidRequest:

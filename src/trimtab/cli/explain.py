@@ -53,8 +53,8 @@ def run(args: Namespace) -> int:
 def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any]:
     """Sums of a measurement, largest first; JSON-able.
 
-    What the blocks do not account for (the fixed cost of messages, calls and results) is the row
-    "message overhead", so that the rows of ``by_role`` add up to the total.
+    Tokens outside blocks (the fixed cost of messages, calls and results) are in the row "message
+    overhead", so that the rows of ``by_role`` add up to the total.
     """
     by_role: Counter[str] = Counter()
     by_tool: dict[str, Counter[str]] = {}

@@ -1,4 +1,4 @@
-"""Reads the request, and writes files whole or not at all."""
+"""Reads the request, and writes files atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from trimtab.errors import InvalidRequest
 
 
 def request_of(args: Namespace) -> bytes:
-    """The bytes of ``args.file`` (``-``: standard input), kept as ``args.data`` for complaints."""
+    """The bytes of ``args.file`` (``-``: standard input), kept in ``args.data`` for errors."""
     args.data = data = _stdin() if args.file == "-" else read(args.file)
     name = "standard input" if args.file == "-" else args.file
     if not data.strip():
@@ -45,8 +45,8 @@ def read(name: str) -> bytes:
 
 
 def about(args: Namespace, error: InvalidRequest) -> str:
-    """What is wrong with the request of ``request_of``, with its file and, where it is a log of
-    sessions, the commands that read one."""
+    """The message of an error in the request, with its file and, if that is a log of sessions, the
+    commands that read logs."""
     if getattr(args, "data", None) is None:
         return str(error)
     if args.file == "-":
@@ -56,7 +56,7 @@ def about(args: Namespace, error: InvalidRequest) -> str:
 
 
 def write(name: str, data: bytes, *, private: bool = False) -> None:
-    """Write a file (``-``: standard output) at once: a reader sees the old one or the new one.
+    """Write a file (``-``: standard output) atomically: a reader sees the old or the new one.
 
     ``private`` makes it readable by its owner alone; otherwise an existing file keeps its mode.
     """
@@ -94,6 +94,6 @@ def _replace(target: Path, data: bytes, mode: int) -> None:
 def _mode(target: Path) -> int:
     if target.exists():
         return target.stat().st_mode & 0o777
-    mask = os.umask(0)  # the only way to ask for it
+    mask = os.umask(0)  # the only way to read it
     os.umask(mask)
     return 0o666 & ~mask

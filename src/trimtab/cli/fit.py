@@ -1,6 +1,6 @@
 """``trimtab fit``: make a request fit.
 
-The request goes to standard output or a file, the report to standard error.
+The request is written to standard output or a file, the report to standard error.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from trimtab.report import Report
 from trimtab.settings import Settings
 
 _SHOWN = 5
-"""Recall lines in a report; the other handles stand in the report as JSON."""
+"""How many recall lines a report shows; the JSON report has all handles."""
 
 
 def add_fit(parser: ArgumentParser) -> None:
-    """The options of ``trimtab fit``: every setting, and where things are read and written."""
+    """The options of ``trimtab fit``: every setting, and the input and output files."""
     add_request(parser)
     add_turn(parser)
     parser.add_argument(
@@ -53,7 +53,7 @@ def add_fit(parser: ArgumentParser) -> None:
 
 
 def run_fit(args: Namespace) -> int:
-    """Fit, keep the originals where asked, write the request, report."""
+    """Fit, keep the originals if ``--journal`` is given, write the request, print the report."""
     settings, source_lines = _settings(args)
     data = request_of(args)
     lines: list[str] = []
@@ -74,7 +74,7 @@ def run_fit(args: Namespace) -> int:
 
 
 def _settings(args: Namespace) -> tuple[Settings, list[str]]:
-    """Options before files and environment; and lines about the latter."""
+    """(settings, lines about their sources); options override files and environment."""
     loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
     config.merge(loaded.values, given_settings(args, SETTINGS))
     source_lines = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
@@ -83,7 +83,8 @@ def _settings(args: Namespace) -> tuple[Settings, list[str]]:
 
 
 def _fit_and_keep(data: bytes, settings: Settings, name: str) -> tuple[Fitted, list[str]]:
-    """Fit within the session of a journal file; the lines that get the largest originals back."""
+    """Fit within the session of a journal file; also return the commands that recall the largest
+    originals."""
     journal = file_format.to_dict(journal_file.load(name))
     session = trimtab.Session(settings=settings, journal=journal)
     fitted = session.fit(data)

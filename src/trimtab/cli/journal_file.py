@@ -1,7 +1,7 @@
 """The file behind ``fit --journal``: a session's journal, with the originals of its edits.
 
-It is JSON, written whole or not at all, and readable by its owner alone: originals are tool output
-and may hold secrets.
+It is JSON, written atomically, and readable by its owner alone: originals are tool output and may
+contain secrets.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.journal.journal import Journal
 
 
 def load(name: str, *, must_exist: bool = False) -> Journal:
-    """The journal in a file; an empty one where there is no file, unless it must be there."""
+    """The journal in a file; an empty one if there is no file, unless ``must_exist``."""
     if not must_exist and not Path(name).exists():
         return Journal()
     try:

@@ -1,6 +1,6 @@
-"""The one request that a command takes: a file's own, or one out of a log of sessions.
+"""The request that a command takes: the file itself, or one from a log of sessions.
 
-A log holds many requests; ``--turn`` chooses, else it is the last of the main conversation.
+A log has many requests; ``--turn`` chooses one, by default the last of the main conversation.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def add_turn(parser: ArgumentParser) -> None:
 
 
 def request_of(args: Namespace) -> bytes:
-    """The bytes of the request that FILE is or, where it is a log, of the one that is asked for.
+    """The bytes of the request in FILE; if FILE is a log, of the request chosen by ``--turn``.
 
-    Says on standard error which one was taken.  What is neither is left for the library to name.
+    Prints on standard error which request was chosen.  Anything else is returned as it is, and the
+    library reports what is wrong with it.
     """
     packed = args.file.endswith(_PACKED)
     data = b"" if packed else files.request_of(args)
@@ -74,7 +75,8 @@ def _name(args: Namespace) -> str:
 
 
 def _is_request(data: bytes) -> bool:
-    """Whether this is one request; a session that opencode exports has ``messages``, too."""
+    """Whether ``data`` is one request; an exported opencode session is not, though it has
+    ``messages``."""
     from trimtab.replay.agent_logs import is_opencode
 
     try:

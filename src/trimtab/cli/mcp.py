@@ -1,6 +1,6 @@
 """``trimtab mcp``: the originals of one tenant as tools of an MCP server.
 
-Messages go to standard error: standard output belongs to the protocol.
+Messages are printed to standard error, because standard output is used by the protocol.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Serve until the client goes, or until interrupted."""
+    """Serve until the client disconnects, or until interrupted."""
     import trimtab
     from trimtab import mcp
 
     server = mcp.server(originals_of(args), trimtab.__version__)
-    with suppress(StoreError):  # may come back: then its tools say so
+    with suppress(StoreError):  # the store may recover; until then the tools report the error
         if hint := other_tenants(args):
             print(f"trimtab: {hint}", file=sys.stderr, flush=True)
     if args.http:

@@ -1,4 +1,4 @@
-"""Options that commands share: the request, and one for every setting that was declared."""
+"""Options that commands share: the request, and one for every declared setting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _dest(path: Iterable[str]) -> str:
 
 
 def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[str, Any]:
-    """What options said, nested as a file would have it.  Raises InvalidSetting."""
+    """The settings given as options, nested as in a settings file.  Raises InvalidSetting."""
     values: dict[str, Any] = {}
     for path, one in config.leaves(settings):
         value = getattr(args, _dest(path), None)
@@ -67,7 +67,7 @@ def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[st
 
 
 def setting(args: Namespace, name: str) -> Any:
-    """The value of one option; None where it was not given.  Raises InvalidSetting."""
+    """The value of one option; None if it was not given.  Raises InvalidSetting."""
     return given_settings(args, {name: SETTINGS[name]}).get(name)
 
 

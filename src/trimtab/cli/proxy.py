@@ -1,4 +1,4 @@
-"""``trimtab proxy`` and ``trimtab run``: a proxy for good, and one for a single agent.
+"""``trimtab proxy`` and ``trimtab run``: a permanent proxy, and one for a single agent.
 
 What serves is loaded when one of them runs.
 """
@@ -28,7 +28,8 @@ FIT = {
     for name, one in config.SETTINGS.items()
     if name not in ("format", "model", "open_tail", "recall", "calls_left", "idle_seconds")
 }
-"""The settings that are not of one request; ``recall`` the proxy sets where it has the tool."""
+"""The settings that don't depend on a request; the proxy sets ``recall`` itself if it offers the
+tool."""
 
 
 def _shared(parser: ArgumentParser, own: Mapping[str, Declared]) -> None:
@@ -130,7 +131,7 @@ def _run_workers(args: Namespace, settings: ProxySettings) -> int:
 
 
 def look_at_agents() -> int:
-    """What would keep an agent from running behind the proxy; 1 where something does."""
+    """Print what would keep an agent from running behind the proxy; return 1 if anything does."""
     from pathlib import Path
 
     from trimtab.proxy.agents import LaunchContext

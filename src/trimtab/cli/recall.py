@@ -63,8 +63,8 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Print the exact original or part of it, not a character more; of many steps that were folded
-    together their table of contents, unless they are asked for."""
+    """Print exactly the original or a part of it; for several folded steps, their table of
+    contents, unless the whole is asked for."""
     if args.all is not None:
         return _all(args)
     if args.handle is None:
@@ -124,7 +124,7 @@ def _all(args: Namespace) -> int:
 
 
 def _kept(args: Namespace) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every original, and under which names it is written."""
+    """(names for its file, text) of every original."""
     from trimtab import stores
 
     if args.journal is not None:
@@ -158,7 +158,7 @@ def _reasons(args: Namespace) -> str:
 
 
 def _from_the_proxy(args: Namespace) -> str:
-    """The original in the store that the proxy keeps for this user, whichever tenant has it."""
+    """The original in the user's own proxy store, from any tenant."""
     args.store = own_store()
     try:
         store = existing_store(args.store)

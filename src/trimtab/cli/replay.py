@@ -112,7 +112,7 @@ def run(args: Namespace) -> int:
 
 
 def _keep_warm(args: Namespace) -> int:
-    """The frontier of cap against savings, of pings at an idle session's cache."""
+    """Print the savings by pings to an idle session's cache, for each cap on their cost."""
     import json
 
     from trimtab.replay import log_files
@@ -151,7 +151,7 @@ def _group(by: str) -> Callable[[Any], str]:
 
 
 def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
-    """The recordings to play, and how many were left out because they fit the window whole."""
+    """(recordings to replay, how many were left out because they fit the window)."""
     from trimtab.replay import job_runner, log_files
     from trimtab.replay.recording_index import RecordingIndex
 
@@ -193,7 +193,7 @@ def number_of(number: int, noun: str) -> str:
 
 
 def tell_problems(problems: Sequence[object]) -> None:
-    """The first of what could not be read, and how many more there are."""
+    """Print the first problems, and how many more there are."""
     for problem in problems[:SHOWN_PROBLEMS]:
         print(clean(f"trimtab: {problem}"), file=sys.stderr)
     if len(problems) > SHOWN_PROBLEMS:
@@ -217,7 +217,7 @@ def _results(
 
 
 class Progress:
-    """A bar on a terminal; a line every tenth where standard error is a file."""
+    """A progress bar on a terminal; else a line at every tenth."""
 
     def __init__(self, what: str = "calls") -> None:
         self.what = what

@@ -1,8 +1,9 @@
 """``trimtab status``: one line about a session behind the proxy, for the hooks of coding agents.
 
-Reads what an agent gives its hooks (JSON on standard input, or as the last argument), asks the
-proxy, and prints: how full, what was cut, how to have it back.  It starts fast, since agents wait
-for it, and whatever goes wrong it prints less and ends with 0: no agent may fail by it.
+Reads the JSON that an agent gives its hooks (on standard input, or as the last argument), asks the
+proxy, and prints how full the window is, what was cut, and how to recall it.  It starts fast, since
+agents wait for it.  On any error it prints less and exits with 0, so that no agent fails because of
+it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the line, in the shape that the hook wants; always 0."""
+    """Print the line in the form that the hook expects; always return 0."""
     with suppress(Exception):
         given = _given(args)
         session = args.session or _first(given, _SESSION_KEYS)
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _given(args: argparse.Namespace) -> dict[str, Any]:
-    """What the agent gives its hook; {} where it gives nothing."""
+    """The JSON that the agent gives its hook; {} if there is none."""
     text = args.payload
     if text is None and sys.stdin is not None and not sys.stdin.isatty():
         text = _waiting()
@@ -74,7 +75,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _waiting() -> str:
-    """Standard input, unless nobody writes there and nobody closes it."""
+    """The text on standard input; "" if nothing is written there in time."""
     try:
         if not select.select([sys.stdin], [], [], _SECONDS)[0]:
             return ""
@@ -88,7 +89,7 @@ def _first(given: dict[str, Any], keys: Sequence[str]) -> str:
 
 
 def _proxy(url: str) -> tuple[str, str]:
-    """(address without a path, token) of a proxy; its token's file where the URL has none."""
+    """(address without a path, token) of a proxy; without a token in the URL, that of its file."""
     scheme, _, rest = (url or _ADDRESS).partition("://")
     host, _, path = rest.partition("/")
     token = path.removeprefix("token/").partition("/")[0] if path.startswith("token/") else ""
@@ -102,7 +103,7 @@ def _proxy(url: str) -> tuple[str, str]:
 
 
 def _asked(host: str, token: str, session: str) -> dict[str, Any] | None:
-    """What the proxy says of a session (its newest without a name); None where it is not there."""
+    """The proxy's status of a session ("": its newest); None if the proxy can't be reached."""
     name, _, port = host.rpartition(":")
     query = "".join(char if char.isalnum() or char in "-_." else "" for char in session)[:200]
     request = (
@@ -160,7 +161,7 @@ def line(status: dict[str, Any] | None) -> str:
 
 
 def kept(status: dict[str, Any]) -> str:
-    """What a summary has to keep, so that originals can still be asked for."""
+    """Instructions for a summary to keep handles, so that originals can still be recalled."""
     handles = ", ".join(status["handles"])
     how = "the tool recall" if status.get("recall") else "the command trimtab recall HANDLE"
     return (

@@ -1,4 +1,4 @@
-"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: look after a store."""
+"""``trimtab doctor``, ``trimtab purge`` and ``trimtab stats``: maintain a store."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_doctor(parser: ArgumentParser) -> None:
 
 
 def run_doctor(args: Namespace) -> int:
-    """Say what is wrong and what repairs it; 1 where something is.
+    """Print what is wrong and how to repair it; return 1 if anything is wrong.
 
     With a store: open it and read everything in it.  Without: look at the agents of this machine.
     """
@@ -87,7 +87,7 @@ def add_purge(parser: ArgumentParser) -> None:
 
 
 def run_purge(args: Namespace) -> int:
-    """Delete old conversations with their originals, and say how many."""
+    """Delete old conversations with their originals, and print how many."""
     from trimtab import stores
 
     if args.older_than is None and args.keep_bytes is None:
@@ -113,7 +113,7 @@ def add_stats(parser: ArgumentParser) -> None:
 
 
 def run_stats(args: Namespace) -> int:
-    """What all sessions of a tenant came to; of the proxy's own store, those of all."""
+    """Print statistics over all sessions of a tenant; for the proxy's own store, of all tenants."""
     if args.store is None:
         facts = _facts_of_all()
     else:
@@ -146,7 +146,7 @@ def run_stats(args: Namespace) -> int:
 
 
 def _facts_of_all() -> dict[str, Any]:
-    """What sessions came to, of every tenant of the proxy's own store."""
+    """Statistics of the sessions of every tenant in the proxy's own store."""
     own = own_store()
     if own == "memory:":
         raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
@@ -160,7 +160,7 @@ def _facts_of_all() -> dict[str, Any]:
 
 
 def _opened(url: str) -> tuple[Store, Callable[[str], TenantStore]]:
-    """A store that is there, and each tenant's part of it."""
+    """(an existing store, a function from a tenant to its part of the store)."""
     from trimtab import stores
 
     store = existing_store(url)

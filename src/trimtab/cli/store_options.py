@@ -1,4 +1,4 @@
-"""The options --store and --tenant, and what they name: a store, a tenant's originals."""
+"""The options --store and --tenant, and the store and originals that they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_tenant(parser: ArgumentParser) -> None:
 
 
 def existing_store(url: str) -> Store:
-    """The store behind a URL, for commands that only read: they make no new file."""
+    """The store at ``url``, for commands that only read: no new file is created."""
     from trimtab import stores
 
     store = stores.open_store(url)
@@ -40,8 +40,8 @@ def originals_of(args: Namespace, store: Store | None = None) -> OriginalsReader
 
 
 def own_store() -> str:
-    """A file of the user's own, so that what was cut stays cut, and recallable, after a restart;
-    memory where none can be written."""
+    """The URL of the user's own store file, so that edits and originals survive a restart;
+    ``memory:`` if the file can't be written."""
     import os
     from urllib.parse import quote
 
@@ -57,7 +57,7 @@ def own_store() -> str:
 
 
 def other_tenants(args: Namespace) -> str:
-    """Names the tenants of the store where it has nothing of ``--tenant``; else ""."""
+    """A hint with the store's tenants if it has nothing of ``--tenant``; else ""."""
     from trimtab import stores
 
     rows = stores.open_store(args.store).conversations()

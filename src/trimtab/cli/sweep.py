@@ -35,7 +35,7 @@ def add(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """Sweep, write the request, and say what was taken out."""
+    """Sweep, write the request, and print what was removed."""
     data = files.request_of(args)
     keywords: SessionKeywords = {
         "window": NO_WINDOW, "reserve": 0, "preset": "manual",

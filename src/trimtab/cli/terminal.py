@@ -12,7 +12,7 @@ _COLOURS = {"bar": "36", "over": "31", "dim": "2", "bold": "1"}
 
 
 def clean(text: str) -> str:
-    """One line without control characters: names in a request are not ours to trust."""
+    """``text`` with control characters replaced, because names in a request are not trusted."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
@@ -26,14 +26,14 @@ class Terminal:
 
     @classmethod
     def of_stdout(cls) -> Terminal:
-        """What standard output is: a terminal's width and colours, or 80 plain columns."""
+        """The width and colours of standard output; 80 plain columns if it is not a terminal."""
         tty = sys.stdout.isatty()
         colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         blocks = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         return cls(max(40, shutil.get_terminal_size((80, 24)).columns), colour, blocks)
 
     def paint(self, name: str, text: str) -> str:
-        """The text in a colour, where there are colours."""
+        """The text in a colour, if colours may be used."""
         return f"\x1b[{_COLOURS[name]}m{text}\x1b[0m" if self.colour and text else text
 
     def bar(self, share: float, columns: int) -> str:
@@ -46,7 +46,7 @@ class Terminal:
         return text or ("▏" if share > 0 else "")
 
     def gauge(self, tokens: int, window: int, columns: int) -> str:
-        """Tokens against the window: ``████████│███`` when they are too many."""
+        """Tokens against the window; ``████████│███`` if they exceed it."""
         full, empty, mark = ("█", "░", "│") if self.blocks else ("#", ".", "|")
         scale = max(tokens, window, 1)
         edge = round(window / scale * columns)

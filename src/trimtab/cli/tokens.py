@@ -1,4 +1,4 @@
-"""Tokens of servers on this machine, in files that only their user can read."""
+"""Access tokens of servers on this machine, in files that only their user can read."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 
 def folder() -> Path:
-    """Where state of the user's lies."""
+    """The folder of the user's state files."""
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "trimtab"
 
 
 def keep(name: str, token: str) -> Path | None:
-    """Write a server's token to ``NAME.token`` (mode 0600); None where that cannot be."""
+    """Write a server's token to ``NAME.token`` (mode 0600); None if it can't be written."""
     path = folder() / f"{name}.token"
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

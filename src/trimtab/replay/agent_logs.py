@@ -1,7 +1,7 @@
-"""Session files of coding agents as recordings: Claude Code, Codex, opencode.
+"""Reads session files of coding agents as recordings: Claude Code, Codex, opencode.
 
 After a compaction by the client a new recording starts, because later requests no longer repeat
-what came before.
+the earlier messages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from trimtab.replay.recording import Recording
 
 @dataclass
 class _Segment:
-    """Items between two compactions, with their times and what calls of the model were billed.
+    """Items between two compactions, with their times and the billed usage of model calls.
 
-    ``carried``: leading items that the compaction put in place of what came before.
+    ``carried``: how many leading items the compaction put in place of the earlier history.
     """
 
     items: list[Any] = field(default_factory=list)
@@ -112,7 +112,7 @@ def _claude_segments(lines: Sequence[Mapping[str, Any]]) -> list[_Segment]:
         if place is not None and isinstance(content, list):
             answer = segment.items[place]
             answer["content"] = [*answer["content"], *content]
-            segment.usages[place] = usage or segment.usages[place]  # the last piece has the most
+            segment.usages[place] = usage or segment.usages[place]  # the last piece is complete
             continue
         item = {"role": role, "content": content}
         if role == "assistant" and isinstance(content, list) and message.get("id"):
@@ -138,7 +138,7 @@ def is_codex(values: Sequence[Any]) -> bool:
 
 
 def codex(values: Sequence[Any]) -> Iterator[Recording]:
-    """The items sent to Responses; a compaction starts from the history that replaced them."""
+    """The items sent to Responses; after a compaction, beginning with the replaced history."""
     meta: Mapping[str, Any] = {}
     model: str | None = None
     segments, before = [_Segment()], None
@@ -171,9 +171,10 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
 def _codex_usage(
     payload: Mapping[str, Any], model: str | None, before: Any, segment: _Segment
 ) -> Any:
-    """Put a count of tokens beside the model's last item; returns the running total with it.
+    """Record a token count as the usage of the model's last item; return its running total.
 
-    The client repeats the same count while nothing was asked: the total tells that.
+    The client logs the same count again without a new call: then the running total is unchanged
+    and the count is ignored.
     """
     info = payload.get("info")
     if not isinstance(info, Mapping) or info.get("total_token_usage") == before:
@@ -204,7 +205,7 @@ def _replacement(payload: Mapping[str, Any]) -> list[Any]:
 
 
 def is_opencode(values: Sequence[Any]) -> bool:
-    """What ``opencode export`` prints: info, and messages that consist of info and parts."""
+    """The output of ``opencode export``: info, and messages that consist of info and parts."""
     first = values[0] if values else None
     messages = first.get("messages") if isinstance(first, dict) else None
     return (
@@ -217,7 +218,7 @@ def is_opencode(values: Sequence[Any]) -> bool:
 
 
 def opencode(value: Mapping[str, Any]) -> Iterator[Recording]:
-    """The conversation as Anthropic messages (opencode keeps no provider's own format)."""
+    """The conversation as Anthropic messages (opencode's log has a format of its own)."""
     info = value.get("info") or {}
     segment, model = _Segment(), None
     for message in value.get("messages") or ():
@@ -241,7 +242,7 @@ def opencode(value: Mapping[str, Any]) -> Iterator[Recording]:
 
 
 def _opencode_usage(tokens: Any, model: str | None) -> CallUsage | None:
-    """What a step was billed: opencode counts cached tokens beside the input."""
+    """The billed usage of a step; opencode reports cached tokens separately from the input."""
     if not isinstance(tokens, Mapping) or not isinstance(tokens.get("input"), int):
         return None
     cache = tokens.get("cache") or {}
@@ -258,7 +259,7 @@ def _text(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _steps(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[Any], list[Any], Any]]:
-    """(what the model said, the results of its calls, its tokens) of each call of the model."""
+    """(parts of the answer, results of its tool calls, its tokens) of each model call."""
     said: list[Any] = []
     results: list[Any] = []
     tokens: Any = None

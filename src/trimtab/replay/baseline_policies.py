@@ -1,6 +1,6 @@
 """Baseline policies: send everything, keep the last turns, drop the oldest, mask old results.
 
-They are stateless: each request is reduced anew, as the common implementations do.
+They are stateless: each request is reduced from scratch, as in the common implementations.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from trimtab.transcript.transcript import Transcript
 
 NOTE = "[Earlier conversation left out]"
 NOTE_TOKENS = 16
-"""Covers the note with a message of its own."""
+"""Tokens reserved for the note in a message of its own."""
 
 
 def dropped(transcript: Transcript, groups: Sequence[Group], note: str = NOTE) -> list[Edit]:
-    """Edits that take out these groups; neighbouring ones share one note."""
+    """Edits that drop the groups; neighbouring groups share one note."""
     chosen = [g for g in groups if g.closed and g.has_calls and g.places]
     runs: list[list[Group]] = []
     for group in chosen:
@@ -41,13 +41,13 @@ def dropped(transcript: Transcript, groups: Sequence[Group], note: str = NOTE) -
 
 
 def applied(transcript: Transcript, body: Any, edits: Iterable[Edit]) -> Any:
-    """The body with the edits made; the body itself where there are none."""
+    """``body`` with the edits applied; ``body`` itself if there are none."""
     done = operations(transcript, body, edits)
     return paths.apply(body, in_order(done)) if done else body
 
 
 class Everything:
-    """``none``: sends the request as it is, too long or not."""
+    """``none``: sends the request unchanged, even if it is too long."""
 
     name, version, format = "none", "1", ""
 
@@ -78,9 +78,9 @@ class KeepLast:
 
 
 class DropOldest:
-    """``drop-oldest-safe``: above the window, as many of the oldest turns go as it takes.
+    """``drop-oldest-safe``: above the window, drops as many of the oldest turns as needed.
 
-    Calls go with their results, so pairs stay whole; nothing else is touched.
+    Calls are dropped with their results, so pairs stay whole; nothing else is changed.
     """
 
     name, version, format = "drop-oldest-safe", "1", ""
@@ -151,7 +151,7 @@ def _transcript_of(index: RecordingIndex, body: dict[str, Any]) -> Transcript:
 
 
 def size_of(index: RecordingIndex, transcript: Transcript, group: Group) -> int:
-    """Tokens that go with a group: its blocks and the fixed cost of its messages."""
+    """Tokens that dropping a group saves: its blocks and the fixed cost of its messages."""
     usage = index.store.usage
     numbers = {place.message for place in group.places}
     complete_messages = [n for n in numbers if (*transcript.base, n) in group.items]

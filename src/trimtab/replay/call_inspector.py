@@ -34,7 +34,7 @@ class InspectedCall:
 
 
 def inspect_call(recording: Recording, policy: str, window: int, turn: int) -> InspectedCall:
-    """Replay up to a turn.  Raises InvalidSetting where the recording has no such turn."""
+    """Replay up to ``turn``.  Raises InvalidSetting if the recording has no such turn."""
     chosen_policy = find(policy)
     index = RecordingIndex(
         policy_run.converted(recording, chosen_policy.format or recording.format)
@@ -55,7 +55,7 @@ def inspect_call(recording: Recording, policy: str, window: int, turn: int) -> I
 
 
 def request_diff(call: InspectedCall, *, colour: bool = False) -> str:
-    """The full request against the one sent, and the reason of each change."""
+    """A diff of the full request and the one sent, and the reason of each change."""
     row = call.row
     lines = [
         f"{call.recording.id}, call {call.turn}, {call.policy} at {call.window:,}: "
@@ -90,8 +90,8 @@ def _painted(line: str) -> str:
 
 
 def lost_identifiers(call: InspectedCall) -> str:
-    """Identifiers that the agent wrote in this turn and that the request no longer held, each with
-    where it stood."""
+    """Identifiers that the agent wrote in this turn and that were missing in the request, each with
+    the place where it occurred last."""
     if not call.losses:
         return "nothing the agent wrote in this turn was missing"
     lines = [f"{len(call.losses)} of {call.row.need} identifiers written in this turn were missing"]

@@ -64,7 +64,7 @@ def as_html(summary: ReplaySummary) -> str:
 def _windows(
     pooled: Sequence[SummaryRow], heads: Sequence[str], colours: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    """Each window's part of the plain table, over all recordings, and its chart."""
+    """The plain table over all recordings and the chart, one of each per window."""
     for window, some in groupby(pooled, key=lambda row: row.window):
         rows = list(some)
         points = {
@@ -88,7 +88,7 @@ def _windows(
 def _part(
     group: str, window: int, rows: Sequence[SummaryRow], colours: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Every figure of one group, and what was lost there."""
+    """All figures of one group, and charts of what was lost."""
     return {
         "group": group, "window": f"{window:,}",
         "recordings": rows[0].recordings, "calls": rows[0].calls,
@@ -98,7 +98,7 @@ def _part(
 
 
 def _cells(line: SummaryRow) -> Iterator[tuple[str, str]]:
-    """(figure, its interval or "") of each column."""
+    """(figure, its interval or "") for each column."""
     for name, _, form in COLUMNS:
         value = line.figures.get(name)
         interval = ""
@@ -121,7 +121,7 @@ def _lost(
 
 
 def _contexts(results: Results, colours: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Tokens over the turns, of the longest recording of each source."""
+    """Charts of tokens over the turns, for the longest recording of each source."""
     longest: dict[tuple[str, int], tuple[int, str]] = {}
     for result in results:
         place = (result["source"], result["window"])
@@ -139,7 +139,7 @@ def _contexts(results: Results, colours: Mapping[str, str]) -> Iterator[dict[str
 
 
 def _worst(results: Results) -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """The turns of each policy that missed most, before and after."""
+    """The turns of each policy with most losses, with the text before and after."""
     by_policy: dict[str, list[tuple[int, Mapping[str, Any], Mapping[str, Any]]]] = {}
     for result in results:
         for turn in result["worst"]:

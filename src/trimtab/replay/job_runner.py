@@ -24,14 +24,14 @@ Result = dict[str, Any]
 
 @dataclass(frozen=True)
 class ReplayJob:
-    """One recording and what is still to be done on it."""
+    """One recording and the tasks still to run on it."""
 
     recording: Recording
     tasks: tuple[Task, ...]
 
     @property
     def calls(self) -> int:
-        """How many model calls it replays."""
+        """How many model calls the job replays."""
         return len(self.recording.turns) * len(self.tasks)
 
 
@@ -41,14 +41,14 @@ def run_job(job: ReplayJob) -> list[Result]:
 
 
 class ResultFile:
-    """Results as JSON lines; a file that was cut off in the middle of a line is taken up again."""
+    """Results as JSON lines; a file cut off in the middle of a line is repaired and continued."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.results: dict[str, Result] = {}
         if path is not None and path.exists():
             text = path.read_text(encoding="utf-8")
-            if text and not text.endswith("\n"):  # cut off: what follows begins a line of its own
+            if text and not text.endswith("\n"):  # cut off: remove the incomplete line
                 path.write_text(text[: text.rfind("\n") + 1], encoding="utf-8")
             for line in text.splitlines():
                 try:
@@ -58,7 +58,7 @@ class ResultFile:
                 self.results[result["key"]] = result
 
     def add(self, result: Result) -> None:
-        """Keep a result, on disk where there is a file."""
+        """Keep a result, also on disk if there is a file."""
         self.results[result["key"]] = result
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
@@ -75,11 +75,12 @@ def replay(
     workers: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Result]:
-    """Every policy at every window over every recording.
+    """Run every policy at every window over every recording.
 
-    ``store`` keeps results and knows those of earlier runs.  ``progress`` gets (model calls
-    done, of all).  Returns results in the order recording, window, policy, whatever the engine.
-    Raises InvalidSetting for an unknown policy or engine, MissingExtra without Ray.
+    ``store`` keeps results; those of earlier runs in it are not computed again.  ``progress`` gets
+    (model calls done, all model calls).  Returns results in the order recording, window, policy,
+    with any engine.  Raises InvalidSetting for an unknown policy or engine, MissingExtra without
+    Ray.
     """
     store = store or ResultFile(None)
     policies_by_name = {name: find(name) for name in policies}
@@ -107,8 +108,9 @@ def replay(
 
 
 def _shared(tasks: Sequence[Task], alone: Collection[str]) -> list[tuple[Task, ...]]:
-    """Tasks that read the recording as it is go together, for its index is made once; a policy
-    that wants it converted is somebody else's, takes its time, and goes ``alone``."""
+    """Group tasks into jobs: tasks on the unconverted recording share one job, so that its index is
+    computed once; a policy that needs another format (another library, slow) gets a job
+    ``alone``."""
     together = tuple(task for task in tasks if task.policy not in alone)
     jobs: list[tuple[Task, ...]] = [(task,) for task in tasks if task.policy in alone]
     return [*jobs, together] if together else jobs
@@ -162,7 +164,7 @@ def _ray(
 
 
 def sample(recordings: Iterable[Recording], count: int, seed: int) -> list[Recording]:
-    """So many recordings, the same ones for the same seed, in their order."""
+    """``count`` recordings in their order; the same ones for the same seed."""
     whole = list(recordings)
     if count >= len(whole):
         return whole
@@ -171,7 +173,7 @@ def sample(recordings: Iterable[Recording], count: int, seed: int) -> list[Recor
 
 
 def sample_each(recordings: Iterable[Recording], count: int, seed: int) -> list[Recording]:
-    """So many recordings of each source, the same ones for the same seed, source by source."""
+    """``count`` recordings of each source, source by source; the same ones for the same seed."""
     by_source: dict[str, list[Recording]] = {}
     for recording in recordings:
         by_source.setdefault(recording.source, []).append(recording)

@@ -1,7 +1,7 @@
 """Reads files and folders of logs into recordings.
 
-Takes JSON, JSON lines and Parquet, plain or gzipped.  What cannot be read is listed, not raised.
-Raises MissingExtra where a file needs fsspec or pyarrow.
+Takes JSON, JSON lines and Parquet, plain or gzipped.  Unreadable files and lines are listed as
+problems.  Raises MissingExtra if a file needs fsspec or pyarrow and it is not installed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz", ".parquet")
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that could not be read: ``line`` is 0 where it is the whole file."""
+    """A file or line that could not be read; ``line`` is 0 for the whole file."""
 
     file: str
     line: int
@@ -38,7 +38,7 @@ class Problem:
 
 @dataclass
 class LoadedLogs:
-    """What was found: recordings in the order of the files, and what could not be read."""
+    """The recordings in the order of the files, and the problems."""
 
     recordings: list[Recording] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -49,7 +49,7 @@ class LoadedLogs:
 def read(names: Iterable[str], *, source: str = "") -> LoadedLogs:
     """Read files, folders (walked) and addresses such as ``s3://…`` (through fsspec).
 
-    ``source``: the name to report all of it under; "" takes each file's own name.
+    ``source``: the source name of all recordings; "" uses each file's own name.
     """
     logs = LoadedLogs()
     for name in names:
@@ -60,14 +60,14 @@ def read(names: Iterable[str], *, source: str = "") -> LoadedLogs:
 
 
 def of_bytes(data: bytes, name: str) -> LoadedLogs:
-    """The same for what a file of this name holds, plain JSON or JSON lines."""
+    """Read ``data``, the content of a file called ``name``: plain JSON or JSON lines."""
     logs = LoadedLogs(files=1)
     _take(list(_parsed(io.BytesIO(data), name, logs)), stem(name), name, logs)
     return _without_duplicates(logs)
 
 
 def _without_duplicates(logs: LoadedLogs) -> LoadedLogs:
-    """One conversation logged twice is replayed once: the one with times, else the first."""
+    """Keep one of equal conversations: the one with times, else the first."""
     kept: dict[str, Recording] = {}
     for recording in logs.recordings:
         text = json.dumps([recording.format, recording.messages], sort_keys=True, default=str)
@@ -127,7 +127,7 @@ def _read_file(name: str, source: str, logs: LoadedLogs) -> None:
 
 
 def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs) -> None:
-    """Add what parsed lines hold."""
+    """Add the recordings and problems in parsed lines."""
     if not lines:
         return
     for line, what in log_formats.recordings(lines, source=source, origin=name):
@@ -138,7 +138,7 @@ def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs
 
 
 def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int, Any]]:
-    """(line number, value) of each line; a file that is one JSON document is its line 1."""
+    """(line number, value) of each line; a file with one JSON document is line 1."""
     if not name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         data = file.read()
         try:

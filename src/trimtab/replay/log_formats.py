@@ -1,4 +1,4 @@
-"""Recognises what kind of log parsed lines are, and turns them into recordings.
+"""Detects the kind of log that parsed lines come from, and turns them into recordings.
 
 Reads our own records, request bodies and request logs; ``agent_logs`` reads session files of
 coding agents.
@@ -21,7 +21,7 @@ from trimtab.wire import FORMATS
 from trimtab.wire.base import MESSAGE_LISTS
 
 Found = tuple[int, Recording | str]
-"""Line and what it gave: a recording, or why there is none."""
+"""(line number, recording or the reason why there is none)."""
 
 _BODY_KEYS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
 _ANSWER_KEYS = ("response", "response_body", "responseBody", "result", "output")
@@ -118,7 +118,8 @@ def _record(record: Mapping[str, Any], source: str) -> Iterator[Recording]:
 
 
 def _logged(value: Any, id_: str) -> Recording | None:
-    """A body, a bare list of messages, or a log line that holds a body and maybe its answer."""
+    """A recording of a body, a bare list of messages, or a log line with a body and maybe its
+    answer; None for anything else."""
     answer: Any = None
     body = value
     if isinstance(value, dict) and not _is_body(value):
@@ -154,12 +155,12 @@ def _logged(value: Any, id_: str) -> Recording | None:
 
 
 def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[Any, ...]:
-    """The usage of an answer beside its first item."""
+    """``Recording.usages`` with an answer's usage at its first item."""
     return (*[None] * before, usage, *[None] * (len(said) - 1)) if said and usage else ()
 
 
 def _times(before: int, said: Sequence[Any], line: Any) -> tuple[float | None, ...]:
-    """When the line was logged, beside the first item of its answer."""
+    """``Recording.times`` with the time of the log line at its answer's first item."""
     values = (line.get(key) for key in _TIME_KEYS) if isinstance(line, dict) else iter(())
     when = next((time for time in map(seconds, values) if time is not None), None)
     if not said or when is None:
@@ -176,7 +177,7 @@ def _is_body(value: Any) -> bool:
 
 
 def _answer(answer: Any) -> list[Any]:
-    """The model's message in a provider's answer, as an item of a history; [] where unreadable."""
+    """The model's message in a provider's answer, as items of a history; [] if unreadable."""
     answer = _body_of(answer)
     if not isinstance(answer, dict):
         return []
@@ -193,7 +194,7 @@ def _answer(answer: Any) -> list[Any]:
 
 
 def _body_of(answer: Any) -> Any:
-    """An answer's body, where it was logged as text or with what stood around it."""
+    """The body of an answer that was logged as text, or with its envelope."""
     if isinstance(answer, str) and answer[:1] == "{":
         try:
             answer = json.loads(answer)
@@ -205,9 +206,9 @@ def _body_of(answer: Any) -> Any:
 
 
 def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
-    """Requests that each repeat the one before are one conversation: the longest is kept.
+    """Join requests that each repeat the previous one into one conversation; keep the longest.
 
-    Logs interleave conversations, so a request joins the open one that it extends the furthest.
+    Logs interleave conversations, so a request joins the first open one that it extends.
     """
     kept: list[tuple[int, Recording]] = []
     by_start: dict[str, list[int]] = {}
@@ -216,7 +217,7 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
         places = by_start.setdefault(start, [])
         for place in places:
             shared = _shared(kept[place][1].messages, recording.messages)
-            # The answer that closes the older one may be spelled otherwise when it is sent back.
+            # The older one's last answer may be written differently when it is sent back.
             if shared >= min(max(len(kept[place][1].messages) - 1, 1), len(recording.messages)):
                 if len(recording.messages) >= len(kept[place][1].messages):
                     kept[place] = (kept[place][0], _going_on(kept[place][1], recording))
@@ -232,7 +233,7 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
 
 
 def _going_on(old: Recording, new: Recording) -> Recording:
-    """A recording that goes on from an older one, with what the log said of that one's calls."""
+    """``new``, which continues ``old``, with the usages and times of both."""
 
     def both(before: Sequence[Any], now: Sequence[Any]) -> tuple[Any, ...]:
         pairs = zip_longest(before, now[: len(new.messages)])

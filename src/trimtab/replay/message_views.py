@@ -22,13 +22,14 @@ from trimtab.transcript.user_constraints import demands, squeezed
 from trimtab.wire import Format
 
 _READ = ("text", "system", "call", "result", "reasoning", "other")
-"""Kinds of blocks whose text the metric reads; tool definitions are carried by every request."""
+"""Kinds of blocks whose text the metric reads; tool definitions are left out, as every request has
+them."""
 
 
 def own_counter() -> Counter:
-    """An o200k counter that shares no memory with any other, its vocabulary loaded.
+    """An o200k counter with a cache of its own and its vocabulary loaded.
 
-    Were it shared, what the referee has counted would be free for the policy that is timed.
+    With a shared cache, texts that the metric has counted would cost a timed policy nothing.
     """
     counter = Counter(type(counter_for("o200k", model=None, format="").source)(), own=True)
     counter("loads the vocabulary")
@@ -39,14 +40,14 @@ _referee = cache(own_counter)
 
 
 class CacheUnit(NamedTuple):
-    """What a prefix cache compares: one block and its tokens."""
+    """One unit that the simulated prefix cache compares: a block's key and its tokens."""
 
     key: str
     tokens: int
 
 
 class TextPiece(NamedTuple):
-    """One text of a message: the block's kind, whose tool, and the text as it is meant."""
+    """One text of a message: its block's kind, tool and call id, and the text made plain."""
 
     kind: str
     tool: str
@@ -68,7 +69,7 @@ class MessageView:
 
     @cached_property
     def units(self) -> tuple[CacheUnit, ...]:
-        """Its blocks for a prefix cache; the fixed cost goes with the first."""
+        """The message's units for a prefix cache; the first one has the fixed cost."""
         sizes = self._usage.sizes(self.message).blocks
         role = self.message.role
         rest = self.tokens - sum(sizes)
@@ -85,7 +86,7 @@ class MessageView:
 
     @cached_property
     def spans(self) -> Mapping[str, list[tuple[int, Span]]]:
-        """Identifier → (number of the piece, where) of each occurrence."""
+        """Identifier → (number of the piece, span in it) of each occurrence."""
         occurrences: dict[str, list[tuple[int, Span]]] = {}
         for number, piece in enumerate(self.pieces):
             for span in text_features.spans(piece.text):
@@ -94,12 +95,12 @@ class MessageView:
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """Lines of some length."""
+        """Lines long enough to count (``text_features.lines``)."""
         return frozenset(line for piece in self.pieces for line in text_features.lines(piece.text))
 
     @cached_property
     def demands(self) -> tuple[str, ...]:
-        """What the user demands in it."""
+        """Sentences in which the user demands something."""
         if self.message.role != "user":
             return ()
         texts = (piece.text for piece in self.pieces if piece.kind == "text")
@@ -107,7 +108,7 @@ class MessageView:
 
     @cached_property
     def squeezed(self) -> str:
-        """All its text, blanks as one space."""
+        """All text of the message, with each run of blanks as one space."""
         return squeezed("\n".join(piece.text for piece in self.pieces))
 
     @cached_property
@@ -126,7 +127,7 @@ class MessageView:
         return contexts
 
     def written(self) -> MessageView:
-        """The same message without its hidden reasoning: what the agent really wrote."""
+        """The message with its texts and calls only, without hidden reasoning."""
         blocks = tuple(b for b in self.message.blocks if b.kind in ("text", "call"))
         return MessageView(Message(self.message.role, blocks), self._usage)
 
@@ -142,9 +143,9 @@ def _pieces(block: Block) -> list[TextPiece]:
 
 
 class MessageViews:
-    """Views by content: a message that a policy passes on unchanged is the recording's own view.
+    """Views by content: a message that a policy leaves unchanged has the recording's own view.
 
-    ``base``: the views to look among first.
+    ``base``: other views in which a message is looked up too.
     """
 
     def __init__(self, format: Format, base: MessageViews | None = None) -> None:
@@ -155,7 +156,7 @@ class MessageViews:
         self._by_key: dict[bytes, MessageView] = {}
 
     def all(self, messages: Sequence[Any]) -> list[MessageView]:
-        """The view of each message.  Objects are remembered until the next call."""
+        """The view of each message.  Message objects are kept until the next call."""
         fresh: dict[int, tuple[Any, MessageView]] = {}
         views = []
         for message in messages:
@@ -168,7 +169,7 @@ class MessageViews:
         return views
 
     def intact(self, messages: Sequence[Any], views: Sequence[MessageView]) -> bool:
-        """Whether these messages still are what they were when they were seen."""
+        """Whether ``messages`` still have the content that they had in ``views``."""
         known = (self._by_content(message) for message in messages)
         return all(now is then for now, then in zip(known, views, strict=True))
 
@@ -190,7 +191,7 @@ class MessageViews:
 
 
 def transcript_of(recording: Recording, body: Any, views: Sequence[MessageView]) -> Transcript:
-    """The transcript of a body whose messages have been seen already."""
+    """The transcript of a body whose messages already have views."""
     reader = recording.reader
     return Transcript(
         reader, reader.base(body), reader.read_head(body),

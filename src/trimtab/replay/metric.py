@@ -1,7 +1,7 @@
 """The metric: one row of numbers for each model call, from the recording and what a policy sent.
 
 The result depends on the arguments alone.  ``CallMetrics`` documents each column;
-docs/benchmark.md says what the metric cannot measure.
+docs/benchmark.md lists what the metric cannot measure.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ METRIC = 3
 
 
 SHOWN_CHARS, SHOWN_TURNS = 200, 500
-"""Characters kept of the text around a loss; turns of a recording whose losses are shown."""
+"""Chars of the text around a loss that are kept; turns of a recording whose losses are shown."""
 
 
 class CallMetrics(NamedTuple):
     """One model call under one policy.  All but ``gap`` are whole numbers.
 
     Sizes in o200k tokens: ``full`` of the whole request, ``tokens`` of the one sent, ``prefix`` of
-    the blocks at its beginning that it shares with the request sent before.  ``broke``: 0 where it
-    begins with all blocks of the request sent before (no cache break).  ``gap``: seconds since the
-    last model call, −1 unknown.  ``over``, ``invalid``, ``failed``: 0 or 1; invalid means that a
-    rule is broken more often than in the recorded request.
+    the blocks at its beginning that it shares with the previous request sent.  ``broke``: 0 if it
+    begins with all blocks of the previous request sent (no cache break).  ``gap``: seconds since
+    the last model call, −1 if unknown.  ``over``, ``invalid``, ``failed``: 0 or 1; invalid means
+    that a rule is broken more often than in the recorded request.
 
-    Pairs of numbers, asked for and still there: ``need``, identifiers that the agent wrote in this
-    turn; ``old``, those of them older than the newest window/2 tokens; ``ground`` (``wide``: with
-    the context of g3), old ones with plain words beside them; ``line``, old lines written again;
-    ``fresh``, identifiers that stood only in the results just received; ``demand``, sentences in
-    which the user demands something.
+    Pairs of counts, needed and still in the request (``…_kept``): ``need``, identifiers that the
+    agent wrote in this turn; ``old``, those of them older than the newest window/2 tokens;
+    ``ground`` (``wide``: with the context of g3), old ones with plain words beside them; ``line``,
+    old lines written again; ``fresh``, identifiers that occurred only in the results just received;
+    ``demand``, sentences in which the user demands something.
 
-    ``lost``: identifiers that are gone, and how many of them a handle gives back.  A search with
-    the plain words of what the agent wrote next looks for the identifiers and old lines that are
-    gone: ``sought`` counts them; ``found``, those in the first five passages of what the policy
-    took out; ``found_all``, of all originals.  ``asked_in``, ``asked_out``: tokens of the policy's
-    own calls to a model.  ``goal``: of a batch, the tokens that it was to cut down to; ``used``:
-    how many of them it used.  ``cpu_us``: its time in microseconds.
+    ``lost``: missing identifiers; ``recoverable``: how many of them a handle gives back.  Missing
+    identifiers and old lines are searched for with the plain words that the agent wrote next:
+    ``sought`` counts them; ``found``: those in the first five passages found in what the policy
+    removed; ``found_all``: in all originals.  ``asked_in``, ``asked_out``: tokens of the policy's
+    own calls to a model.  ``goal``: the size in tokens that a batch was to reach; ``used``: how
+    many of them it used.  ``cpu_us``: the policy's CPU time in microseconds.
     """
 
     turn: int
@@ -87,7 +87,7 @@ class CallMetrics(NamedTuple):
 
 
 class LostIdentifier(NamedTuple):
-    """A needed identifier that was not sent: where it occurred last, and the text that is there now
+    """A needed identifier that was not sent: where it occurred last, and the text that replaced it
     ("" if none)."""
 
     identifier: str
@@ -106,12 +106,12 @@ class JudgedRecording:
     lost_by: Counter[str] = field(default_factory=Counter)
     """"tool kind" → identifiers lost, one count for each turn that needed one."""
     losses: dict[int, list[LostIdentifier]] = field(default_factory=dict)
-    """Turn → what it needed and did not find."""
+    """Turn → needed identifiers that were not in its request."""
     errors: Counter[str] = field(default_factory=Counter)
 
 
 class PolicyAnswer(NamedTuple):
-    """What a policy gave for one turn; where it raised, ``sent`` is None and ``error`` says why."""
+    """A policy's result for one turn; if it raised, ``sent`` is None and ``error`` the reason."""
 
     sent: PolicyOutput | None
     seconds: float
@@ -133,7 +133,7 @@ class Judge:
         }
 
     def turn(self, number: int, answer: PolicyAnswer) -> list[MessageView]:
-        """Judge one turn; returns what was sent as views."""
+        """Judge one turn; return the messages sent, as views."""
         index, turn = self.index, self.index.turns[number]
         full = index.views[: turn.sent]
         views, body, error = full, None, answer.error
@@ -217,8 +217,8 @@ class Judge:
         return counts, losses, lost_lines
 
     def _searched(self, turn: RecordedTurn, lost: Sequence[str]) -> tuple[int, int, int]:
-        """How many strings were lost, and how many of them a search finds: in what was taken out,
-        and in everything that came before."""
+        """(strings lost, those that a search finds in what was removed, those that it finds in all
+        earlier messages)."""
         views = self.index.views
         said = "\n".join(p.text for view in views[turn.sent : turn.end] for p in view.pieces)
         words = plain_words(said)
@@ -238,7 +238,7 @@ class Judge:
         *,
         wide: bool,
     ) -> tuple[bool, bool]:
-        """(whether it had words beside it, whether it still has them somewhere)."""
+        """(whether ``identifier`` had words beside it, whether it still has them somewhere)."""
         postings = self.index.identifiers[identifier]
         stood = [self.index.views[n] for n in postings[: bisect_left(postings, turn.sent)]]
         originals = [
@@ -255,7 +255,7 @@ class Judge:
         contexts = {context for _, context in originals}
         own = self.index.full_views
         for view in sent_views.values():
-            # The recording's own messages were looked at above.
+            # The recording's own messages were checked above.
             if id(view) not in own and identifier in view.spans:
                 for now in view.contexts(identifier, wide=wide):
                     if any(match(then, now) for then in contexts):

@@ -1,9 +1,9 @@
 """``oracle``: batches that know which identifiers and lines the agent will write again.
 
-It is a bound, not a policy: it reads the recording's future from the index.  Late and in large
-steps it folds everything but the newest turns and the user's texts into notes.  The notes keep the
-surroundings of what will be needed, the most needed per character first.  The choice is greedy, so
-it bounds policies of this kind and proves nothing about others.
+It is a bound, not a usable policy: it reads the recording's future from the index.  Near the limit
+and in large batches, it folds everything but the newest turns and the user's texts into notes.  The
+notes keep excerpts around identifiers and lines that will be needed, the most needed per char
+first.  The choice is greedy, so it bounds policies of this kind and proves nothing about others.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from trimtab.transcript.model import Edit, Group, Place
 from trimtab.transcript.transcript import Transcript
 
 TRIGGER, TARGET, TAIL = 0.97, 0.75, 0.20
-"""When a batch is made (share of the window), how far notes may fill what the fixed head leaves
-of it, and how much of that stays raw."""
+"""A batch is made at TRIGGER of the window.  Of the room beside the parts that can't be folded,
+notes may fill up to TARGET, and the newest TAIL stays unfolded."""
 ARRIVAL = 0.10
-"""A result above this share of what the fixed head leaves is cut to what will be needed."""
+"""A result above this share of the room is cut to what will be needed."""
 SOON_TURNS = 20
-"""A need so many turns away is worth half: a later batch may choose anew."""
+"""A need so many turns away has half the worth, because a later batch may choose again."""
 OCCURRENCES = 6
-"""So many of the oldest and of the newest places of an identifier are considered."""
+"""How many of the oldest, and of the newest, places of an identifier are considered."""
 LONG_LINE = 160
 CHARS_PER_TOKEN = 3.5
 WIDE, WIDE_WORTH = "\0", 0.3
-"""Marks an identifier wanted with its context across lines, and what that is worth beside it."""
+"""The mark of an identifier wanted with its context across lines, and the extra worth of that."""
 GONE, KEPT = "[left out]", "[left out but for:]"
 
 
@@ -87,13 +87,13 @@ class _OracleRun:
     # --- what is folded -----------------------------------------------------------------------
 
     def _fixed(self, transcript: Transcript) -> int:
-        """Tokens of all that can't be folded: system, tools, the user's words."""
+        """Tokens that can't be folded: system, tools, the user's words."""
         usage = self.index.store.usage
         foldable = (g for g in transcript.groups if g.closed and g.has_calls)
         return usage.measure(transcript) - sum(size_of(self.index, transcript, g) for g in foldable)
 
     def _tail(self, transcript: Transcript, room: float) -> int:
-        """The first message of the newest ones that stay raw."""
+        """The first of the newest messages, which stay unfolded."""
         first = len(transcript.messages)
         for group in reversed(transcript.groups):
             room -= sum(self._view(n).tokens for n in range(group.first, group.last + 1))
@@ -104,7 +104,7 @@ class _OracleRun:
         return min(first, newest)
 
     def _fold(self, transcript: Transcript, tail: int, target: float, *, again: bool) -> None:
-        """Fold what is not folded yet; ``again``: choose anew for everything."""
+        """Fold what is not folded yet; ``again``: choose again for all folded groups."""
         if again:
             self.notes = {}
         groups = [
@@ -123,7 +123,7 @@ class _OracleRun:
                 self.notes[group.first] = "\n".join([KEPT, *self._texts(own)])
 
     def _standing(self, transcript: Transcript, tail: int) -> set[str]:
-        """Needed identifiers and lines that stand, with their surroundings, in what stays."""
+        """Identifiers and lines that the messages and notes which stay have, with their context."""
         folded = {n for g in transcript.groups if g.first in self.notes for n in _numbers(g)}
         stays = [self._view(n) for n in range(len(transcript.messages)) if n not in folded]
         standing: set[str] = set()
@@ -140,7 +140,8 @@ class _OracleRun:
         return standing
 
     def _wanted(self) -> dict[str, float]:
-        """Identifiers and lines → how many turns from now on will need them, sooner ones more."""
+        """Identifier or line → its worth: the number of later turns that need it, sooner ones
+        weighing more."""
         wanted: dict[str, float] = {}
         for distance, need in enumerate(self.index.needs[self.number :]):
             worth = SOON_TURNS / (SOON_TURNS + distance)
@@ -178,7 +179,7 @@ class _OracleRun:
     def _candidates(
         self, messages: Sequence[int], wanted: Mapping[str, float]
     ) -> Iterator[tuple[str, Excerpt]]:
-        """(identifier or line, excerpt that holds it with its surroundings)."""
+        """(identifier or line, an excerpt that contains it with its context)."""
         places: dict[str, list[tuple[bool, Excerpt]]] = {}
         for number in messages:
             view = self._view(number)
@@ -199,14 +200,14 @@ class _OracleRun:
                         places.setdefault(line, []).append((True, whole_line))
                         break
         for text, several in places.items():
-            # Where words stand by an identifier, a place without any is of no use.
+            # If an identifier has words beside it somewhere, places without any are of no use.
             best = [e for good, e in several if good] or [e for _, e in several]
             few = best if len(best) <= 2 * OCCURRENCES else None
             for excerpt in few or (*best[:OCCURRENCES], *best[-OCCURRENCES:]):
                 yield text, excerpt
 
     def _texts(self, chosen: Iterable[Excerpt]) -> Iterator[str]:
-        """The texts of excerpts in order; those that touch are one."""
+        """The texts of excerpts in order; adjacent excerpts are joined."""
         joined: list[Excerpt] = []
         for excerpt in sorted(chosen):
             last = joined[-1] if joined else None
@@ -220,8 +221,9 @@ class _OracleRun:
     # --- what is cut where it stands ----------------------------------------------------------
 
     def _cut(self, transcript: Transcript, *, to: float) -> None:
-        """Shorten results that stand as they came: those above ``to`` tokens to that size; with
-        0 the largest first, prose and images of turns that can't be folded too, until it fits."""
+        """Shorten results outside notes: those above ``to`` tokens to that size.  With 0: the
+        largest first until the request fits, also prose and images of turns that can't be
+        folded."""
         folded = {n for g in transcript.groups if g.first in self.notes for n in _numbers(g)}
         results = [
             (self.index.store.usage.block(transcript, place), place)
@@ -264,7 +266,7 @@ class _OracleRun:
         return edits
 
     def _size(self, transcript: Transcript) -> int:
-        """Tokens of what would be sent."""
+        """Tokens of the request with the notes and cuts so far."""
         usage = self.index.store.usage
         total, count = usage.measure(transcript), usage.counter
         for group in transcript.groups:
@@ -303,7 +305,7 @@ def _grounded(view: MessageView, identifier: str) -> bool:
 
 
 def _line(text: str, start: int, end: int) -> tuple[int, int]:
-    """The line, or of a long one as much as grounds an identifier on it."""
+    """The line around the identifier; of a long line, NEAR_CHARS on both sides."""
     low = text.rfind("\n", 0, start) + 1
     stop = text.find("\n", end)
     stop = len(text) if stop < 0 else stop
@@ -314,7 +316,7 @@ def _line(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _surroundings(text: str, start: int, end: int) -> tuple[int, int]:
-    """From the beginning of a line to the end of one, the context of g3 in between."""
+    """The context of g3, extended to the beginning and end of its lines if they are near."""
     low, high = (
         max(0, start - text_features.CONTEXT_CHARS),
         min(len(text), end + text_features.CONTEXT_CHARS),

@@ -1,4 +1,4 @@
-"""Where the lines, points and bars of the report's plots stand; ``plots.html`` draws them."""
+"""Positions of the lines, points and bars in the report's plots; ``plots.html`` draws them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ COLOURS = (
     "#8a8f98", "#0f9b8e", "#d97a1d", "#4a8fe0", "#c2559d", "#8f7fe8",
     "#b08a1e", "#d04a4a", "#4aa34a", "#5fa8b8", "#b0764f", "#6f7f9f",
 )  # fmt: skip
-"""Each stands out on white and on black; the first two are those of ``none`` and ``trimtab``."""
+"""Each is readable on white and on black; the first two are for ``none`` and ``trimtab``."""
 LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 36
 SIZE = (380, 250)
-"""Pixels: as wide as a phone, so that its words can be read there; wider screens enlarge it."""
+"""Pixels: as wide as a phone, so that labels are readable there; wider screens enlarge it."""
 
 
 def colour(number: int) -> str:
@@ -23,14 +23,14 @@ def colour(number: int) -> str:
 
 
 class AxisTick(NamedTuple):
-    """A value on an axis, and where it stands."""
+    """A label on an axis, and its position in pixels."""
 
     label: str
     at: float
 
 
 class Axes:
-    """A sheet with two axes: sizes in pixels, ranges in the numbers that are shown."""
+    """A plot area with two axes: ``size`` in pixels, ranges ``x`` and ``y`` in shown numbers."""
 
     def __init__(
         self, size: tuple[int, int], x: tuple[float, float], y: tuple[float, float], *,
@@ -44,7 +44,7 @@ class Axes:
         self.y_ticks = [AxisTick(short_number(n), self.at(x[0], n)[1]) for n in axis_ticks(*y)]
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """The position of a pair of numbers."""
+        """The position of a pair of numbers in pixels."""
         right = _share(x, *self._x) * (self.right - self.left)
         up = _share(y, *self._y) * (self.low - TOP)
         return round(self.left + right, 1), round(self.low - up, 1)
@@ -67,7 +67,7 @@ class Series(NamedTuple):
 
 
 class LinePlot(Axes):
-    """One polyline a series over 0, 1, 2 …, and a limit."""
+    """One polyline per series over 0, 1, 2 …, and a line for the limit."""
 
     def __init__(
         self, values: Mapping[str, Sequence[float]], *, limit: float, title: str,
@@ -87,7 +87,7 @@ class LinePlot(Axes):
 
 
 class Point(NamedTuple):
-    """One policy on the scatter, by the number that the legend gives it."""
+    """One policy in the scatter plot; ``number`` is its number in the legend."""
 
     name: str
     number: int
@@ -97,9 +97,10 @@ class Point(NamedTuple):
 
 
 class FrontierPlot(Axes):
-    """Cost to the right, what was still there upwards; what no other point beats is joined.
+    """A scatter plot: cost on the x axis, share kept on the y axis; a line joins the points that no
+    other point beats.
 
-    The axis begins below the least that was kept, for most of it lies close together.
+    The y axis begins just below the lowest point, because most points are close together.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class FrontierPlot(Axes):
 
 
 def _is_beaten(point: tuple[float, float], points: Iterable[tuple[float, float]]) -> bool:
-    """Whether another costs no more and recalls no less."""
+    """Whether another point costs no more and keeps no less."""
     x, y = point
     return any(cost <= x and recall >= y and (cost, recall) != point for cost, recall in points)
 
@@ -138,7 +139,7 @@ class BarRow(NamedTuple):
 
 
 class BarPlot:
-    """One horizontal bar a name, the longest first."""
+    """One horizontal bar per name, the longest first."""
 
     def __init__(self, values: Mapping[str, float], *, title: str, fill: str) -> None:
         rows = sorted(values.items(), key=lambda item: -item[1])

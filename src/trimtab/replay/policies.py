@@ -21,11 +21,11 @@ GROUP = "trimtab.policies"
 class PolicyOutput:
     """What a policy sends for one model call.
 
-    ``request``: the body; the messages of the one that was given may be reused but never changed.
-    ``originals``: what it put away in this call and can give back, by handle.  ``calls``: (input
-    tokens, output tokens) of each call it made to a model of its own.  ``notes``: (path or place,
-    why) of what it changed, for people.  ``seconds``: its CPU time where it ran elsewhere.
-    ``room``: where it cut, (tokens after, tokens it was to cut down to).
+    ``request``: the body; message objects of the given body may be reused but never changed.
+    ``originals``: handle → text that the policy removed in this call and can recall.  ``calls``:
+    (input tokens, output tokens) of each call to a model of its own.  ``notes``: (path or place,
+    reason) of each change, for people.  ``seconds``: CPU time, if the policy ran in another
+    process.  ``room``: if it cut, (tokens after, target in tokens).
     """
 
     request: Any
@@ -37,14 +37,14 @@ class PolicyOutput:
 
 
 PolicyStep = Callable[[dict[str, Any]], PolicyOutput]
-"""Called once for each model call of one recording, in order; keeps what state it likes."""
+"""Called once for each model call of one recording, in order; it may keep state."""
 
 
 class Policy(Protocol):
     """One way to reduce requests.
 
-    ``name`` as given on the command line; ``version`` of what decides; ``format``: the one
-    request format it can read ("" for any; recordings are converted for it).
+    ``name``: as given on the command line; ``version``: of the code that decides; ``format``: the
+    one request format it can read, to which recordings are converted ("": any).
     """
 
     name: str
@@ -52,8 +52,8 @@ class Policy(Protocol):
     format: str
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:
-        """Begin one recording.  ``index`` holds the whole recording, its future included: only a
-        bound may look there."""
+        """Begin one recording.  ``index`` has the whole recording with its future, which only a
+        bound such as the oracle may use."""
         ...
 
 
@@ -81,14 +81,14 @@ DEFAULT = (
 
 
 def names() -> list[str]:
-    """Every policy that can be named."""
+    """The names of all policies."""
     return [*BUILT_IN, *(e.name for e in metadata.entry_points(group=GROUP))]
 
 
 def find(spec: str) -> Policy:
     """``"mask-old-observations"``, or with a number: ``"keep-last-n:40"``.
 
-    Raises InvalidSetting for a name nobody registered, or a number the policy does not take.
+    Raises InvalidSetting for an unknown name, or a number that the policy does not take.
     """
     name, _, argument = spec.partition(":")
     if name in BUILT_IN:

@@ -20,7 +20,7 @@ from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 WORST_TURNS = 3
-"""Turns of a recording kept with what they lost, for the report."""
+"""How many turns of a recording, those with most losses, are kept for the report."""
 SHOWN_LOSSES = 8
 CHANGED = "it changed the recorded messages in place"
 
@@ -33,7 +33,7 @@ class Task:
     window: int
 
     def key(self, recording: Recording, version: str) -> str:
-        """Equal keys give equal results: what is replayed, by what, judged how."""
+        """A digest of recording, policy, window and metric; equal keys mean equal results."""
         parts = (recording.digest, recording.id, self.policy, version, self.window, METRIC)
         return hashlib.blake2b(repr(parts).encode(), digest_size=12).hexdigest()
 
@@ -55,7 +55,7 @@ def run(recording: Recording, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]
 
 
 def converted(recording: Recording, format: str) -> Recording:
-    """The recording in another format, by our own conversion; itself where it is in that one."""
+    """The recording converted to ``format``; itself if it is in that format."""
     if recording.format == format:
         return recording
     body = recording.body(recording.messages)
@@ -70,32 +70,32 @@ def converted(recording: Recording, format: str) -> Recording:
 
 
 def replay(index: RecordingIndex, policy: Policy, window: int) -> JudgedRecording:
-    """Every model call of a recording through a policy, judged."""
+    """Run every model call of a recording through a policy and judge the results."""
     step = policy.start(index, window)
     judge = Judge(index, window)
     for number in range(len(index.turns)):
         judge.turn(number, ask(step, index, number))
     if not index.store.intact(index.recording.messages, index.views):
-        # It changed the very objects it was given: nothing above can be trusted.
+        # The policy changed the message objects themselves: nothing above can be trusted.
         judge.done.errors[CHANGED] = len(judge.done.rows)
         judge.done.rows = [row._replace(failed=1) for row in judge.done.rows]
     return judge.done
 
 
 def ask(step: PolicyStep, index: RecordingIndex, number: int) -> PolicyAnswer:
-    """What a policy sends for one turn; an exception is an answer too."""
+    """The policy's answer for one turn; an exception becomes an answer with an error."""
     body = index.recording.request(index.turns[number])
     before = time.thread_time()
     try:
         sent = step(body)
-    except Exception as error:  # whatever a policy raises is counted, not fatal
+    except Exception as error:  # any error of a policy is counted, not fatal
         return PolicyAnswer(None, time.thread_time() - before, _error_line(error))
     seconds = time.thread_time() - before
     return PolicyAnswer(sent, seconds if sent.seconds is None else sent.seconds)
 
 
 def _error_line(error: Exception) -> str:
-    """The error in one line, without figures that differ from call to call where that can be."""
+    """The error in one line, if possible without figures that differ from call to call."""
     if isinstance(error, CannotFit) and error.largest:
         what = error.largest[0][2]
         least = sum(size for _, size, kind in error.largest if kind == what)
@@ -109,7 +109,7 @@ def _error_line(error: Exception) -> str:
 def result(
     recording: Recording, index: RecordingIndex, task: Task, policy: Policy, judged: JudgedRecording
 ) -> dict[str, Any]:
-    """Everything a report needs of one recording under one policy, JSON-able."""
+    """The result of one recording under one policy, for a report; JSON-able."""
     worst = sorted(judged.losses, key=lambda n: (-len(judged.losses[n]), n))[:WORST_TURNS]
     return {
         "key": task.key(recording, policy.version),

@@ -1,8 +1,8 @@
 """``provider-compaction`` as a policy: trimtab with ``compaction="provider"`` before a simulated
 provider.
 
-No model runs here.  What stands in for its summary are whole lines of what it replaces, the newest
-that hold an identifier, up to so many tokens: what a model that only quotes could keep.
+No model runs here.  Its summary is simulated by whole lines of the replaced messages: the newest
+that have an identifier, up to a number of tokens, as a model that only quotes could write.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from trimtab.replay.trimtab_policy import Trimtab
 from trimtab.transcript.tokens import Counter
 
 READ = 0.1
-"""What a token of a cached prefix costs in all our tables: the question repeats the prefix."""
+"""The price of a cached token in our tables; the compaction request repeats the cached prefix."""
 OPENING = "Summary of the conversation so far, by a model that is not run in this replay.\n"
 
 
 class ProviderCompaction(Trimtab):
     """``provider-compaction:500``: with a summary of at most 500 tokens; without a number 2,000.
-    Its requests are Anthropic's; where it folds instead it does so like ``trimtab``."""
+    Its requests are in Anthropic's format; if it folds instead, it does so like ``trimtab``."""
 
     name, format = "provider-compaction", "anthropic"
 
@@ -58,7 +58,7 @@ class ProviderCompaction(Trimtab):
 
 
 def _summary(messages: list[Any], tokens: int, count: Counter) -> str:
-    """The newest lines with an identifier, in their order, none twice."""
+    """The newest lines with an identifier, in their order, without duplicates."""
     kept: dict[str, None] = {}
     left = tokens - count(OPENING)
     for text in reversed(list(_texts(messages))):

@@ -21,7 +21,7 @@ MESSAGES = {
     "gemini": "contents",
     "gemini-interactions": "input",
 }
-"""The key of a body under which its messages stand."""
+"""Format → the key of a body that has its messages."""
 
 _SYSTEM = {
     "anthropic": "system",
@@ -41,18 +41,18 @@ class RecordedTurn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """One conversation as it was, in the items of its own format.
+    """One recorded conversation, as items of its own format.
 
-    ``source`` names the collection it is reported under, ``task`` the kind of work where it is
-    known.  ``system`` and ``tools`` are native values (None: not recorded), ``params`` the other
-    keys of the body.  ``times``: seconds since the epoch, one a message, None where unknown;
-    empty where none is known.  ``usages``: what the model call whose answer begins or lies at a
-    message was billed, one a message, None where the log does not say; empty where it never does.
+    ``source`` names the collection it is reported under, ``task`` the kind of work, if known.
+    ``system`` and ``tools`` are native values (None: not recorded), ``params`` the other keys of
+    the body.  ``times``: seconds since the epoch, one per message, None if unknown; empty if none
+    is known.  ``usages``: one per message: the billed usage of the model call whose answer the
+    message belongs to, or None; empty if the log has no usage at all.
 
-    ``agent``: the program that wrote the log; ``session``: the one a recording is a part of where a
-    compaction by the client cut it ("" for its own id); ``carried``: how many leading messages that
-    compaction put in place of what came before; ``window``: the model's, as the client logged it (0
-    where it did not).
+    ``agent``: the program that wrote the log; ``session``: the session's id, if compactions by the
+    client split it into several recordings ("": the recording's own id); ``carried``: how many
+    leading messages the compaction put in place of the earlier history; ``window``: the model's
+    window as the client logged it (0: not logged).
     """
 
     source: str
@@ -66,7 +66,7 @@ class Recording:
     times: tuple[float | None, ...] = ()
     task: str = ""
     origin: str = ""
-    """Where it was read from, for people."""
+    """The file it was read from, for people."""
     usages: tuple[CallUsage | None, ...] = ()
     agent: str = ""
     session: str = ""
@@ -75,13 +75,13 @@ class Recording:
 
     @property
     def reader(self) -> Format:
-        """The format its items are in."""
+        """The format of its items."""
         return FORMATS[self.format]
 
     def body(self, messages: Sequence[Any]) -> dict[str, Any]:
-        """A request with these messages: model, system and tools put back."""
+        """A request with these messages and the recorded model, system text and tools."""
         body: dict[str, Any] = dict(self.params)
-        if self.model and self.format != "gemini":  # there the model stands in the address
+        if self.model and self.format != "gemini":  # Gemini has the model in the URL
             body.setdefault("modelId" if self.format == "bedrock" else "model", self.model)
         if self.system is not None and self.format in _SYSTEM:
             body[_SYSTEM[self.format]] = self.system
@@ -104,10 +104,10 @@ class Recording:
 
     @cached_property
     def turns(self) -> tuple[RecordedTurn, ...]:
-        """Every model call with something before it, in order.
+        """Every model call that has messages before it, in order.
 
-        A turn is a run of the model's items.  Where calls of a run are answered only after the
-        model has spoken again, that is still the same turn: no request was sent between.
+        A turn is a run of the model's items.  If the calls of a run are answered only after the
+        next run, both are one turn, because no request was sent in between.
         """
         views, pending = self.views, _answered_later(self.views)
         turns: list[RecordedTurn] = []
@@ -126,30 +126,30 @@ class Recording:
         return tuple(turns)
 
     def usage(self, turn: RecordedTurn) -> CallUsage | None:
-        """What the model call of a turn was billed; None where the log does not say."""
+        """The billed usage of a turn's model call; None if the log does not have it."""
         return next((usage for usage in self.usages[turn.sent : turn.end] if usage), None)
 
     @cached_property
     def digest(self) -> str:
-        """16 hex characters over everything that is replayed."""
+        """A digest (16 hex chars) of everything that is replayed."""
         kept = (self.format, self.model, self.system, self.tools, self.params, self.messages)
         data = json.dumps([*kept, self.times], sort_keys=True, default=str).encode()
         return hashlib.blake2b(data, digest_size=8).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what was worked out from them is not sent to other processes."""
+        """The fields alone; cached properties are not sent to other processes."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     def renamed(self, **changes: Any) -> Recording:
-        """The same with other values."""
+        """A copy with some fields changed."""
         return replace(self, **changes)
 
 
 def _answered_later(views: Sequence[Message]) -> list[bool]:
-    """For each position: is a call before it answered by a result at or behind it?
+    """For each position, whether a call before it is answered by a result at or behind it.
 
-    Ids repeat within a conversation: a result answers the oldest open call of its id in the newest
-    message that has any.
+    Ids may repeat within a conversation: a result answers the oldest open call of its id in the
+    newest message that has any.
     """
     change = [0] * (len(views) + 1)
     waiting: dict[str, list[int]] = {}

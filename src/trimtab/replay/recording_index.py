@@ -1,4 +1,4 @@
-"""Where identifiers and lines occur in a recording, and what each model call needed of them.
+"""An index of a recording: where identifiers and lines occur, which ones each model call needed.
 
 Computed once for all policies and windows.
 """
@@ -18,10 +18,10 @@ from trimtab.transcript.model import Message
 
 
 class Need(NamedTuple):
-    """What the agent wrote in one turn that occurred in the request it answered.
+    """Identifiers and whole lines that the agent wrote in one turn and that occurred in the
+    request.
 
-    ``lines`` are whole lines; ``fresh`` are the identifiers that occurred only in the results just
-    received.
+    ``fresh``: the identifiers that occurred only in the results just received.
     """
 
     identifiers: tuple[str, ...]
@@ -51,7 +51,7 @@ class RecordingIndex:
 
     @cached_property
     def head_identifiers(self) -> Set[str]:
-        """Identifiers of the system text, which no policy here takes away."""
+        """Identifiers of the system text, which no policy here removes."""
         return self._head_view.spans.keys() if self._head_view else frozenset()
 
     @cached_property
@@ -72,7 +72,7 @@ class RecordingIndex:
 
     @cached_property
     def needs(self) -> tuple[Need, ...]:
-        """What each turn needed, in the order of the turns."""
+        """The needs of each turn, in the order of turns."""
         ends = [0, *(turn.end for turn in self.turns)]
         return tuple(self._need(turn, ends[n]) for n, turn in enumerate(self.turns))
 
@@ -103,9 +103,9 @@ class RecordingIndex:
         return self._sums[turn.sent] + sum(unit.tokens for unit in self.head)
 
     def newest(self, turn: RecordedTurn, tokens: int) -> int:
-        """The first of the newest messages that take at most so many tokens together.
+        """The index of the first of the newest messages that have ``tokens`` together.
 
-        The message that straddles the border counts among them.
+        The message that crosses the border is included.
         """
         start = self._sums[turn.sent] - tokens
         return max(0, bisect_left(self._sums, start) - 1) if start > 0 else 0
@@ -116,9 +116,9 @@ class RecordingIndex:
 
     @cached_property
     def broken(self) -> tuple[Counter[str], ...]:
-        """For each turn: the rules that the recorded request itself breaks, and how often.
+        """For each turn, the rules that the recorded request itself breaks, and how often.
 
-        Recordings hold what clients logged, which is not always byte for byte what they sent.
+        Client logs are not always exactly what the client sent.
         """
         return tuple(self.violations(self.views[: turn.sent]) for turn in self.turns)
 
@@ -135,7 +135,7 @@ class RecordingIndex:
 
 
 def _postings(texts_by_message: Iterable[Iterable[str]]) -> dict[str, list[int]]:
-    """Each text → numbers of the messages that hold it."""
+    """Text → numbers of the messages that contain it, ascending."""
     postings: dict[str, list[int]] = {}
     for number, texts in enumerate(texts_by_message):
         for text in texts:

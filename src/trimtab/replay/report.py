@@ -14,7 +14,7 @@ from trimtab.replay.verdict import verdict
 
 
 def as_json(summary: ReplaySummary) -> str:
-    """The verdict, every line of the tables, and the rows of every recording behind them."""
+    """The verdict, all table rows, and the rows of every recording."""
     whole = {
         "verdict": verdict(summary.pooled, summary.left_out, summary.prices),
         "prices": summary.prices, "left_out": summary.left_out,
@@ -25,8 +25,8 @@ def as_json(summary: ReplaySummary) -> str:
 
 
 def as_csv(summary: ReplaySummary) -> str:
-    """One line for each row of the tables, those over all first; a share of nothing is an empty
-    cell."""
+    """One line for each table row, those over all recordings first; a figure that is undefined is
+    an empty cell."""
     out, lines = io.StringIO(), _all_first(summary)
     names = list(lines[0].figures) if lines else []
     tables = list(lines[0].costs) if lines else []
@@ -44,7 +44,7 @@ def as_csv(summary: ReplaySummary) -> str:
 
 
 def _all_first(summary: ReplaySummary) -> list[SummaryRow]:
-    """The rows over all before those by group, without saying the same twice."""
+    """The rows over all recordings, then those by group; without duplicates."""
     groups = {line.group for line in summary.lines}
     return [*(summary.pooled if groups != {"all"} else ()), *summary.lines]
 
@@ -58,4 +58,4 @@ WRITERS: dict[str, Callable[[ReplaySummary], str]] = {
     "csv": as_csv,
     "html": html_report.as_html,
 }
-"""What can be written, by the end of its name."""
+"""File suffix → the function that writes it."""

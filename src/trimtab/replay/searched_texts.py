@@ -1,5 +1,5 @@
-"""What a search by the agent's own next words finds: texts, and whether a lost string is among the
-first hits."""
+"""Searches texts with the words that the agent wrote next, and checks whether the first hits have a
+lost string."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from trimtab.transcript.identifiers import TOKEN, names_in
 from trimtab.transcript.tokens import counter_for
 
 HITS, HIT_TOKENS = 5, 2_000
-"""So many hits are read, and so many tokens of them."""
+"""The most hits that are read, and the most tokens of them together."""
 MOST_WORDS = 400
 
 
 class SearchedTexts:
-    """Texts by name that can be searched; each is read once."""
+    """Searchable texts by name."""
 
     def __init__(self) -> None:
         self._index, self._texts = PassageIndex(), dict[str, str]()
@@ -23,13 +23,13 @@ class SearchedTexts:
         self._shown: dict[tuple[int, tuple[str, ...]], str] = {}
 
     def add(self, name: str, text: str) -> None:
-        """Add a text, unless one of this name is there."""
+        """Add a text, unless there is one of this name."""
         if name not in self._texts:
             self._texts[name] = text
             self._index.add(name, text)
 
     def holds(self, lost: str, words: Sequence[str]) -> bool:
-        """Whether the first hits for these words, without those of ``lost``, hold it."""
+        """Whether the first hits for ``words``, without the words in ``lost``, contain ``lost``."""
         own = {token.lower() for token in TOKEN.findall(lost)}
         query = tuple(word for word in words if word.lower() not in own)
         return lost in self._hits(query)
@@ -52,7 +52,7 @@ class SearchedTexts:
 
 
 def plain_words(text: str) -> list[str]:
-    """The words of a text that are no identifiers, each once."""
+    """The words of a text that are not identifiers, each once; at most MOST_WORDS."""
     words = dict.fromkeys(
         token for token in TOKEN.findall(text) if len(token) > 1 and not names_in(token)
     )

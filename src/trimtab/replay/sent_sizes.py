@@ -1,6 +1,6 @@
-"""How large each request of a recording is as it is sent, and how much of it was sent before.
+"""The size of each request of a recording as sent, and of the prefix it shares with the previous.
 
-A prefix cache compares blocks from the beginning; sizes are the metric's own (o200k).
+A prefix cache compares blocks from the beginning; sizes are in o200k tokens, as in the metric.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from trimtab.replay.recording_index import RecordingIndex
 
 
 class SentSize(NamedTuple):
-    """Tokens of a request; of its beginning that the request before it had, too; whether that one
-    is not wholly among them (a cache break)."""
+    """Tokens of a request; of the prefix that the previous request had too; ``broke``: whether that
+    prefix is not the whole previous request (a cache break)."""
 
     tokens: int
     prefix: int
@@ -32,13 +32,13 @@ class SentSizes:
         self._head_before: tuple[CacheUnit, ...] = ()
 
     def views(self, body: Any, full: list[MessageView]) -> list[MessageView]:
-        """The messages of a body; ``full`` itself where they are just these."""
+        """Views of the messages of ``body``; ``full`` itself if they are the same."""
         listed = body[self.index.recording.reader.base(body)[0]]
         views = self._store.all(listed)
         return full if len(views) == len(full) and all(map(same, views, full)) else views
 
     def head(self, body: Any) -> tuple[CacheUnit, ...]:
-        """System text and tools of a body; the recording's own where it has these."""
+        """Units of the system text and tools of ``body``; the recording's own if unchanged."""
         if body is None:
             return self.index.head
         reader = self.index.recording.reader
@@ -51,7 +51,7 @@ class SentSizes:
         return tuple(CacheUnit(f"head:{block.digest}", cost(block)) for block in blocks)
 
     def add(self, head: tuple[CacheUnit, ...], views: Sequence[MessageView]) -> SentSize:
-        """The next request."""
+        """Add the next request; return its size."""
         tokens = sum(unit.tokens for unit in head) + sum(view.tokens for view in views)
         prefix, broke = self._prefix(head, views)
         self._before, self._head_before = views, head
@@ -77,7 +77,7 @@ class SentSizes:
 
 
 def seconds_before(recording: Recording, number: int) -> float:
-    """Seconds between a model call and the one before it; −1 where nobody knows."""
+    """Seconds between a model call and the previous one; −1 if unknown."""
     times, turns = recording.times, recording.turns
     if not times or number == 0:
         return -1.0
@@ -86,7 +86,7 @@ def seconds_before(recording: Recording, number: int) -> float:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two are one object."""
+    """Whether both are the same object."""
     return one is other
 
 

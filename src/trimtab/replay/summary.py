@@ -1,4 +1,4 @@
-"""Figures from the metric's rows: shares, cost, intervals, by source, by task or over all."""
+"""Computes figures from the metric's rows (shares, cost, intervals), by source, task or overall."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SHARES = {
     "find_all": ("found_all", "sought"),
     "room": ("used", "goal"),
 }
-"""Figure → (column of what was kept, column of what was needed); shown in percent.  A call on which
-the policy failed sent nothing: it counts in none of them."""
+"""Figure → (column of what was kept, column of what was needed); shown in percent.  Calls on which
+the policy failed are not counted."""
 _SHARED = {column for pair in SHARES.values() for column in pair}
 
 
 @dataclass
 class Tally:
-    """Sums over the calls of some recordings; adds up."""
+    """Sums over the calls of some recordings."""
 
     recordings: int = 0
     calls: int = 0
@@ -44,11 +44,11 @@ class Tally:
     billed: float = 0.0
     full_billed: float = 0.0
     bills: dict[str, float] = field(default_factory=dict)
-    """What was billed under each price table, and ("… in full") for sending everything."""
+    """Price table → cost of the prompts; "… in full": the cost of sending everything."""
     dollars: float = 0.0
     full_dollars: float = 0.0
     priced: int = 0
-    """Recordings whose model has a list price; the dollars are theirs alone."""
+    """How many recordings have a model with a list price; the dollars cover only these."""
     cpu_us: list[int] = field(default_factory=list)
     lost_by: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class Tally:
     formats: set[str] = field(default_factory=set)
 
     def add(self, other: Tally) -> None:
-        """Take in another tally."""
+        """Add another tally."""
         self.recordings += other.recordings
         self.calls += other.calls
         self.billed += other.billed
@@ -73,9 +73,9 @@ class Tally:
         self.formats |= other.formats
 
     def figures(self) -> dict[str, float | None]:
-        """Shares in percent (None: nothing was asked for), cost against sending everything,
-        breaks per 20 turns, milliseconds per call and counts.  Where a policy failed on every call
-        there is no share and no cost."""
+        """Shares in percent (None: nothing was needed), cost as a share of sending everything,
+        breaks per 20 turns, milliseconds per call and counts.  If a policy failed on every call,
+        shares and cost are None."""
         sums = self.sums
         worked = sums["failed"] < self.calls
         values: dict[str, float | None] = {
@@ -103,7 +103,7 @@ class Tally:
         }
 
     def costs(self) -> dict[str, float]:
-        """Cost against sending everything, under each price table."""
+        """Cost as a share of sending everything, under each price table."""
         return {
             name: self.bills[name] / full
             for name in TABLES
@@ -116,8 +116,8 @@ def _in_full(name: str) -> str:
 
 
 def billed(rows: Iterable[CallMetrics], prices: Prices) -> float:
-    """What a session's prompts cost under a table, in plain input tokens; its policy's own
-    model calls included."""
+    """The cost of a session's prompts under ``prices``, in plain input tokens, including the
+    policy's own model calls."""
     total = 0.0
     for row in rows:
         total += prices.prompt(row.tokens, row.prefix, row.gap)
@@ -127,7 +127,7 @@ def billed(rows: Iterable[CallMetrics], prices: Prices) -> float:
 
 
 def full_billed(rows: Sequence[CallMetrics], prices: Prices) -> float:
-    """What sending everything would cost: each request repeats the one before it."""
+    """The cost of sending everything, where each request repeats the previous one."""
     total, before = 0.0, 0
     for row in rows:
         total += prices.prompt(row.full, before, row.gap)
@@ -157,7 +157,8 @@ def tally(result: Mapping[str, Any], prices: Prices) -> Tally:
 
 
 def _dollars(rows: Sequence[CallMetrics], name: str | None) -> tuple[float, float, int]:
-    """(list price of what was sent, of sending everything, 1 where the model has one)."""
+    """(cost in US dollars of what was sent, of sending everything, 1); zeros if the model has no
+    list price."""
     model = models.find(name) if name else None
     if model is None or model.input_price is None:
         return 0.0, 0.0, 0
@@ -191,8 +192,8 @@ class SummaryRow:
 
 @dataclass(frozen=True)
 class ReplaySummary:
-    """What a report is made from: the results, their rows by group and over all, the price table,
-    and how many recordings were left out because they fit the smallest window whole."""
+    """The data of a report: the results, table rows by group (``lines``) and over all (``pooled``),
+    the price table, and how many recordings were left out because they fit the smallest window."""
 
     results: Sequence[Mapping[str, Any]]
     lines: Sequence[SummaryRow]
@@ -206,7 +207,7 @@ class ReplaySummary:
         by: Callable[[Mapping[str, Any]], str] = lambda result: str(result["source"]),
         left_out: int = 0,
     ) -> ReplaySummary:  # fmt: skip
-        """Sums up.  Raises InvalidSetting for a price table that is not there."""
+        """Summarize ``results``.  Raises InvalidSetting for an unknown price table."""
         lines = summarize(results, prices=prices, by=by)
         pooled = summarize(results, prices=prices, by=lambda result: "all")
         return cls(results, lines, pooled, prices, left_out)
@@ -223,11 +224,11 @@ def summarize(
 ) -> list[SummaryRow]:
     """One line for each group, window and policy, in order of first appearance.
 
-    Raises InvalidSetting for a price table that is not there.
+    Raises InvalidSetting for an unknown price table.
     """
     table = named(prices)
     groups: dict[tuple[str, int], dict[str, list[Tally]]] = {}
-    # In one order whatever the engine, so that the same draws meet the same recordings.
+    # Sorted, so that with any engine the same random draws select the same recordings.
     for result in sorted(results, key=lambda r: str(r["id"])):
         if result["rows"]:
             place = groups.setdefault((by(result), result["window"]), {})

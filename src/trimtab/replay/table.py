@@ -1,4 +1,4 @@
-"""The table in the terminal: one block a source and window, one line a policy."""
+"""The table in the terminal: one block per source and window, one line per policy."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ LEGEND = (
 
 
 def legend(prices: str) -> str:
-    """What each column means, for people.  ``prices`` names a table.  Raises InvalidSetting."""
+    """The meaning of each column.  ``prices`` names a table.  Raises InvalidSetting."""
     parts = [ABOUT]
     for heading, columns in LEGEND:
         parts.append(f"{heading}:")
@@ -74,7 +74,7 @@ def legend(prices: str) -> str:
 
 
 def meaning(head: str, prices: str) -> str:
-    """What one column means."""
+    """The meaning of one column."""
     rates = named(prices)
     description = f"{prices}: from the cache {rates.read:g}, into it {rates.write:g} a token"
     every = {head: text for _, columns in LEGEND for head, text in columns}
@@ -82,7 +82,7 @@ def meaning(head: str, prices: str) -> str:
 
 
 def table(lines: Iterable[SummaryRow], *, prices: str) -> str:
-    """All lines, grouped; with the legend below.  Raises InvalidSetting for unknown prices."""
+    """All lines, grouped, with the legend below.  Raises InvalidSetting for unknown prices."""
     parts = []
     for (group, window), some in groupby(lines, key=lambda line: (line.group, line.window)):
         rows = list(some)
@@ -117,7 +117,7 @@ def _row(line: SummaryRow) -> list[str]:
 
 
 def _costs(rows: Sequence[SummaryRow]) -> Iterator[str]:
-    """What the same requests cost elsewhere."""
+    """The cost of the same requests under every price table."""
     yield "  cost under every price table; hit: % of all tokens that the request before began with"
     heads = ["policy", "hit", "brk/20", *TABLES]
     cells = [
@@ -133,7 +133,7 @@ def _costs(rows: Sequence[SummaryRow]) -> Iterator[str]:
 
 
 def name_of(line: SummaryRow) -> str:
-    """Policy and version; the simple ones have only a number that tells old results apart."""
+    """Policy and version; without the version of simple policies, which is only a number."""
     return f"{line.policy} {line.version}" if "." in line.version else line.policy
 
 

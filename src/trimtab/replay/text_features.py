@@ -2,7 +2,7 @@
 
 An identifier is a path, an id, a number of five digits or more, or a compound name
 (camelCase, snake_case, dotted file name, letters mixed with digits); never a plain word.  Escape
-sequences of JSON count as the breaks they stand for, so ``\\nThe`` is never an identifier, however
+sequences of JSON are read as the breaks they encode, so ``\\nThe`` is never an identifier, however
 often the text was encoded.
 """
 
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from trimtab.transcript.identifiers import TOKEN, names_in
 
 LINE_CHARS, LINE_WORDS = 15, 3
-"""The least characters and words of a line that counts."""
+"""The least chars and words of a line that counts."""
 NEAR_CHARS = 50
 """Words on the same line within this distance ground an identifier (g1)."""
 CONTEXT_CHARS = 80
-"""Context across line breaks on either side of an identifier (g3)."""
+"""Chars of context across line breaks on either side of an identifier (g3)."""
 CONTEXT_SHARE = 0.8
 GROUND_WORDS = 2
-"""The least plain words beside an identifier, so that a bare list of names grounds none."""
+"""The least plain words beside an identifier; a bare list of names does not count as context."""
 
 _ESCAPED = re.compile(r'\\+(?:(?P<line>[nr])|["t/]|u[0-9a-fA-F]{4})')
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -39,14 +39,14 @@ class Span(NamedTuple):
 
 
 class Context(NamedTuple):
-    """The words around one occurrence: plain ones, and all of them."""
+    """The words around one occurrence: the plain ones, and all."""
 
     plain: frozenset[str]
     every: frozenset[str]
 
 
 def plain_text(text: str) -> str:
-    """The text as it is meant: escapes undone, colours and line-number prefixes left out."""
+    """``text`` with escapes undone, and without colour codes and line-number prefixes."""
     if "\\" in text:
         text = _ESCAPED.sub(lambda match: "\n" if match["line"] else " ", text)
     if "\x1b" in text:
@@ -57,7 +57,7 @@ def plain_text(text: str) -> str:
 
 
 def values(text: str) -> list[str]:
-    """The string and number values in a JSON text, keys left out; the text itself if it is none."""
+    """The string and number values in a JSON text, without keys; ``[text]`` if it is not JSON."""
     try:
         tree = json.loads(text)
     except (ValueError, RecursionError):
@@ -77,7 +77,7 @@ def _leaves(tree: Any) -> Iterator[Any]:
 
 
 def spans(text: str) -> Iterator[Span]:
-    """Every identifier of a text that ``plain_text`` has been over, in order.
+    """Every identifier in a text from ``plain_text``, in order.
 
     >>> [span.identifier for span in spans("see src/app/main.go:12 and fooBar(self.max_len)")]
     ['src/app/main.go', 'fooBar', 'max_len']
@@ -89,7 +89,7 @@ def spans(text: str) -> Iterator[Span]:
 
 
 def lines(text: str) -> Iterator[str]:
-    """Lines worth keeping verbatim, blanks at both ends left out."""
+    """The lines long enough to count, without blanks at both ends."""
     for line in text.splitlines():
         line = line.strip()
         if len(line) >= LINE_CHARS and len(line.split()) >= LINE_WORDS:
@@ -136,13 +136,13 @@ def _joins(left: str, right: str) -> bool:
 
 
 def grounds(original: Context, now: Context) -> bool:
-    """g1: at least two and at least half of the plain words are beside the identifier again."""
+    """g1: at least two and at least half of the plain words are still beside the identifier."""
     shared = len(original.plain & now.plain)
     return shared >= GROUND_WORDS and 2 * shared >= len(original.plain)
 
 
 def surrounds(original: Context, now: Context) -> bool:
-    """g3: at least two plain words and 80 % of all words are beside the identifier again."""
+    """g3: at least two plain words and 80 % of all words are still around the identifier."""
     if len(original.plain & now.plain) < GROUND_WORDS:
         return False
     return len(original.every & now.every) >= CONTEXT_SHARE * len(original.every)

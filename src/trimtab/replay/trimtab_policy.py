@@ -1,4 +1,4 @@
-"""``trimtab`` as a policy: one in-memory session a recording, with the metric's token counter."""
+"""``trimtab`` as a policy: one in-memory session per recording, counting tokens as the metric."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ APART = {"cli", "replay", "testing"}
 
 @cache
 def version() -> str:
-    """Release and digest of the code, as in 0.1.0+4f0c2a9: figures of other code are not taken up
-    again from a file of results."""
+    """Release and digest of the code, as in 0.1.0+4f0c2a9, so that results of other code in a file
+    are not reused."""
     root, digest = Path(trimtab.__file__).parent, hashlib.blake2b(digest_size=4)
     for file in sorted(root.rglob("*.py")):
         if file.relative_to(root).parts[0] not in APART:
@@ -35,7 +35,7 @@ def version() -> str:
 
 
 def seconds_between(recording: Recording) -> Iterator[float | None]:
-    """How long before each model call the one before it was; None where the log has no times."""
+    """Seconds between each model call and the previous one; None if the log has no times."""
     before: float | None = None
     for turn in recording.turns:
         now = recording.times[turn.sent] if recording.times else None
@@ -44,10 +44,10 @@ def seconds_between(recording: Recording) -> Iterator[float | None]:
 
 
 class Trimtab:
-    """Every option at its default, save no output reserve and the counter: o200k, cold, as it is
-    for a session that begins.  ``trimtab:large``: with that ``on_arrival``; ``trimtab:0.6``: with
-    that target; ``trimtab:prune``: with that preset.  Where the log has times, they are the
-    session's."""
+    """trimtab with default settings, except no output reserve and an o200k counter with an empty
+    cache, as in a new session.  ``trimtab:large``: with this ``on_arrival``; ``trimtab:0.6``: with
+    this target; ``trimtab:prune``: with this preset.  Idle times come from the log, if it has
+    times."""
 
     name, format = "trimtab", ""
 
@@ -73,7 +73,7 @@ class Trimtab:
     def session(
         self, index: RecordingIndex, window: int
     ) -> tuple[trimtab.Session, Callable[..., tuple[PolicyOutput, Fitted]]]:
-        """The session, and what it sends for one model call."""
+        """(the session, a function that fits the body of one model call)."""
         recording = index.recording
         format = cast(FormatName, recording.format)
         session = trimtab.Session(
@@ -83,7 +83,7 @@ class Trimtab:
         gaps = iter(seconds_between(recording))
 
         def step(body: dict[str, Any], again: bool = False) -> tuple[PolicyOutput, Fitted]:
-            """``again``: the same call once more, and no time has passed."""
+            """Fit ``body``; ``again``: the same call once more, without time passing."""
             waited = trimtab.Settings(idle_seconds=0.0 if again else next(gaps, None))
             fitted = session.fit(body, settings=waited)
             report = fitted.report

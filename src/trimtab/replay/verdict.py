@@ -1,4 +1,4 @@
-"""What a replay says in plain words: a verdict, and a table of figures that anyone can read."""
+"""The result of a replay in plain words: a verdict, and a table of plain figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trimtab.replay.summary import SummaryRow
 
 OURS = "trimtab"
 WIDTH = 96
-"""Columns of a terminal that the explanations take."""
+"""Width of the explanations in terminal columns."""
 
 COLUMNS: Mapping[str, str] = {
     "refused": "requests the provider would refuse: too long, or against its rules",
@@ -26,7 +26,7 @@ COLUMNS: Mapping[str, str] = {
     "recallable": "of what was no longer there, what can be had again by its handle: by you, and "
     "by the model where recall is on",
 }
-"""Column → what it means."""
+"""Column → its meaning."""
 
 POLICIES: Mapping[str, str] = {
     "none": "sends everything as it is",
@@ -36,11 +36,11 @@ POLICIES: Mapping[str, str] = {
     "mask-old-observations": "empties all but the newest tool results",
     "oracle": "knows what the agent will need: a bound, nothing that you can use",
 }
-"""The policies that run when none is named, in a few words."""
+"""Default policy → a few words about it."""
 
 
 class WindowVerdict(NamedTuple):
-    """What one window means for these recordings: sentences, and figures (head, value, about)."""
+    """The verdict on one window: sentences, and figures (head, value, about)."""
 
     window: str
     sentences: Sequence[str]
@@ -48,7 +48,7 @@ class WindowVerdict(NamedTuple):
 
 
 def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude-5m") -> str:
-    """One paragraph a window: what sending everything would meet, and what trimtab does instead."""
+    """One paragraph per window: the result of sending everything, and of trimtab."""
     parts = [
         f"Window {one.window}. {' '.join(one.sentences)}" for one in window_verdicts(rows, prices)
     ]
@@ -58,7 +58,7 @@ def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude
 
 
 def left_out_note(left_out: int) -> str:
-    """What became of the recordings that were not played."""
+    """A sentence about the recordings that were not replayed."""
     if left_out == 1:
         return (
             "Not counted: 1 more recording that fits the smallest window whole, so that trimtab "
@@ -71,7 +71,7 @@ def left_out_note(left_out: int) -> str:
 
 
 def window_verdicts(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> list[WindowVerdict]:
-    """One verdict a window, from the smallest."""
+    """One verdict per window, the smallest first."""
     verdicts = []
     for window in sorted({row.window for row in rows}):
         here = {row.policy: row for row in rows if row.window == window}
@@ -117,7 +117,7 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
 
 
 def _money(row: SummaryRow) -> Iterator[str]:
-    """What that is at list prices, and for how many recordings; nothing where none has a price."""
+    """The cost at list prices, and for how many recordings; nothing if none has a price."""
     spent, whole = row.figures.get("dollars"), row.figures.get("full_dollars")
     priced = int(row.figures.get("priced") or 0)
     if spent is None or whole is None:
@@ -135,7 +135,7 @@ def _lines(row: SummaryRow) -> str:
 
 
 def _rest(row: SummaryRow) -> str:
-    """What became of what was cut and used again."""
+    """A clause about how much of what was cut and used again can be recalled."""
     back = row.figures.get("handle")
     if back is None or (row.figures.get("recall") or 0) >= 100:
         return ""
@@ -145,7 +145,7 @@ def _rest(row: SummaryRow) -> str:
 
 
 def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str, str, str]]:
-    """The verdict's figures, large: (what, value, beside what)."""
+    """The verdict's main figures: (name, value, explanation)."""
     everything, ours = rows.get("none"), rows.get(OURS)
     if ours is None:
         return
@@ -164,12 +164,12 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:
-    """Column → what it means."""
+    """Column → its meaning."""
     return {head: COLUMNS[head].format(prices=prices) for head in heads}
 
 
 def plain_table(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> str:
-    """One line a window and policy, with figures that need no explanation, and what they mean."""
+    """One line per window and policy, with the meaning of the columns below."""
     heads = plain_heads(rows)
     body = [[short(row.window), row.policy, *plain_cells(row, heads)] for row in rows]
     lines = list(_aligned([["window", "policy", *heads], *body]))
@@ -188,13 +188,13 @@ def _explained(name: str, about: str, width: int) -> Iterator[str]:
 
 
 def plain_heads(rows: Sequence[SummaryRow]) -> list[str]:
-    """The columns that have anything to show: dollars only where a model has a price."""
+    """The columns with figures: dollars only if a model has a price."""
     priced = any(row.figures.get("priced") for row in rows)
     return [head for head in COLUMNS if head != "dollars" or priced]
 
 
 def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
-    """A row's figures under these heads; a policy that failed on every call has none."""
+    """A row's figures in the columns ``heads``; "–" if the policy failed on every call."""
     figures, worked = row.figures, _worked(row)
     cost, dollars = figures.get("cost"), figures.get("dollars")
     cells = {
@@ -210,7 +210,7 @@ def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
 
 
 def _percent(share: float | None) -> str:
-    """Whole percents; near 100 with a decimal, so that only all of it is 100."""
+    """Whole percent; near 100 with one decimal, so that only a full share shows as 100."""
     if share is None:
         return "–"
     return f"{min(share, 99.9):.1f} %" if 99.5 <= share < 100 else f"{share:.0f} %"
@@ -227,7 +227,7 @@ def _refused(row: SummaryRow) -> float:
 
 
 def _worked(row: SummaryRow) -> bool:
-    """Whether the policy came through on any call: what it kept says nothing else."""
+    """Whether the policy succeeded on any call; otherwise its shares mean nothing."""
     return (row.figures.get("failed") or 0) < row.calls
 
 

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _print_new(provider: StrictProvider, printed: int) -> int:
-    """Print the requests that were answered since; how many have been printed by now."""
+    """Print the requests answered since the last call; return how many are printed so far."""
     printed = min(printed, len(provider.requests))  # a client may have emptied the log
     while printed < len(provider.requests) and provider.requests[printed].status:
         print(_line(provider.requests[printed]), file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ from trimtab.testing.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Refuse the next ``times`` requests, whatever they hold.
+    """Refuse the next ``times`` requests, whatever their content.
 
     ``when``: a kind of the catalogue: "overflow", "overflow_output", "request_bytes", "rate",
     "rate_size" (the request alone is above the limit per minute), "server_error", "overloaded",
@@ -37,7 +37,7 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Answer, and break the connection after so many bytes of the body."""
+    """Answer, and break the connection after ``after_bytes`` bytes of the body."""
 
     after_bytes: int
     answer: Answer | str = "OK"
@@ -45,7 +45,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Wait before the first byte, and between two pieces of a stream; both in seconds."""
+    """Wait ``first`` seconds before the first byte, ``between`` seconds between stream chunks."""
 
     first: float = 0.0
     between: float = 0.0
@@ -60,7 +60,7 @@ default answer once they are used up; or a function from the request to its step
 
 
 class ScriptRunner:
-    """A script as it is being used up."""
+    """Runs a script, one step per request."""
 
     def __init__(self, script: Script, otherwise: Answer) -> None:
         self._ask = script if callable(script) else None

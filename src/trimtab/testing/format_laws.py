@@ -41,7 +41,7 @@ class FormatLaws:
     # --- reading -----------------------------------------------------------------------------
 
     def test_examples_are_recognised_and_acceptable(self) -> None:
-        """The laws say little about requests that are refused anyway."""
+        """The examples must be acceptable, because the other laws say little about bad requests."""
         assert self.examples, "give examples"
         for tree in self.examples:
             assert self.format.detect(tree), "an example is not detected"
@@ -90,7 +90,7 @@ class FormatLaws:
             assert list(again.refs) == list(transcript.refs)
 
     def test_refs_stay_when_the_conversation_grows(self) -> None:
-        """What was there before keeps its ref, whatever is appended."""
+        """Blocks keep their refs when messages are appended."""
         for tree in self.examples:
             transcript = self._read(tree)
             for end in range(len(transcript.messages)):
@@ -111,7 +111,7 @@ class FormatLaws:
                 assert all(group.first <= place.message <= group.last for place in group.places)
 
     def test_each_closed_group_can_be_dropped_alone(self) -> None:
-        """What remains is acceptable; a group at the very end is never dropped."""
+        """The rest is acceptable; a group at the very end is never dropped."""
         for tree in self.examples:
             transcript = self._read(tree)
             for group in transcript.groups:

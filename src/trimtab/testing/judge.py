@@ -1,6 +1,6 @@
 """Decides whether a request is accepted: bytes, rules, sizes, signed thinking, window.
 
-Checks in the order in which providers do.  ``refusals`` has the words of a refusal.
+Checks in the same order as providers.  ``refusals`` has the texts of refusals.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ UNREADABLE = "rule:unreadable"
 
 @dataclass(frozen=True, slots=True)
 class ProviderConfig:
-    """What is enforced; None means the provider's own limit where the rules know one."""
+    """The limits to enforce; None means the provider's own limit, if the rules have one."""
 
     window: int | None = None
     counter: str | Callable[[str], int] | Counter | None = "o200k"
@@ -43,7 +43,7 @@ class ProviderConfig:
 
 @dataclass(slots=True)
 class Verdict:
-    """``when``: the kind of refusal, "" where accepted; ``facts`` the numbers its words name."""
+    """``when``: the kind of refusal, "" if accepted; ``facts``: the values in its text."""
 
     when: str = ""
     facts: dict[str, object] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Verdict:
 
 
 def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record: Record) -> Verdict:
-    """Judge one request; sizes, violations and dropped thinking are noted in the record."""
+    """Judge one request; write sizes, violations and dropped thinking into ``record``."""
     limits = rules.TABLES[api.format].limits if api.format in rules.TABLES else {}
     most = config.request_bytes or limits.get("request_bytes")
     if most and record.body_bytes > most:
@@ -109,7 +109,7 @@ def _read(api: HttpApi, style: Style, tree: Any, model: str | None) -> Transcrip
 
 
 def _only_objects(transcript: Transcript, tree: Any) -> None:
-    """Raises TypeError for a message that is none, should a format read on past it."""
+    """Raise TypeError for a message that is not an object, in case the format's reader skips it."""
     key = transcript.base[0]
     messages = tree.get(key)
     for number, message in enumerate(messages if isinstance(messages, list) else ()):
@@ -125,7 +125,7 @@ _SAMPLE = re.compile(r"messages\.\d+(\.content\.\d+)?")
 def _broken_rule(
     transcript: Transcript, format: str, violations: Sequence[Violation]
 ) -> dict[str, object]:
-    """The first violation, with the ids of all like it in the same message."""
+    """Facts of the first violation, with the ids of all violations of its rule in the message."""
     first = violations[0]
     depth = len(transcript.base) + 1
     same = [v for v in violations if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
@@ -154,7 +154,7 @@ def _like(sample: re.Match[str], facts: Mapping[str, object]) -> str:
 
 
 def where(transcript: Transcript, path: Path, format: str) -> dict[str, object]:
-    """A place in the provider's spelling, and its indices."""
+    """A place as the provider writes it, and its indices."""
     depth = len(transcript.base)
     index = path[depth] if len(path) > depth and isinstance(path[depth], int) else 0
     inner = [step for step in path[depth + 1 :] if isinstance(step, int)]
@@ -178,7 +178,7 @@ def _message_at(transcript: Transcript, path: Path) -> int | None:
 
 
 def _part(transcript: Transcript, path: Path) -> Part | None:
-    """The longest part that holds this path, one with an id first."""
+    """The longest part that contains ``path``; one with an id is preferred."""
     number = _message_at(transcript, path)
     if number is None:
         return None
@@ -209,7 +209,7 @@ def _images(transcript: Transcript, limit: int | None) -> Found:
 
 
 def _results(transcript: Transcript, limit: int | None) -> Found:
-    """The texts of one result, summed."""
+    """A refusal if the texts of one tool result together exceed ``limit`` chars."""
     for number, message in enumerate(transcript.messages) if limit is not None else ():
         for part in message.results:
             texts = [
@@ -238,7 +238,7 @@ def _window(config: ProviderConfig, style: Style, record: Record) -> Found:
 
 
 def numbers(input: int, output: int, limit: int) -> dict[str, object]:
-    """What texts of refusals say about a size."""
+    """The values that refusals for size mention in their texts."""
     total = input + output
     return {
         "input": input,

@@ -1,7 +1,7 @@
 """A prefix cache as providers bill it.
 
-Each format has its minimum, its step, and whether breakpoints are needed.  Entries expire only
-where a clock is given.
+Each format has a minimum, a step, and may need breakpoints.  Entries expire only if a clock is
+given.
 
 Sources: Anthropic's, OpenAI's and Google's pages on prompt caching (minimum by model, 128-token
 steps, a look back of about 20 blocks from a breakpoint).
@@ -21,7 +21,8 @@ FIVE_MINUTES, ONE_HOUR = 300.0, 3600.0
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """``minimum`` and ``step`` in tokens; ``marked`` where only breakpoints are cached."""
+    """``minimum`` and ``step`` in tokens; ``marked``: whether only prefixes up to breakpoints are
+    cached; ``look_back``: blocks before a breakpoint that are searched for a cached prefix."""
 
     minimum: int
     step: int = 1
@@ -55,21 +56,21 @@ def _minimum(rows: Sequence[tuple[str, int]], model: str | None, otherwise: int)
 
 
 class CacheHit(NamedTuple):
-    """Tokens read from the cache, and tokens put into it that are billed as such."""
+    """Tokens read from the cache, and tokens billed as written to it."""
 
     cached: int
     written: int
 
 
 class PrefixCache:
-    """What was seen before, by model and digest."""
+    """Cached prefixes by model and digest."""
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock
         self._until: dict[tuple[str, str], float] = {}
 
     def take(self, model: str, parts: Sequence[PromptPart], rule: CacheRule) -> CacheHit:
-        """What of this prompt is cached; afterwards it is cached as far as the rule allows."""
+        """The cached part of this prompt; then cache the prompt as far as the rule allows."""
         spots = [n for n, part in enumerate(parts) if part.mark is not None or not rule.marked]
         spots = [n for n in spots if parts[n].tokens >= rule.minimum]
         cached = self._longest(model, parts, rule, spots)

@@ -1,8 +1,8 @@
 """The parts of a request in the provider's order, each with a digest of everything up to it.
 
-Providers read tools, system, messages.  Spellings that mean the same get the same digest: a text
+Providers read tools, system, messages in this order.  Equivalent forms get the same digest: a text
 or a list of one text part, with or without cache breakpoints.  The prefix cache and the signatures
-of thinking are built on these digests.
+of thinking use these digests.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _TEXT = frozenset({"type", "text"})
 class PromptPart(NamedTuple):
     """One part of a request.
 
-    ``before`` and ``after``: digests of all that stands before it, and of all that with it;
-    ``tokens`` up to and including it; ``mark`` the cache breakpoint it carries; ``message`` −1
-    in the head; ``path`` within the message; ``raw`` the part itself.
+    ``before`` and ``after``: digests of everything before the part, without and with the part;
+    ``tokens`` up to and including it; ``mark``: its cache breakpoint; ``message``: −1 for system
+    text and tools; ``path`` within the message; ``raw``: the part itself.
     """
 
     message: int
@@ -108,7 +108,7 @@ def _messages(transcript: Transcript, tree: Any, usage: TokenSizes) -> Iterator[
 
 
 def _frame(raw: Any, parts: list[Part], content_key: str) -> dict[str, Any]:
-    """What a message has beside its parts: its role, a name, reasoning of its own."""
+    """A message's other keys: role, name, reasoning on the message itself."""
     if not isinstance(raw, dict) or any(part.path == () for part in parts):
         return {}
     held = {part.path[0] for part in parts} | {content_key}
@@ -137,7 +137,7 @@ def _within(block: Block, part: Part) -> bool:
 
 
 def normal(value: Any) -> Any:
-    """The value without breakpoints, texts spelled in one way."""
+    """``value`` normalised: without breakpoints, texts in one form."""
     if isinstance(value, str):
         return {"text": value}
     if isinstance(value, list):

@@ -1,7 +1,7 @@
 """The strict provider: takes requests, answers or refuses them, caches prefixes, keeps a log.
 
-``server`` speaks HTTP, ``http_apis`` has each provider's shapes, ``refusals`` the words.  Without
-a clock of yours no time passes: equal runs get equal bytes.
+``server`` speaks HTTP, ``http_apis`` has each provider's formats, ``refusals`` the error texts.
+Without a ``clock`` no time passes, so equal runs get equal bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from trimtab.testing.signed_reasoning import sign
 from trimtab.transcript.tokens import Counter, counter_for
 
 LOG_PATH = "/_requests"
-"""Where the log is read over HTTP, by tests in other languages."""
+"""The path of the log over HTTP, for tests in other languages."""
 
 
 class StrictProvider(LocalServer):
@@ -45,16 +45,16 @@ class StrictProvider(LocalServer):
     thread, 127.0.0.1, a free port); ``provider.app`` is the same as an ASGI app.  All six
     formats are answered at their native paths, plain and streaming.
 
-    - ``script``: answers and faults in order, or a function from a ``Record`` to one; ``answer``
-      is what follows when they are used up.  Only accepted requests use them up.
+    - ``script``: answers and faults in order, or a function from a ``Record`` to one; ``answer``:
+      the answer when the script is used up.  Only accepted requests take a step of the script.
     - ``window``: tokens of prompt and requested output; ``counter`` counts them ("o200k", any
       counter or function; None: the best for the model).
-    - ``style``: whose words and habits, see ``styles()``; None: each format's own provider.
-    - ``overflow_as``: how an overflow shows; None: as that style does it.
+    - ``style``: the provider to imitate, see ``styles()``; None: each format's own provider.
+    - ``overflow_as``: how an overflow is reported; None: as the style does.
     - ``request_bytes``, ``result_chars`` (of one tool result), ``images``: more limits.
     - ``bind_thinking``: refuse signed thinking whose prefix moved, for models that bind it.
     - ``clock``: seconds, to let cache entries expire; None: they never do.
-    - ``max_requests``: refuse all after so many, against clients that loop.
+    - ``max_requests``: refuse all later requests, as a guard against clients that loop.
 
     ``provider.requests`` is the log.  Raises InvalidSetting; MissingExtra when started without
     the extra "testing".
@@ -92,7 +92,7 @@ class StrictProvider(LocalServer):
         self._stored: dict[str, list[Any]] = {}
 
     def _log(self, method: str) -> Response:
-        """The log for clients that cannot read ``requests``: GET has it, DELETE empties it."""
+        """The log for clients that can't read ``requests``: GET returns it, DELETE clears it."""
         if method not in ("GET", "DELETE"):
             return Response(405, _json_type(), (dump({"error": f"{method} {LOG_PATH}"}),))
         requests = [one.as_dict() for one in self.requests]
@@ -105,7 +105,7 @@ class StrictProvider(LocalServer):
     def respond(
         self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
     ) -> Response:
-        """The response to one HTTP request; what happened is appended to ``requests``."""
+        """The response to one HTTP request; a record of it is appended to ``requests``."""
         if path == LOG_PATH:
             return self._log(method)
         if path.endswith("/conversations") and method == "POST":
@@ -164,14 +164,14 @@ class StrictProvider(LocalServer):
         return self._spoken(api, route, style, record, judged, whole, step)
 
     def _conversation(self, body: bytes) -> Response:
-        """A new conversation of OpenAI's, which later requests may name."""
+        """Create an OpenAI conversation, which later requests may name."""
         name = f"conv_{hex_id(f'conversation {len(self._stored)}', 48)}"
         self._stored[name] = (json.loads(body) if body else {}).get("items") or []
         made = {"id": name, "object": "conversation", "created_at": 1767225600, "metadata": {}}
         return Response(200, _json_type(), (dump(made),))
 
     def _remembered(self, api: HttpApi, asked: Any) -> Any:
-        """The request with the history of the answer that it names; None if it is unknown."""
+        """The request with the history that it names put in front; None if that is unknown."""
         stateful = http_apis.STATEFUL.get(api.format)
         if stateful is None or not isinstance(asked, dict):
             return asked
@@ -184,7 +184,7 @@ class StrictProvider(LocalServer):
         return {**rest, "input": [*self._stored[before], *stateful.history(asked)]}
 
     def _forget_oldest(self, record: Record, judged: Verdict) -> None:
-        """Leave messages out from the front until the prompt fits, and say nothing."""
+        """Silently drop the oldest messages until the prompt fits."""
         window, chain = self._config.window or record.tokens, judged.prompt_parts
         head = max((part.tokens for part in chain if part.message < 0), default=0)
         ends = {part.message: part.tokens for part in chain if part.message >= 0}
@@ -306,7 +306,7 @@ class StrictProvider(LocalServer):
 
 
 def _state(keys: Sequence[str], asked: Any) -> str | None:
-    """The id of what the server holds for this request; None where it names nothing."""
+    """The id of the stored history that the request names; None if it names none."""
     for key in keys:
         value = asked.get(key)
         if isinstance(id := value.get("id") if isinstance(value, dict) else value, str):
@@ -322,7 +322,7 @@ def _json_type() -> tuple[tuple[str, str], ...]:
 
 
 def _call_id(pattern: str, record: Record, number: int, call: Call) -> str:
-    """An id in the provider's fashion, the same in each equal run."""
+    """A call id in the provider's form, the same in each equal run."""
     digits = hex_id(f"{record.number}/{number}", 32)
     lengths = {f"hex{chars}": digits[:chars] for chars in (9, 12, 22, 24)}
     return pattern.format(name=call.name, number=record.number * 100 + number, **lengths)

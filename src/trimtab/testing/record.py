@@ -11,13 +11,13 @@ from trimtab.rules import Violation
 
 @dataclass(slots=True)
 class Record:
-    """One request and what became of it.
+    """One request and its outcome.
 
-    ``format`` and ``operation`` say how it was read; ``tokens`` is the prompt, ``output`` the
-    tokens it asks for; ``violations`` all rules it breaks; ``refusal`` the kind of refusal ("" when
-    answered), ``status`` what was sent; ``cached_tokens`` of the prompt were read from the prefix
-    cache, ``written_tokens`` put into it; ``dropped`` are thinking blocks that were left out as
-    the request asked, ``truncated`` the tokens left out in silence.
+    ``format`` and ``operation``: how it was read; ``tokens``: size of the prompt; ``output``:
+    requested output tokens; ``violations``: all rules it breaks; ``refusal``: the kind of refusal
+    ("" if answered); ``status``: the HTTP status; ``cached_tokens``: prompt tokens read from the
+    prefix cache; ``written_tokens``: those written to it; ``dropped``: thinking blocks left out at
+    the request's own wish; ``truncated``: tokens silently left out.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Record:
     truncated: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-able; headers are left out, since keys stand in them."""
+        """JSON-able; headers are left out, because they contain API keys."""
         names = [name for name in self.__slots__ if name not in ("headers", "violations")]
         row: dict[str, Any] = {name: getattr(self, name) for name in names}
         violations = [{"rule": one.rule, "message": one.message} for one in self.violations]

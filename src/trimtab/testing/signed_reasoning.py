@@ -1,8 +1,8 @@
 """Signed thinking: signatures over the thinking's text and over everything before it.
 
 A signature is an HMAC over the digests of ``prompt_parts``.  ``rules`` knows which models bind
-thinking to its prefix.  A signature that this provider did not make is ignored, as if it came from
-another model.
+thinking to its prefix.  A signature that this provider did not make is ignored, as one from another
+model would be.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class BrokenSignature(NamedTuple):
 
 
 def sign(secret: str, thinking: str, before: str) -> str:
-    """The signature of this thinking behind that prefix: plain base64, the same each time."""
+    """The signature of ``thinking`` after the prefix ``before``: base64, deterministic."""
     return base64.b64encode(_TAG + _mac(secret, thinking) + _mac(secret, before)).decode("ascii")
 
 
@@ -41,7 +41,7 @@ def _mac(secret: str, text: str) -> bytes:
 
 
 def _read(signature: str) -> tuple[bytes, bytes] | None:
-    """(over the text, over the prefix) of a signature made here; None for any other."""
+    """(HMAC of the text, HMAC of the prefix) in a signature made here; None for any other."""
     try:
         raw = base64.b64decode(signature, validate=True)
     except ValueError:
@@ -76,7 +76,7 @@ def check(
 def with_siblings(
     broken: Sequence[BrokenSignature], api: HttpApi, parts: Sequence[PromptPart]
 ) -> list[tuple[int, Path]]:
-    """What goes with blocks that are dropped: the thinking that follows each without a break."""
+    """The dropped blocks, and the thinking blocks that directly follow each."""
     places = {(item.message, item.path) for item in broken}
     dropping, siblings = False, list[tuple[int, Path]]()
     for part in parts:

@@ -17,14 +17,14 @@ from trimtab.stores.base import Store, WriteBatch
 
 
 class StoreLaws:
-    """Inherit, and define ``open``.  Tenants are made up anew for each test."""
+    """Inherit, and define ``open``.  Each test uses a new tenant."""
 
     def open(self) -> Store:
-        """The store, opened once more, as another process would."""
+        """Open the store once more, as another process would."""
         raise NotImplementedError
 
     def tenant(self) -> str:
-        """A tenant that nobody else uses; odd characters on purpose."""
+        """A new tenant name, with unusual characters on purpose."""
         return f"tenant {uuid4().hex}:/%ü"
 
     def test_what_was_written_is_read_in_order_by_another(self) -> None:
@@ -156,7 +156,7 @@ class StoreLaws:
 
 
 def run(*acts: Callable[[], None]) -> None:
-    """Each in a thread of its own; raises what one of them raised."""
+    """Run each function in its own thread; raise an error that one of them raised."""
     errors: list[BaseException] = []
 
     def guarded(act: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What conversations cost by the usage that was reported, and what they would have cost otherwise.
+"""Computes what conversations cost by their reported usage, and would have cost under policies.
 
-Figures come from logs that say what each model call was billed; what they don't say has no figure.
+Figures come from logs with the billed usage of each model call; without it there is no figure.
 """

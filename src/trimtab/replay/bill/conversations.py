@@ -1,7 +1,7 @@
-"""Conversations out of logs, with what each model call of theirs was billed.
+"""Conversations read from logs, with the billed usage of each model call.
 
-A conversation that its client compacted is logged in parts; a session that is taken up again is
-logged twice, and its calls are counted once.
+A conversation that its client compacted is logged in parts.  A resumed session is logged twice; its
+calls are counted once.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from trimtab.replay.recording_index import RecordingIndex
 
 LEAST_VISIBLE = 40
 SHORT_OUTPUT = 0.5
-"""Some clients log a usage before the answer has ended.  An output that is less than this share of
-our own count of the visible answer (of more than so many tokens) was not measured."""
+"""Some clients log the usage before the answer has ended.  If our count of the visible answer is at
+least LEAST_VISIBLE tokens and the logged output is below this share of it, the output counts as not
+measured."""
 
 
 @dataclass(frozen=True)
 class BilledCall:
     """One model call: the number of its part and of the answer's first message in it.
 
-    ``again``: it was counted in another log; ``output_measured``: whether the output is that of
-    the whole answer.
+    ``again``: the call was already counted in another log; ``output_measured``: whether the logged
+    output covers the whole answer.
     """
 
     part: int
@@ -38,7 +39,7 @@ class BilledCall:
 
     @property
     def day(self) -> str:
-        """``2026-01-28`` (UTC); "" where the log has no times."""
+        """``2026-01-28`` (UTC); "" if the log has no times."""
         return "" if self.when is None else f"{datetime.fromtimestamp(self.when, UTC):%Y-%m-%d}"
 
 
@@ -61,18 +62,18 @@ class BilledConversation:
 
     @property
     def counted(self) -> list[BilledCall]:
-        """Its calls without those that were counted in another log."""
+        """The calls that were not already counted in another log."""
         return [call for call in self.calls if not call.again]
 
     @property
     def model(self) -> str:
-        """The model most of its calls went to."""
+        """The model that most of the calls went to."""
         names = [call.usage.model for call in self.calls]
         return max(names, key=names.count) if names else ""
 
     def joined(self) -> tuple[Recording, list[int]]:
-        """All parts as one recording without what compactions put in place of earlier messages,
-        and where each part's own messages begin in it."""
+        """(all parts as one recording, without the messages that compactions inserted; the index in
+        it at which each part's own messages begin)."""
         first, messages, times, starts = self.parts[0], list[object](), list[float | None](), []
         for part in self.parts:
             starts.append(len(messages))

@@ -1,7 +1,7 @@
-"""Plays pings that keep a prompt cache warm over recorded conversations with times.
+"""Simulates pings that keep a prompt cache warm, on recorded conversations with times.
 
-Gaps are learned from other sources than the one that is played (from other conversations where
-there is one source).  The oracle knows when each conversation goes on and has no cap.
+Gaps are learned from other sources than the one simulated (with a single source, from the other
+half of its conversations).  The oracle knows when each conversation continues and has no cap.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from trimtab.pricing.keep_warm import (
 from trimtab.replay.bill.conversations import BilledConversation
 
 CAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, inf)
-"""US dollars a day for which the frontier is shown."""
+"""The caps, in US dollars a day, for which results are shown."""
 LEAST_SESSIONS = 20
 DRAWS = 1_000
 
 
 @dataclass(frozen=True)
 class WarmCall:
-    """One request: when, and the prefix it leaves in the cache."""
+    """One request: its time, and the size of the prefix it leaves in the cache."""
 
     when: float
     tokens: int
@@ -58,7 +58,7 @@ class WarmSession:
 
 @dataclass
 class WarmResult:
-    """What pings came to over all sessions, in US dollars."""
+    """The result of pings over all sessions, in US dollars."""
 
     cap: float
     sessions: int = 0
@@ -76,7 +76,7 @@ class WarmResult:
 
     @property
     def net(self) -> float:
-        """Saved less spent."""
+        """Saved minus spent."""
         return self.saved - self.cost
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class WarmResult:
 
 
 def warm_sessions(billed: Iterable[BilledConversation]) -> list[WarmSession]:
-    """Conversations whose log has times and whose prefixes live for a known time."""
+    """The conversations whose log has times and whose prefixes have a known lifetime."""
     sessions = []
     for one in billed:
         hour = sum(c.usage.written_1h for c in one.calls) > sum(c.usage.written for c in one.calls)
@@ -119,8 +119,8 @@ def learn(sessions: Iterable[WarmSession]) -> LearnedGaps:
 
 
 def held_out(sessions: Sequence[WarmSession]) -> list[tuple[list[WarmSession], LearnedGaps]]:
-    """Groups of sessions, each with what was learned from all others: by source, or two halves of
-    a single source."""
+    """(group of sessions, gaps learned from all other groups); a group is a source, or half of a
+    single source."""
     groups: dict[str, list[WarmSession]] = {}
     for one in sessions:
         groups.setdefault(one.source, []).append(one)
@@ -136,7 +136,8 @@ def play(
     sessions: Sequence[WarmSession], cap: float = DOLLARS_A_DAY, pings: int = PINGS_A_SESSION,
     seed: int = 0,
 ) -> WarmResult:  # fmt: skip
-    """All sessions, held out.  ``cap``: US dollars a day; ``pings``: the most for a session."""
+    """Simulate all sessions, each with gaps learned from other groups.  ``cap``: US dollars a day;
+    ``pings``: the most pings in a session."""
     result, spent = WarmResult(cap), dict[int, float]()
     for group, gaps in held_out(sessions):
         for one in sorted(group, key=lambda one: one.calls[0].when):
@@ -175,7 +176,7 @@ def _play_session(
 
 
 def best_of_gap(gap: float, prices: PrefixPrices, tokens: int) -> float:
-    """What pings can save in a gap at the most, by someone who knows its end."""
+    """The most that pings can save in a gap whose end is known, in US dollars."""
     if gap == inf or gap <= prices.lifetime:
         return 0.0
     needed = ceil((gap - prices.lifetime) / (prices.lifetime - MARGIN))
@@ -183,7 +184,7 @@ def best_of_gap(gap: float, prices: PrefixPrices, tokens: int) -> float:
 
 
 def _interval(nets: Sequence[float], seed: int) -> tuple[float, float]:
-    """95 % of the sums over sessions drawn anew."""
+    """The 95 % bootstrap interval of the sum over sessions."""
     if not nets:
         return 0.0, 0.0
     rng = random.Random(seed)
@@ -197,7 +198,7 @@ def frontier(sessions: Sequence[WarmSession], pings: int = PINGS_A_SESSION) -> l
 
 
 def as_text(sessions: Sequence[WarmSession], results: Sequence[WarmResult]) -> str:
-    """What a terminal shows."""
+    """The results as text for a terminal."""
     head = ("cap a day", "pings", "bridged", "spent", "saved", "net", "95 % of net", "of oracle")
     rows = [head]
     for one in results:

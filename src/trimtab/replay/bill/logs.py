@@ -15,10 +15,10 @@ def bill_of(
     recordings: Iterable[Recording], *, by: str = "session", policies: bool = True,
     window: int | None = None, progress: Callable[[int, int], None] | None = None,
 ) -> Bill:  # fmt: skip
-    """The bill of recordings that say what their calls were billed.
+    """The bill of recordings with the usage of their calls.
 
-    ``policies``: also what they would have cost; ``window``: for these, in the provider's tokens
-    (None: the one that each conversation had).
+    ``policies``: whether to estimate the cost under each policy too; ``window``: for these
+    estimates, in the provider's tokens (None: the window that each conversation had).
     """
     billed = conversations(recordings)
     bill = Bill(

@@ -1,10 +1,10 @@
 """Estimates what requests would be billed: their tokens, and how many come from the cache.
 
-Two things are learned from billed calls: a line from our count to the provider's (its intercept is
-what no log shows: system text and tools), and how much of a beginning that was sent before is read
-from the cache, by the time since.  Applied to what was really sent, the estimate is compared with
-the bill: every second call is estimated from the others and the other way round, so that no call
-takes part in its own estimate.
+Two things are learned from billed calls: a line from our count to the provider's (its intercept
+covers system text and tools, which no log contains), and the share of a repeated prefix that is
+read from the cache, by the time since the last request.  The error of the method is measured by
+estimating what was really sent and comparing with the bill: the calls are split into two halves and
+each half is estimated from the other, so no call takes part in its own estimate.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from typing import NamedTuple
 from trimtab.pricing.call_usage import CallUsage
 
 LEAST_POINTS = 6
-"""With fewer calls a conversation takes the line of all of its agent and model."""
+"""A conversation with fewer calls uses the line of all conversations of its agent and model."""
 SLOPES = (0.3, 6.0)
-"""Billed tokens for one of ours lie between these, in all logs that we have seen."""
+"""The range of billed tokens per one of ours in all logs that we have seen."""
 SOON = 60.0
-"""Seconds in which nothing expires."""
+"""Seconds within which no cached prefix expires."""
 HOUR, FIVE_MINUTES = 3600.0, 300.0
 GUESS = {"first": 0.0, "soon": 1.0, "live": 1.0, "late": 0.0, "gone": 0.0}
-"""Shares read from the cache where no billed call tells."""
+"""Shares read from the cache if there are no billed calls to learn them from."""
 
 
 class SizedCall(NamedTuple):
-    """A request in our tokens: all of it, and its beginning that the request before it had, too.
+    """The size of a request in our tokens: ``own`` is the whole, ``shared`` the prefix that the
+    previous request had too.
 
-    ``gap``: seconds since that one, −1 unknown; ``first``: there was none.
+    ``gap``: seconds since the previous request, −1 if unknown; ``first``: there was none.
     """
 
     own: int
@@ -46,14 +47,15 @@ class TokenLine:
     slope: float
 
     def tokens(self, own: float) -> float:
-        """In the provider's tokens."""
+        """``own`` (our tokens) in the provider's tokens."""
         return max(0.0, self.head + self.slope * own)
 
 
 @dataclass
 class CacheShares:
-    """Of tokens sent before, those that were read from the cache, by the time since; and of the
-    rest, those billed as plain input."""
+    """Sums for three shares: ``read``, of repeated tokens, those read from the cache, by age;
+    ``plain``, of all others, those billed as plain input; ``hour``, of those written to the cache,
+    those written for an hour."""
 
     read: dict[str, list[float]] = field(default_factory=dict)
     plain: list[float] = field(default_factory=lambda: [0.0, 0.0])
@@ -70,12 +72,13 @@ class CacheShares:
         self.hour[1] += usage.written + usage.written_1h
 
     def share(self, age: str) -> float:
-        """Read from the cache, 0 to 1."""
+        """The share of a repeated prefix of this age that is read from the cache, 0 to 1."""
         read, shared = self.read.get(age, (0.0, 0.0))
         return read / shared if shared else GUESS[age]
 
     def usage(self, model: str, prompt: float, shared: float, age: str) -> CallUsage:
-        """A prompt of so many tokens as it would be billed."""
+        """The estimated usage of a prompt of ``prompt`` tokens with a repeated prefix of
+        ``shared``."""
         read = min(self.share(age) * shared, prompt)
         rest = prompt - read
         plain = rest * (self.plain[0] / self.plain[1] if self.plain[1] else 1.0)
@@ -84,7 +87,7 @@ class CacheShares:
 
 
 def age_of(call: SizedCall, lifetime: float) -> str:
-    """How old the cached beginning is: first | soon | live | late | gone."""
+    """The age of the cached prefix: first | soon | live | late | gone."""
     if call.first:
         return "first"
     if call.gap <= SOON:
@@ -95,7 +98,7 @@ def age_of(call: SizedCall, lifetime: float) -> str:
 
 
 def lifetime_of(usages: Iterable[CallUsage]) -> float:
-    """Seconds that these calls keep a prefix: an hour where most is written for an hour."""
+    """The lifetime of a prefix in seconds: an hour if most tokens are written for an hour."""
     hour = five = 0
     for usage in usages:
         hour, five = hour + usage.written_1h, five + usage.written
@@ -103,7 +106,7 @@ def lifetime_of(usages: Iterable[CallUsage]) -> float:
 
 
 def fitted_line(points: Sequence[tuple[int, int]]) -> TokenLine | None:
-    """Least squares over (ours, billed); None where these don't tell a line."""
+    """The least-squares line over (ours, billed); None if the points don't determine one."""
     count = len(points)
     if count < LEAST_POINTS:
         return None
@@ -116,7 +119,7 @@ def fitted_line(points: Sequence[tuple[int, int]]) -> TokenLine | None:
 
 
 def ratio_line(points: Sequence[tuple[int, int]]) -> TokenLine | None:
-    """Through zero; None without points."""
+    """The line through zero; None without points."""
     own = sum(p[0] for p in points)
     return TokenLine(0.0, sum(p[1] for p in points) / own) if own else None
 
@@ -126,7 +129,7 @@ Point = tuple[SizedCall, CallUsage]
 
 @dataclass
 class Method:
-    """What was learned of many conversations, for the calls of one half or of both.
+    """Lines and cache shares learned from many conversations.
 
     ``lines`` by conversation, ``pooled`` by group of conversations (agent and model), ``shares``
     by group and lifetime.
@@ -144,8 +147,10 @@ class Method:
         groups: Mapping[str, str],
         half: int | None = None,
     ) -> Method:
-        """``calls``: of each conversation, in order; ``groups``: which each belongs to; ``half``:
-        only from calls of this half; None: from all."""
+        """Learn from ``calls``, those of each conversation in order.
+
+        ``groups``: the group of each conversation; ``half``: the half of the calls to learn from;
+        None: all."""
         own = cls()
         kept = {
             name: [p for n, p in enumerate(points) if half is None or half_of(order, n) == half]
@@ -172,11 +177,11 @@ class Method:
         return own
 
     def line(self, name: str, group: str) -> TokenLine | None:
-        """The line of a conversation, its group's where it has none of its own."""
+        """The line of a conversation, or of its group if it has none of its own."""
         return self.lines.get(name) or self.pooled.get(group)
 
     def estimate(self, name: str, group: str, size: SizedCall, model: str) -> CallUsage | None:
-        """What a request would be billed; None where nothing was learned to tell."""
+        """The estimated usage of a request; None if no line was learned for it."""
         line = self.line(name, group)
         if line is None:
             return None
@@ -188,12 +193,12 @@ class Method:
 
 
 def half_of(conversation: int, call: int) -> int:
-    """Which half a call belongs to; first calls are in both, of one conversation or another."""
+    """The half that a call belongs to; alternating by conversation, so both have first calls."""
     return (conversation + call) % 2
 
 
 def halves(
     calls: Mapping[str, Sequence[Point]], groups: Mapping[str, str]
 ) -> tuple[Method, Method]:
-    """What estimates calls of half 0 (learned from half 1), and of half 1."""
+    """(method for calls of half 0, learned from half 1; method for half 1, learned from 0)."""
     return Method.learn(calls, groups, 1), Method.learn(calls, groups, 0)

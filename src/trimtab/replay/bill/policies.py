@@ -1,9 +1,9 @@
-"""What the same conversations would have cost with everything sent, with the agent's own
+"""Estimates what the same conversations would have cost with everything sent, with the agent's own
 compaction, and with trimtab.
 
-A policy's prompts are estimated and so is what was really sent; the difference between the two goes
-on top of what was paid.  So an estimate of what was sent itself is what was paid, and only what
-differs is estimated.  The agent's output is taken as it was.
+The cost of a policy is what was paid plus a difference: the estimate of the policy's prompts minus
+the estimate of what was really sent.  So a policy that sends the same has exactly the paid cost.
+The agent's output is taken as it was.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from trimtab.replay.policies import find
 EVERYTHING, COMPACTION, OURS = "everything sent", "the agent's own compaction", "trimtab"
 POLICIES = (EVERYTHING, COMPACTION, OURS)
 NOTHING_TO_DO = 0.7
-"""Of the window: a session that stays below is sent whole by trimtab (its earliest trigger lies
-above), so it need not be played."""
+"""Share of the window: trimtab sends a session below it whole (its earliest trigger is higher), so
+the session need not be replayed."""
 USUAL_WINDOW = 200_000
-"""What Claude Code uses of models that take a million tokens, unless it asks for more."""
+"""The window that Claude Code uses of models with a million tokens, unless it asks for more."""
 
 
 @dataclass
 class PolicyBill:
-    """Prompts of all conversations that could be measured, in US dollars: as ``paid`` and as
-    estimated under a policy; for the others, why not."""
+    """The prompts of all measured conversations in US dollars: ``paid``, and as estimated under a
+    policy.  ``not_measured``: reason → number of conversations without a figure."""
 
     name: str
     conversations: int = 0
@@ -51,7 +51,7 @@ class PolicyBill:
         self.not_measured[reason] = self.not_measured.get(reason, 0) + 1
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-able; the figures are None where nothing could be measured."""
+        """JSON-able; the figures are None if nothing could be measured."""
         known = self.conversations > 0
         return {
             "policy": self.name, "conversations": self.conversations, "calls": self.calls,
@@ -63,7 +63,7 @@ class PolicyBill:
 
 @dataclass
 class MethodError:
-    """The method applied to what was really sent, against the bill: prompts in US dollars."""
+    """The method's estimate of what was really sent, against the bill: prompts in US dollars."""
 
     calls: int = 0
     paid: float = 0.0
@@ -75,7 +75,7 @@ class MethodError:
 
     @property
     def in_sum(self) -> float | None:
-        """Relative error of the sum; None where nothing was billed."""
+        """Relative error of the sum; None if nothing was billed."""
         return self.estimate / self.paid - 1 if self.paid else None
 
     @property
@@ -84,7 +84,7 @@ class MethodError:
         return sorted(estimate / paid - 1 for _, paid, estimate in self.by_conversation if paid)
 
     def quantile(self, share: float) -> float | None:
-        """Of the errors by conversation; None without any."""
+        """A quantile of the errors by conversation; None without any."""
         errors = self.errors
         return errors[min(len(errors) - 1, int(share * len(errors)))] if errors else None
 
@@ -104,7 +104,7 @@ class MethodError:
 
 @dataclass
 class SizedConversation:
-    """A conversation with the sizes of what was sent."""
+    """A conversation with the sizes of its requests as sent."""
 
     conversation: BilledConversation
     group: str
@@ -128,7 +128,7 @@ class Comparison:
         self._halves, self._whole = halves(calls, groups), Method.learn(calls, groups)
 
     def error(self) -> MethodError:
-        """How far the method is off on what was really sent."""
+        """The method's error on what was really sent."""
         error = MethodError()
         for order, one in enumerate(self.sized):
             paid = estimate = 0.0
@@ -150,8 +150,8 @@ class Comparison:
     def policies(
         self, window: int | None = None, progress: Callable[[int, int], None] | None = None
     ) -> list[PolicyBill]:
-        """Each policy over all conversations.  ``window``: for all of them, in the provider's
-        tokens; None: the one that each had."""
+        """Each policy over all conversations.  ``window``: the window of all of them, in the
+        provider's tokens; None: the window that each had."""
         bills = {name: PolicyBill(name) for name in POLICIES}
         habits = compaction_habits(self.sized)
         for order, one in enumerate(self.sized):
@@ -218,7 +218,7 @@ class Comparison:
             self._book(bill, order, one, one.rows)
             return
         line = self._whole.line(str(order), one.group)
-        assert line is not None  # asked before
+        assert line is not None  # _compare has checked it
         if habit is None:
             bill.without("no compaction of this agent in the logs to learn its size from")
             return
@@ -233,7 +233,7 @@ class Comparison:
         one: SizedConversation,
         rows: Sequence[SizedRow],
     ) -> None:
-        """Add a conversation: what was paid, and the estimated difference on top."""
+        """Add a conversation: what was paid, plus the estimated difference."""
         sent = dict(one.rows)
         bill.conversations += 1
         before = bill.estimate
@@ -252,7 +252,7 @@ class Comparison:
 
 
 def window_of(one: BilledConversation) -> int | None:
-    """The window a conversation had, in the provider's tokens; None where nobody knows."""
+    """The window a conversation had, in the provider's tokens; None if unknown."""
     if logged := max(part.window for part in one.parts):
         return logged
     model = models.find(one.model)
@@ -267,7 +267,8 @@ def window_of(one: BilledConversation) -> int | None:
 
 @dataclass(frozen=True)
 class Habit:
-    """How an agent compacts: from which share of the window on, and to how many of our tokens."""
+    """How an agent compacts: ``share`` of the window at which it does, ``after``: size in our
+    tokens afterwards."""
 
     share: float
     after: int
@@ -290,9 +291,9 @@ def compaction_habits(sized: Iterable[SizedConversation]) -> dict[str, Habit]:
 def compacted(
     whole: Iterable[SizedRow], line: TokenLine, habit: Habit, window: int
 ) -> Iterator[SizedRow]:
-    """Requests of a whole history as they were if an agent compacts at its share of the window.
+    """The requests of a whole history if the agent compacts as ``habit`` says.
 
-    What the compaction's own call costs is in no log and not in here.
+    The cost of the compaction's own call is not included, as no log has it.
     """
     gone, before = 0, 0
     for call, size in whole:

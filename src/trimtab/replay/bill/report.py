@@ -1,4 +1,4 @@
-"""A bill as plain text, JSON, CSV and a page.  What was not measured is said, never filled in."""
+"""A bill as plain text, JSON, CSV and a page.  Missing figures are listed, never filled in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.replay.bill.policies import MethodError, PolicyBill
 from trimtab.reporting.pages import stylesheet, templates
 
 SHOWN = 20
-"""Groups that the terminal shows; files have all."""
+"""How many groups the terminal shows; files have all."""
 NAMES = {
     "uncached": "input, not cached",
     "read": "read from the cache",
@@ -30,9 +30,9 @@ NAMES = {
 
 @dataclass
 class Bill:
-    """The whole report.  ``unmeasured``: model calls without usage; ``again``: logged twice, but
-    counted once; ``compactions`` by the client; ``error`` and ``policies``: None and empty where
-    policies were not asked for."""
+    """The whole report.  ``unmeasured``: model calls without usage; ``again``: calls logged twice,
+    but counted once; ``compactions``: by the client; ``error`` and ``policies``: None and empty if
+    the bill has no policies."""
 
     calls: Sequence[PaidCall]
     by: str = "session"
@@ -48,12 +48,12 @@ class Bill:
 
     @property
     def paid(self) -> Paid:
-        """Over all calls."""
+        """The sum over all calls."""
         return total(self.calls)
 
     @property
     def groups(self) -> list[Paid]:
-        """By what was asked for."""
+        """The sums by the grouping ``by``."""
         return grouped(self.calls, self.by)
 
     @property
@@ -65,7 +65,7 @@ class Bill:
 
     @property
     def not_measured(self) -> list[str]:
-        """What has no figure, and why; one sentence each."""
+        """A line for each missing figure: what is missing, and why."""
         paid, said = self.paid, list[str]()
         if self.unmeasured:
             said.append(f"{many(self.unmeasured, 'call')}: the log has no usage for them")
@@ -106,7 +106,7 @@ class Bill:
 
 
 def as_text(bill: Bill) -> str:
-    """What a terminal shows."""
+    """The bill as text for a terminal."""
     paid = bill.paid
     days = f", {paid.first_day} to {paid.last_day}" if paid.first_day else ""
     head = f"Paid, as the providers reported it{days} (list prices, US dollars):"
@@ -168,7 +168,7 @@ def policy_cells(one: PolicyBill) -> list[str]:
 
 
 def method_line(error: MethodError) -> str:
-    """How far the estimates are off where the truth is known."""
+    """A sentence about the error of the estimates on what was really sent."""
     if error.in_sum is None:
         return "The method's error: not measured, no call has both a usage and a price."
     low, mid, high = (100 * (error.quantile(q) or 0.0) for q in (0.05, 0.5, 0.95))
@@ -198,7 +198,7 @@ def as_json(bill: Bill) -> str:
 
 
 def as_csv(bill: Bill) -> str:
-    """One line for each session, day and model; an empty cell where there is no figure."""
+    """One line for each session, day and model; a cell is empty if there is no figure."""
     text = io.StringIO()
     write = csv.writer(text, lineterminator="\n").writerow
     write(["session", "agent", "source", "day", "model", "calls", *KINDS,
@@ -218,7 +218,7 @@ def as_csv(bill: Bill) -> str:
 
 
 def _no_formula(text: str) -> str:
-    """A spreadsheet runs what begins with one of these."""
+    """``text``, quoted if a spreadsheet would run it as a formula."""
     return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
 
 

@@ -1,4 +1,4 @@
-"""The requests of a conversation in our tokens: as they were sent, or under a policy."""
+"""Sizes of a conversation's requests in our tokens: as they were sent, or under a policy."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ SizedRow = tuple[BilledCall, SizedCall]
 
 
 def as_sent(one: BilledConversation) -> Iterator[SizedRow]:
-    """Each billed call with the size of what was really sent.
+    """Each billed call with the size of the request that was really sent.
 
-    A client only appends, save where it compacts: then nothing but system text and tools is the
-    same as before.
+    A client only appends, except when it compacts: then only system text and tools are repeated.
     """
     last: float | None = None
     calls = {(call.part, call.answer): call for call in one.calls}
@@ -35,7 +34,7 @@ def as_sent(one: BilledConversation) -> Iterator[SizedRow]:
 
 
 def under(one: BilledConversation, policy: Policy, window: int) -> Iterator[SizedRow]:
-    """Each billed call with the size of what a policy sends of the whole history.
+    """Each billed call with the size of the request that a policy makes of the whole history.
 
     ``window``: in our tokens.  Raises what the policy raises.
     """

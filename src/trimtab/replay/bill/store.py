@@ -1,4 +1,4 @@
-"""A bill of what a proxy kept in its store, and the arms of an experiment."""
+"""A bill from the usage that a proxy kept in its store, with the arms of an experiment."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NO_HISTORY = (
 
 
 def bill_of_store(store: Store, *, by: str = "session") -> Bill:
-    """The bill of all conversations that a store has usage of.  Raises StoreError."""
+    """The bill of all conversations whose usage a store has.  Raises StoreError."""
     return bill_of_facts(open_tenant(store, TENANT).facts(PREFIX).values(), by=by)
 
 
 def bill_of_facts(facts: Iterable[Mapping[str, Any]], *, by: str = "session") -> Bill:
-    """The same, of these facts."""
+    """The bill of conversations given as a store's facts; unreadable ones are counted."""
     kept, unread = list[ConversationUsage](), 0
     for fact in facts:
         try:

@@ -1,6 +1,6 @@
-"""Other libraries as policies, each in an environment of its own behind one process.
+"""Other libraries as policies, each in its own environment and process.
 
-Their requirements contradict each other, so none is imported here; worker.py calls them.
+Their requirements conflict, so none is imported here; worker.py calls them.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ENVIRONMENTS = {
     "litellm": ("litellm",),
     "headroom": ("headroom-ai",),
 }
-"""Name → what is installed into it."""
+"""Name of an environment → the packages installed into it."""
 
 WORKER = Path(__file__).with_name("worker.py")
 
 
 def home() -> Path:
-    """Where the environments are: TRIMTAB_PEERS, else ``~/.cache/trimtab/peers``."""
+    """The folder of the environments: TRIMTAB_PEERS, else ``~/.cache/trimtab/peers``."""
     named = os.environ.get("TRIMTAB_PEERS")
     return Path(named) if named else Path.home() / ".cache" / "trimtab" / "peers"
 
@@ -37,8 +37,8 @@ def home() -> Path:
 def setup() -> Iterator[str]:
     """Create the missing environments; yields lines that describe the progress.
 
-    Where pip fails the others are still made.  Raises MissingExtra at the end, naming those that
-    failed; a second run takes them up again.
+    If pip fails for one, the others are still created.  Raises MissingExtra at the end, naming
+    those that failed; a second run tries them again.
     """
     failed = []
     for name, packages in ENVIRONMENTS.items():
@@ -57,7 +57,7 @@ def setup() -> Iterator[str]:
 
 
 def _install(folder: Path, packages: Sequence[str]) -> str:
-    """An environment with these packages; the end of what pip says where it fails, else ""."""
+    """Install the packages into an environment; return the end of pip's error, "" on success."""
     if not _python(folder).exists():
         venv.EnvBuilder(with_pip=True).create(folder)
     done = subprocess.run(
@@ -68,7 +68,7 @@ def _install(folder: Path, packages: Sequence[str]) -> str:
 
 
 def _version(folder: Path, package: str) -> str:
-    """What is installed of a package in an environment; "" where it is not."""
+    """The installed version of a package in an environment; "" if it is not installed."""
     stem = package.replace("-", "_")
     for packages in ("lib/python*/site-packages", "Lib/site-packages"):
         for dist_info in folder.glob(f"{packages}/{stem}-*.dist-info"):
@@ -81,7 +81,7 @@ def _python(folder: Path) -> Path:
 
 
 class _Peer:
-    """One way to call one library.  Raises MissingExtra where its environment is not there."""
+    """One way to call one library.  Raises MissingExtra if its environment does not exist."""
 
     name = ""
     environment = ""
@@ -98,11 +98,11 @@ class _Peer:
 
     @property
     def version(self) -> str:
-        """What is installed in its environment."""
+        """The library's installed version."""
         return _version(home() / self.environment, self.package) or "unknown"
 
     def start(self, index: RecordingIndex, window: int) -> PolicyStep:
-        """A process of its own for each recording, so that no state is shared."""
+        """Start a process for this recording, so that recordings share no state."""
         return _Process([str(self.python), str(WORKER), self.call, str(window)]).step
 
 
@@ -119,7 +119,7 @@ class LangChainClear(_Peer):
 
 
 class LangChainSummarize(_Peer):
-    """``langchain.agents.middleware.SummarizationMiddleware`` with a model that is a stub."""
+    """``langchain.agents.middleware.SummarizationMiddleware`` with a stub as its model."""
 
     name, environment, package = "langchain-summarize", "langchain", "langchain"
 
@@ -143,7 +143,7 @@ class Headroom(_Peer):
 
 
 class _Process:
-    """A worker over one recording; ends with it."""
+    """A worker process for one recording; it is killed when this object is deleted."""
 
     def __init__(self, command: list[str]) -> None:
         self.process = subprocess.Popen(

@@ -2,7 +2,7 @@
 
 Each library is called with the settings its documentation recommends.  Imports nothing of trimtab:
 started as ``python worker.py NAME WINDOW``.  Each line is ``{"add": [messages]}``, the OpenAI-chat
-messages that are new since the line before; each answer is
+messages that are new since the previous line; each answer is
 ``{"messages": [index or message …], "seconds": …, "calls": [[in, out] …], "originals": {…}}`` or
 ``{"error": "…"}``.
 """
@@ -20,10 +20,10 @@ from importlib import import_module
 from typing import Any
 
 TRIGGER = 0.9
-"""Share of the window at which those libraries act that ask for a trigger."""
+"""Share of the window given to libraries that have a trigger."""
 KEEP_MESSAGES = 20
 SUMMARY = "The work so far was summarized here by a model that is not run in this replay. " * 20
-"""A fixed text of about 300 words: its cost is measured, its content is not."""
+"""A fixed summary of about 300 words: only its cost is measured, not its content."""
 
 Messages = list[dict[str, Any]]
 Shrink = Callable[[Messages], dict[str, Any]]
@@ -43,7 +43,7 @@ class Count:
         return count
 
     def lang_chain(self, messages: Any) -> int:
-        """For a list of LangChain messages, or one."""
+        """Tokens of a list of LangChain messages, or of one."""
         total = 0
         for message in messages if isinstance(messages, list) else [messages]:
             content = message.content
@@ -72,7 +72,7 @@ class _LangChain:
         return self.made
 
     def write(self, chosen: list[Any], messages: Messages) -> list[Any]:
-        """Indexes of messages that are unchanged, others as OpenAI messages."""
+        """``chosen`` as indexes of unchanged messages, and OpenAI messages for the others."""
         numbers = {id(made): number for number, made in enumerate(self.made)}
         return [
             numbers[id(m)] if id(m) in numbers else self.core.convert_to_openai_messages(m)
@@ -116,13 +116,13 @@ def langchain_clear(window: int) -> Shrink:
 
 
 def langchain_summarize(window: int) -> Shrink:
-    """``SummarizationMiddleware`` with its state kept between calls, as a graph keeps it."""
+    """``SummarizationMiddleware`` with its state kept between calls, as a graph does."""
     chain = _LangChain()
     calls: list[tuple[int, int]] = []
     fake = import_module("langchain_core.language_models.fake_chat_models")
 
     class Stub(fake.FakeListChatModel):  # type: ignore[misc, name-defined]
-        """Answers every prompt with the same summary and notes what it would have cost."""
+        """Answers every prompt with the same summary and records the tokens of the call."""
 
         def _call(self, messages: Any, *rest: Any, **more: Any) -> str:
             calls.append((chain.count.lang_chain(list(messages)), chain.count.text(SUMMARY)))
@@ -151,7 +151,7 @@ def langchain_summarize(window: int) -> Shrink:
 
 
 def _plain(call: Callable[[Messages], tuple[Messages, dict[str, str]]]) -> Shrink:
-    """For libraries that take and give lists of dicts."""
+    """Wrap a library that takes and returns lists of dicts."""
 
     def shrink(messages: Messages) -> dict[str, Any]:
         copies = [_with_text(message) for message in copy.deepcopy(messages)]
@@ -211,12 +211,12 @@ SHRINKERS = {
 
 
 def main() -> None:
-    """Answer line by line; what libraries print goes to standard error."""
+    """Answer line by line; output that libraries print goes to standard error."""
     os.environ.update(HF_HUB_OFFLINE="1", LITELLM_LOCAL_MODEL_COST_MAP="True")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     shrink = SHRINKERS[sys.argv[1]](int(sys.argv[2]))
-    with contextlib.suppress(Exception):  # what is loaded on the first call is not timed
+    with contextlib.suppress(Exception):  # so that loading on the first call is not timed
         SHRINKERS[sys.argv[1]](int(sys.argv[2]))([{"role": "user", "content": "hello"}])
     messages: Messages = []
     for line in sys.stdin:

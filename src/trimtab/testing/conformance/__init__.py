@@ -1,7 +1,6 @@
-"""The conformance suite judges from outside whether a tool that shortens conversations keeps what
-it must.
+"""The conformance suite tests, as a black box, what a tool that shortens conversations must keep.
 
-Knows stories, the providers' formats and the rule table; nothing of how trimtab plans.
+It knows stories, the providers' formats and the rule table, and nothing of how trimtab plans.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Python callable as a target: a function of requests or of messages, or a factory of such."""
+"""A Python callable as a target: a function of requests or messages, or a factory of functions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from trimtab.testing.conformance.targets import Sent, TargetConversation, Target
 from trimtab.testing.conformance.writing import FORMATS, MESSAGES_KEY
 
 WINDOW_NAMES = ("window", "max_tokens", "max_input_tokens", "token_limit", "budget", "limit")
-"""Keywords under which a callable may take the window, the first that it has."""
+"""Names that a callable may use for the window; the first that it has is used."""
 
 
 def accepted(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str, Any]:
-    """Those of the keywords that a function takes; the window under the name it has for it."""
+    """The keywords that ``function`` takes, with the window under the function's name for it."""
     try:
         known = inspect.signature(function).parameters
     except (TypeError, ValueError):  # written in C
@@ -34,7 +34,7 @@ def accepted(function: Callable[..., Any], keywords: dict[str, Any]) -> dict[str
 
 
 def built(factory: Callable[..., Any], keywords: dict[str, Any]) -> Any:
-    """What a factory makes.  Raises InvalidSetting where it raises."""
+    """The result of ``factory``.  Raises InvalidSetting if the factory raises."""
     try:
         return factory(**accepted(factory, keywords))
     except Exception as error:
@@ -57,7 +57,7 @@ class CallableTarget:
         self.formats = ("openai-chat",) if bare else FORMATS
 
     def conversation(self, format: str) -> TargetConversation:
-        """A fresh state where the target makes one; else the function itself."""
+        """A conversation with a new object from the factory, or with the function itself."""
         keywords = {"window": self._options.window, "format": format}
         if not self._options.factory:
             return _Calls(self._function, self._function, keywords, format, self._bare)
@@ -99,7 +99,7 @@ def whole(result: Any, request: dict[str, Any], key: str) -> Any:
     result = getattr(result, "request", result)
     if isinstance(result, (str, bytes)):
         result = json.loads(result)
-    if isinstance(result, tuple):  # LiteLLM returns one beside the messages
+    if isinstance(result, tuple):  # LiteLLM returns (messages, a number)
         result = result[0]
     if isinstance(result, list):
         return {**request, key: result}
@@ -109,7 +109,7 @@ def whole(result: Any, request: dict[str, Any], key: str) -> Any:
 
 
 def handles_of(result: Any) -> tuple[str, ...]:
-    """Handles of what was taken out: ``result.handles``, or those its report names."""
+    """Handles of what was removed: ``result.handles``, or those in its report."""
     handles: Sequence[Any] | None = getattr(result, "handles", None)
     if handles is None:
         report = getattr(result, "report", None)

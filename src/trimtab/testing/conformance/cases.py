@@ -1,6 +1,6 @@
-"""The cases: hard ones, each with a number and a name, and drawn ones, each a seed.
+"""The cases: hard ones, each with a number and a name, and random ones, each made from a seed.
 
-A case's number is all that is needed to have it again, at the same window.
+A case is reproduced by its number and the window.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from trimtab.testing.conformance.stories import Story, StoryTurn, Teller
 
 FIRST_DRAWN = 100
-"""Seeds from here on are drawn; those below are the hard cases."""
+"""Seeds from here on give random cases; those below are the hard cases."""
 
 MOST_TURNS = 14
 
@@ -21,8 +21,8 @@ MOST_TURNS = 14
 class Case:
     """One case at one window.
 
-    ``grows``: the client sends the conversation again and again as it grows; else it comes whole.
-    ``is_even``: no single text of it is large, so that a batch can leave room.
+    ``grows``: the client sends the conversation at each turn as it grows; else only once, whole.
+    ``is_even``: no single text is large, so that a batch can leave room.
     """
 
     seed: int
@@ -33,7 +33,7 @@ class Case:
 
 
 def case(seed: int, window: int) -> Case:
-    """The case of this number for a window of so many tokens.  Raises LookupError."""
+    """The case with this seed for a window in tokens.  Raises LookupError."""
     if seed < FIRST_DRAWN:
         if not 1 <= seed <= len(_HARD):
             raise LookupError(f"hard cases are 1 to {len(_HARD)}, drawn ones from {FIRST_DRAWN}")
@@ -43,7 +43,7 @@ def case(seed: int, window: int) -> Case:
 
 
 def seeds(count: int) -> list[int]:
-    """The hard cases, then so many drawn ones that there are ``count``."""
+    """``count`` seeds: the hard cases, then random ones."""
     hard = list(range(1, len(_HARD) + 1))[:count]
     return hard + list(range(FIRST_DRAWN, FIRST_DRAWN + count - len(hard)))
 
@@ -107,7 +107,7 @@ def _cut_off(seed: int, name: str, tell: Teller, window: int) -> Case:
 
 
 def _compacted(seed: int, name: str, tell: Teller, window: int) -> Case:
-    """The provider's own summary stands in front."""
+    """A compaction block of the provider is the first message."""
     summary = f"So far {tell.name()} was read and {tell.words(30)}."
     turns = [tell.user(constraint=True), *_steps(tell, 12, window // 10)]
     return Case(seed, name, tell.told(turns, summary))
@@ -120,7 +120,7 @@ def _thinking(seed: int, name: str, tell: Teller, window: int) -> Case:
 
 
 def _constraints(seed: int, name: str, tell: Teller, window: int) -> Case:
-    """SaidPiece early, said late, with much in between."""
+    """Constraints early and late, with much in between."""
     turns = []
     for _ in range(4):
         turns += [tell.user(constraint=True), *_steps(tell, 3, window // 8)]
@@ -192,7 +192,7 @@ def _drawn(seed: int, tell: Teller, window: int) -> Case:
 def _step(
     tell: Teller, before: list[StoryTurn], tokens: float, even: bool, thinking: bool
 ) -> StoryTurn:
-    """One step of about so many tokens; now and then a call is made again, or writes."""
+    """One step of about ``tokens``; sometimes a call is repeated, or has large arguments."""
     draw = tell.random
     parallel = draw.choice((1, 1, 1, 2, 3))
     size = tokens if even else tokens * draw.choice((0.1, 0.5, 1.0, 3.0))
@@ -209,7 +209,7 @@ def _step(
 
 
 def _damaged(tell: Teller, turns: list[StoryTurn]) -> list[StoryTurn]:
-    """The turns with one wound: a model's message is lost, or a call was interrupted."""
+    """The turns with one defect: a model's message is missing, or a call has no result."""
     steps = [number for number, turn in enumerate(turns) if turn.calls]
     at = tell.random.choice(steps)
     hurt = turns[at]

@@ -1,4 +1,5 @@
-"""A gateway by its URL, put before the strict provider: what the provider gets is judged."""
+"""A gateway, given by URL, in front of the strict provider; the requests that reach the provider
+are judged."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ PATHS = {
     "gemini": "/v1beta/models/{model}:generateContent",
     "gemini-interactions": "/v1beta/interactions",
 }
-"""Where each format is answered, behind the gateway's URL."""
+"""The path of each format, appended to the gateway's URL."""
 
 _HEADERS = {
     "content-type": "application/json",
@@ -38,14 +39,14 @@ _HEADERS = {
 
 
 class NotSent(TrimtabError):
-    """The gateway passed nothing on; the message has what it answered."""
+    """The gateway sent no request to the provider; the message has the gateway's answer."""
 
 
 class Gateway:
     """A gateway that passes requests on to the strict provider.
 
-    The provider listens on ``options.upstream``; the gateway has to be pointed there before, or is
-    started with ``options.start``.  Raises InvalidSetting where the gateway does not answer.
+    The provider listens on ``options.upstream``; the gateway must be configured for it, or is
+    started with ``options.start``.  Raises InvalidSetting if the gateway does not answer.
     """
 
     formats: tuple[str, ...] = FORMATS
@@ -68,7 +69,7 @@ class Gateway:
             raise
 
     def conversation(self, format: str) -> TargetConversation:
-        """One of a format; the gateway tells conversations apart by what they say."""
+        """A conversation in ``format``; the gateway recognises conversations by their content."""
         return _Requests(self, format)
 
     def post(self, path: str, body: bytes) -> tuple[int, str]:
@@ -85,7 +86,7 @@ class Gateway:
             connection.close()
 
     def close(self) -> None:
-        """Stops the provider, and the gateway where it was started here."""
+        """Stop the provider, and the gateway if it was started here."""
         if self._process is not None:
             self._process.terminate()
             try:
@@ -95,7 +96,7 @@ class Gateway:
         self.provider.close()
 
     def _wait(self, seconds: float) -> None:
-        """Until somebody listens at the URL."""
+        """Wait until a server listens at the URL."""
         port = self._parts.port or (443 if self._parts.scheme == "https" else 80)
         until = time.monotonic() + seconds
         while True:
@@ -118,7 +119,7 @@ class _Requests:
         self._gateway, self._format = gateway, format
 
     def send(self, request: dict[str, Any]) -> Sent:
-        """The last request that the provider got for it.  Raises NotSent."""
+        """Send ``request``; return the last request that the provider got.  Raises NotSent."""
         body = request
         if self._format in ("bedrock", "gemini"):  # the path names the model
             body = {key: value for key, value in request.items() if key != "modelId"}
@@ -134,8 +135,8 @@ class _Requests:
         return Sent({**sent, "modelId": MODELS["bedrock"]} if self._format == "bedrock" else sent)
 
     def recall(self, handle: str) -> str | None:
-        """A gateway offers none here: what it keeps is behind tools of its own."""
+        """None: a gateway gives originals back only through tools of its own."""
         return None
 
     def close(self) -> None:
-        """Every request was a connection of its own."""
+        """Nothing to close: every request has its own connection."""

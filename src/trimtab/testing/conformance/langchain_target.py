@@ -1,7 +1,7 @@
-"""A LangChain agent middleware: what the model gets in an agent that has only this middleware.
+"""A LangChain middleware as a target: judges the model's input in an agent with this middleware.
 
-The agent's state is carried from turn to turn as a graph keeps it; the client's next messages are
-added to it.  Needs the extra "langchain".
+The agent's state is kept from turn to turn as in a graph; the client's next messages are added to
+it.  Needs the extra "langchain".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LangChainMiddleware:
         self._agents = _langchain()
 
     def conversation(self, format: str) -> TargetConversation:
-        """An agent of its own."""
+        """A conversation with an agent of its own."""
         made = built(self._factory, {"window": self._options.window})
         middleware = list(made) if isinstance(made, (list, tuple)) else [made]
         return _Agent(self._agents, middleware)
@@ -64,7 +64,7 @@ class _Agent:
         self._taken = 0
 
     def send(self, request: dict[str, Any]) -> Sent:
-        """Runs the agent for one call of the model."""
+        """Run the agent for one call of the model."""
         given = copy.deepcopy(request["messages"])
         system = given[0]["content"] if given[:1] and given[0]["role"] == "system" else None
         given = given[1:] if system is not None else given
@@ -80,15 +80,15 @@ class _Agent:
         return Sent({**request, "tools": self._model.tools, "messages": _plain(got)})
 
     def recall(self, handle: str) -> str | None:
-        """Middlewares offer it to the model, as a tool."""
+        """None: a middleware offers recall only to the model, as a tool."""
         return None
 
     def close(self) -> None:
-        """Everything was in memory."""
+        """Nothing to close: everything is in memory."""
 
 
 def _plain(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As OpenAI's API takes them: no content beside calls is null, not an empty text."""
+    """Messages as OpenAI's API takes them: empty content beside calls is null, not ""."""
     return [
         {**one, "content": None} if one.get("tool_calls") and not one.get("content") else one
         for one in messages
@@ -96,12 +96,12 @@ def _plain(messages: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _done(**arguments: Any) -> str:
-    """No tool is ever run: the model's reply calls none."""
+    """The function of every tool; never run, because the model's reply has no calls."""
     return "done"
 
 
 def _model() -> Any:
-    """A chat model that keeps what it gets, in ``got`` and ``tools``, and says "OK"."""
+    """A chat model that records its input in ``got`` and ``tools`` and answers "OK"."""
     from langchain_core.language_models import BaseChatModel
     from langchain_core.messages import AIMessage
     from langchain_core.outputs import ChatGeneration, ChatResult

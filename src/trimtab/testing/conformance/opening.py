@@ -39,7 +39,7 @@ def load(name: str) -> Callable[..., Any]:
         value: Any = importlib.import_module(module)
         for part in path.split("."):
             value = getattr(value, part)
-    except Exception as error:  # whatever a module of somebody else's does when it is imported
+    except Exception as error:  # importing the user's module may raise anything
         said = f"{type(error).__name__}: {error}"
         raise InvalidSetting(f"{name!r} cannot be loaded: {said}") from error
     if not callable(value):

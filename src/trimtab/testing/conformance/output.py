@@ -15,7 +15,7 @@ _GREEN, _AMBER, _RED = "#3fa34d", "#c9862a", "#c0392b"
 def table(
     scoreboard: Scoreboard, again: str, paint: Callable[[bool, str], str] | None = None
 ) -> str:
-    """One row a property: the share that passed, the first failure, and how to run it again.
+    """One row per property: the share that passed, the first failure, and how to run it again.
 
     ``again``: the command, to which ``--seed N --format F`` is added; ``paint(passed, text)``
     colours the share.
@@ -42,7 +42,7 @@ def table(
 
 
 def _share(row: Row) -> str:
-    """100 % only where all passed."""
+    """The share in percent; "100 %" only if all passed."""
     if row.share is None:
         return "–"
     percent = row.share * 100
@@ -50,12 +50,13 @@ def _share(row: Row) -> str:
 
 
 def to_json(scoreboard: Scoreboard) -> str:
-    """All of it, failures included."""
+    """The whole scoreboard as JSON, failures included."""
     return json.dumps(scoreboard.as_dict(), indent=1, ensure_ascii=False) + "\n"
 
 
 def to_junit(scoreboard: Scoreboard) -> str:
-    """One test case for each property; those that nobody asked for are skipped."""
+    """JUnit XML with one test case for each property; properties that were not judged are
+    skipped."""
     failed = sum(1 for row in scoreboard.rows if row.failures)
     skipped = sum(1 for row in scoreboard.rows if not row.judged)
     suite = ElementTree.Element(
@@ -80,7 +81,7 @@ def to_junit(scoreboard: Scoreboard) -> str:
 
 
 def _xml_safe(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
+    """``text`` with control characters, which XML does not allow, replaced."""
     return "".join(char if char.isprintable() or char in "\t\n" else "�" for char in text)
 
 

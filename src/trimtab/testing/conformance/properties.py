@@ -22,7 +22,7 @@ from trimtab.testing.record import Record
 
 
 class Property(NamedTuple):
-    """A name, and what it promises in one line."""
+    """A property's name, and its meaning in one line."""
 
     name: str
     about: str
@@ -44,14 +44,14 @@ NAMES = tuple(one.name for one in PROPERTIES)
 
 
 class Weighed(NamedTuple):
-    """A request as the provider sees it: tokens of the prompt, and why it would refuse it."""
+    """Tokens of a request's prompt, and why the provider would refuse it ("": it would not)."""
 
     tokens: int
     refused: str
 
 
 def weigh(request: Any, format: str) -> Weighed:
-    """Count with o200k and judge without a window."""
+    """Count ``request`` with o200k and judge it without a window."""
     api = HTTP_APIS[format]
     model = MODELS[format]
     record = Record(1, format, "generate", "", None, {}, model)
@@ -64,7 +64,7 @@ def weigh(request: Any, format: str) -> Weighed:
 
 
 def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
-    """Calls without their result, results without their call, and twins."""
+    """Calls without a result, results without a call, and duplicates."""
     waiting: dict[str, int] = {}
     for said in sent:
         if said.kind == "call":
@@ -86,7 +86,7 @@ def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
 
 
 def foreign(sent: Sequence[SaidPiece], speakers: Speakers) -> Iterator[str]:
-    """Texts that stand under a speaker who never said them."""
+    """Texts attributed to a speaker who never said them."""
     for said in sent:
         piece = speakers.foreign(said)
         if piece is not None:
@@ -94,7 +94,7 @@ def foreign(sent: Sequence[SaidPiece], speakers: Speakers) -> Iterator[str]:
 
 
 def constraints(sent: Sequence[SaidPiece], story: Story) -> Iterator[str]:
-    """Demands of the user that no text of the user has any more."""
+    """Constraints of the user that are missing in the user's texts."""
     spoken = " ".join(" ".join(s.text.split()) for s in sent if (s.speaker, s.kind) == _USER_TEXT)
     for wanted in story.constraints:
         if wanted not in spoken:
@@ -105,7 +105,7 @@ _USER_TEXT = ("user", "text")
 
 
 def sealed(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[str]:
-    """Sealed blocks that were changed, made up, or moved; a compaction block that is gone."""
+    """Sealed blocks that were changed, invented or moved; a missing compaction block."""
     before = {(said.id, said.text) for said in arrived if said.kind == "sealed"}
     for said in sent:
         if said.kind == "sealed" and (said.id, said.text) not in before:
@@ -118,7 +118,7 @@ def sealed(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[
 
 
 def difference(before: Sequence[SaidPiece], after: Sequence[SaidPiece]) -> str:
-    """Where two readings differ; "" where they are equal."""
+    """The first difference between two readings; "" if they are equal."""
     for one, other in zip(before, after, strict=False):
         if one[1:] != other[1:]:
             return f"message {one.message}: {_short(one)} → {_short(other)}"
@@ -135,9 +135,9 @@ def _short(said: SaidPiece) -> str:
 def lost(
     arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece], recalled: Sequence[str]
 ) -> Iterator[str]:
-    """Words and results that neither stand in what is sent nor can be had back.
+    """Texts and results that are neither in the sent request nor recalled.
 
-    What is had back may be the text itself, or JSON of a step or of several with the text in it.
+    A recalled original may be the text itself, or JSON of one or more steps that contains it.
     """
     here = {said.text for said in sent}
     back = {text for one in recalled for text in _strings(one)}

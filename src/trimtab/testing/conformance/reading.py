@@ -1,7 +1,7 @@
-"""A request of any format as a flat list of what is said, by whom: what the properties judge.
+"""Reads a request of any format as a flat list of pieces with their speakers, for the properties.
 
-Written for requests of unknown makers: what it does not know is kept as kind "other".  It shares
-nothing with ``trimtab.wire``.
+It must read requests from any tool: unknown parts get the kind "other".  It shares no code with
+``trimtab.wire``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def messages_of(request: Any, format: str) -> list[Any]:
 
 
 def read(request: Any, format: str) -> list[SaidPiece]:
-    """All that is said in a request's messages, in order; the head is not among it."""
+    """All pieces of a request's messages, in order, without system text and tools."""
     pieces = []
     for number, message in enumerate(messages_of(request, format)):
         if isinstance(message, dict):
@@ -53,7 +53,7 @@ _SPEAKERS = {"assistant": "model", "model": "model", "user": "user", "tool": "to
 
 
 def _dump(value: Any) -> str:
-    """Canonical JSON; of a text that is JSON already, the same."""
+    """Canonical JSON of a value, or of a text that is JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -63,7 +63,7 @@ def _dump(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """The text of a content: itself, its parts', or JSON."""
+    """The text of a content: a string itself, the texts of its parts, or JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def _text(value: Any) -> str:
 
 
 def _parts(content: Any) -> list[Any]:
-    """A content as parts; blank texts say nothing."""
+    """A content as a list of parts, without a blank text."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content.strip() else []
     return content if isinstance(content, list) else []

@@ -11,7 +11,7 @@ from trimtab.testing.conformance.properties import NAMES, PROPERTIES
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Where a property does not hold: the case, its format and turn, and what was seen."""
+    """A violation of a property: the case, its format and turn, and the reason."""
 
     seed: int
     case: str
@@ -22,7 +22,7 @@ class Failure:
 
 @dataclass(slots=True)
 class CaseTally:
-    """What was judged in one case of one format; the first failure of each property."""
+    """The properties judged in one case of one format, with the first failure of each."""
 
     seed: int
     case: str
@@ -30,7 +30,7 @@ class CaseTally:
     judged: dict[str, Failure | None] = field(default_factory=dict)
 
     def add(self, name: str, reasons: Iterable[str], turn: int) -> None:
-        """One judgement; nothing in ``reasons``: it holds."""
+        """Add one judgement of a property; it holds if ``reasons`` is empty."""
         reason = next(iter(reasons), None)
         if reason is not None and self.judged.get(name) is None:
             self.judged[name] = Failure(self.seed, self.case, self.format, turn, reason)
@@ -39,7 +39,8 @@ class CaseTally:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One property over all cases; ``judged`` 0: no case asked for it, or it is not offered."""
+    """One property over all cases; ``judged`` is 0 if no case tests it or the target does not offer
+    it."""
 
     name: str
     about: str
@@ -48,12 +49,12 @@ class Row:
 
     @property
     def passed(self) -> int:
-        """Cases in which it held."""
+        """The number of cases in which the property held."""
         return self.judged - len(self.failures)
 
     @property
     def share(self) -> float | None:
-        """From 0 to 1; None where nothing was judged."""
+        """The share of cases passed, from 0 to 1; None if nothing was judged."""
         return self.passed / self.judged if self.judged else None
 
 
@@ -71,7 +72,7 @@ class Scoreboard:
     def of(
         cls, target: str, window: int, formats: Sequence[str], tallies: Sequence[CaseTally]
     ) -> Scoreboard:
-        """The sum of what was judged."""
+        """The scoreboard of all tallies."""
         rows = []
         for name, about in PROPERTIES:
             judged = [tally.judged[name] for tally in tallies if name in tally.judged]
@@ -87,12 +88,12 @@ class Scoreboard:
 
     @property
     def held(self) -> int:
-        """Properties that held wherever they were judged."""
+        """The number of properties that held in all cases."""
         return sum(1 for row in self.rows if row.judged and not row.failures)
 
     @property
     def asked(self) -> int:
-        """Properties that were judged at all."""
+        """The number of properties that were judged."""
         return sum(1 for row in self.rows if row.judged)
 
     def row(self, name: str) -> Row:

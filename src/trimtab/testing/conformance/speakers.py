@@ -1,7 +1,8 @@
-"""Whose words are these: no text is sent in the name of somebody who never said it.
+"""Checks that no text is attributed to a speaker who never said it.
 
-A piece of 40 characters belongs to whoever said it in the conversation.  In a tool result a line
-may name a call (the tool, and a little of its arguments): notes of folded steps have such headers.
+Each piece of 40 chars belongs to the speakers who said it in the conversation.  In a tool result a
+line may name a call (the tool, and a part of its arguments): notes of folded steps have such
+headers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Speakers:
                 who[piece] = who.get(piece, 0) | bit
 
     def foreign(self, said: SaidPiece) -> str | None:
-        """A piece of this text that only others said; None where there is none."""
+        """A piece of the text that only other speakers said; None if there is none."""
         speaker, text = said.speaker, said.text
         bit = _BITS.get(speaker)
         if bit is None or said.kind in ("sealed", "other") or (speaker, text) in self._fine:

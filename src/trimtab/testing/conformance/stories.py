@@ -1,6 +1,6 @@
-"""Conversations of coding agents in no provider's spelling: the plain values, and their texts.
+"""Conversations of coding agents as plain values, independent of any provider's format.
 
-Every line is made of a few words and numbers, so that any 40 characters of it tell who said them.
+Every line is made of random words and numbers, so that any 40 chars of it identify the speaker.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CHARS_PER_TOKEN = 3.2
-"""Of the texts made here, measured with o200k: 2.9 to 3.4."""
+"""The ratio for the texts made here; measured with o200k: 2.9 to 3.4."""
 
 TOOLS = ("read", "bash", "grep", "edit", "write")
 
@@ -32,7 +32,7 @@ _CONSTRAINTS = (
 
 @dataclass(frozen=True, slots=True)
 class StoryCall:
-    """A call and what came back; ``result`` None: it was interrupted."""
+    """A call and its result; None: the call was interrupted."""
 
     id: str
     tool: str
@@ -43,9 +43,9 @@ class StoryCall:
 
 @dataclass(frozen=True, slots=True)
 class StoryTurn:
-    """What the user says, or the model with its calls and their results.
+    """A turn of the user, or of the model with its calls and their results.
 
-    ``lost``: the model's message is missing, the results are there.
+    ``lost``: the model's message is missing, but the results are there.
     """
 
     speaker: str
@@ -57,7 +57,7 @@ class StoryTurn:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """A conversation; ``summary``: of what the provider compacted before it."""
+    """A conversation; ``summary``: the provider's summary of earlier, compacted turns."""
 
     turns: tuple[StoryTurn, ...]
     system: str = "You are a careful engineer. Answer briefly."
@@ -66,18 +66,18 @@ class Story:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a provider refuses it as it stands."""
+        """Whether a provider would refuse the unchanged conversation."""
         return any(t.lost or any(c.result is None for c in t.calls) for t in self.turns)
 
     def until(self, end: int) -> Story:
-        """Its first ``end`` turns, with the constraints that were said by then."""
+        """The first ``end`` turns, with the constraints in them."""
         turns = self.turns[:end]
         said = " ".join(turn.text for turn in turns if turn.speaker == "user")
         kept = tuple(text for text in self.constraints if text in said)
         return Story(turns, self.system, self.summary, kept)
 
     def requests(self) -> list[Story]:
-        """The conversation at each point at which the model was asked, oldest first."""
+        """The conversation at each model call, oldest first."""
         ends = [
             number
             for number, turn in enumerate(self.turns, 1)
@@ -88,7 +88,7 @@ class Story:
 
 @dataclass(slots=True)
 class Teller:
-    """Draws texts, calls and turns; the same seed tells the same story."""
+    """Generates random texts, calls and turns; the same seed gives the same story."""
 
     random: random.Random
     _calls: int = 0
@@ -103,11 +103,11 @@ class Teller:
         return " ".join(self.random.choice(_WORDS) for _ in range(count))
 
     def name(self) -> str:
-        """An identifier that hardly occurs twice."""
+        """An identifier that is unlikely to occur twice."""
         return f"{self.word()}_{self.random.randrange(10**5)}"
 
     def constraint(self) -> str:
-        """A sentence of the user that forbids or demands something; it is remembered."""
+        """A sentence that demands or forbids something; it is added to ``constraints``."""
         text = self.random.choice(_CONSTRAINTS)
         said = text.format(word=self.word(), n=self.random.randrange(10**4))
         self.constraints.append(said)
@@ -119,7 +119,7 @@ class Teller:
         return StoryTurn("user", f"{asked} {self.constraint()}" if constraint else asked)
 
     def output(self, tokens: int) -> str:
-        """What a tool returns: a listing, a log, rows of JSON or a traceback."""
+        """A tool's output: a listing, a log, rows of JSON or a traceback."""
         kind = self.random.randrange(4)
         lines: list[str] = []
         left = int(tokens * CHARS_PER_TOKEN)
@@ -177,7 +177,7 @@ class Teller:
 
 
 def texts(story: Story) -> Iterator[tuple[str, str]]:
-    """(speaker, text) of all that is said: user, model, tool."""
+    """(speaker, text) of every text of user, model and tools."""
     for turn in story.turns:
         yield turn.speaker, turn.text
         if turn.thinking:

@@ -1,4 +1,4 @@
-"""Runs a target through the cases and judges what it would have sent."""
+"""Runs a target through the cases and judges the requests it would send."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from trimtab.testing.conformance.targets import Sent, Target, TargetConversation
 from trimtab.testing.conformance.writing import write
 
 ROOM = 0.4
-"""While what was sent and what is new come to this share of the window, nothing is rewritten.
-Low, because targets act below the window, and some count more tokens than o200k."""
+"""While the previous request plus the new messages are below this share of the window, earlier
+messages must not be rewritten.  It is low because targets act below the window, and some count more
+tokens than o200k."""
 SMALL_STEP = 0.08
-"""Of the window: two turns in a row that bring less than this may not both rewrite."""
+"""Share of the window: two successive turns that add less than this must not both rewrite."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """``window`` in tokens; ``slack``: by what share of it a prompt may be larger, for targets
-    that count otherwise than o200k; ``only``: a list of seeds instead of the first ``cases``."""
+    """``window`` in tokens; ``slack``: the share of it by which a prompt may be larger, for targets
+    with another counter than o200k; ``only``: seeds to run instead of the first ``cases``."""
 
     window: int = 8_000
     cases: int = 60
@@ -38,7 +39,7 @@ class Options:
 def run(
     target: Target, options: Options, progress: Callable[[str, int], None] | None = None
 ) -> Scoreboard:
-    """Every case in every format; ``progress`` hears the format and the seed before each."""
+    """Run every case in every format; ``progress`` is called with format and seed before each."""
     formats = options.formats or target.formats
     tallies = []
     for seed in options.only or seeds(options.cases):
@@ -55,7 +56,7 @@ def run(
 def judged(
     target: Target, one: Case, format: str, options: Options, speakers: Speakers
 ) -> CaseTally:
-    """One case in one format, on conversations of its own."""
+    """Judge one case in one format, in new conversations."""
     tally = CaseTally(one.seed, one.name, format)
     if one.story.summary and format not in ("anthropic", "openai-responses"):
         return tally
@@ -74,7 +75,7 @@ def judged(
 
 @dataclass(frozen=True)
 class _Turn:
-    """One request and what was made of it."""
+    """One request before and after the target."""
 
     number: int
     arrived: list[SaidPiece]
@@ -85,7 +86,7 @@ class _Turn:
 
 
 class _Watch:
-    """Judges the turns of one conversation, each beside the one before it."""
+    """Judges the turns of one conversation, comparing each with the previous one."""
 
     def __init__(
         self, one: Case, format: str, options: Options, tally: CaseTally, speakers: Speakers
@@ -97,7 +98,7 @@ class _Watch:
         self.last: _Turn | None = None
 
     def turn(self, conversation: TargetConversation, story: Story, number: int) -> None:
-        """Send one request and judge what came of it."""
+        """Send one request and judge the result."""
         request = write(story, self._format)
         try:
             sent = conversation.send(request)
@@ -140,7 +141,8 @@ class _Watch:
             yield f"{now.after.tokens:,} tokens, {share:.2f} × the window"
 
     def _rewritten(self, before: _Turn, now: _Turn) -> Iterator[str]:
-        """Rewritten although there was room, or a second time in a row for a small step."""
+        """Reasons if earlier messages were rewritten although there was room, or twice in a row
+        for small steps."""
         start = now.sent[: len(before.sent)]
         changed = properties.difference(before.sent, start)
         rewrote_before, self._rewrote = self._rewrote, bool(changed)
@@ -168,9 +170,9 @@ class _Watch:
 
 
 def _again(target: Target, format: str, last: _Turn, tally: CaseTally) -> None:
-    """What came out goes into a conversation of its own, and should come out the same."""
+    """Judge idempotence: the result, sent in a new conversation, should come out unchanged."""
     if last.after.refused:
-        return  # it is not a request that anyone would send
+        return  # nobody would send a request that is refused
     conversation = target.conversation(format)
     try:
         sent = conversation.send(last.body)

@@ -1,4 +1,4 @@
-"""What can be tested, behind one small interface: a conversation that takes requests."""
+"""The interface of what can be tested: a conversation that takes requests."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Sent(NamedTuple):
-    """What would reach the provider, and handles of what was taken out of it."""
+    """The request that would reach the provider, and handles of what was removed from it."""
 
     request: Any
     handles: tuple[str, ...] = ()
 
 
 class TargetConversation(Protocol):
-    """One conversation with a target; what it remembers, it remembers here."""
+    """One conversation with a target; it holds the target's state."""
 
     def send(self, request: dict[str, Any]) -> Sent:
-        """What the target makes of a request.  Raises what the target raises."""
+        """The target's result for a request.  Raises what the target raises."""
         ...
 
     def recall(self, handle: str) -> str | None:
-        """An original; None where the target offers none at all."""
+        """An original; None if the target does not offer recall."""
         ...
 
     def close(self) -> None:
@@ -36,19 +36,20 @@ class Target(Protocol):
     formats: tuple[str, ...]
 
     def conversation(self, format: str) -> TargetConversation:
-        """A new one, that knows nothing."""
+        """A new conversation without any state."""
         ...
 
     def close(self) -> None:
-        """Ends what was started for it."""
+        """Stop what was started for the target."""
         ...
 
 
 @dataclass(frozen=True)
 class TargetOptions:
-    """``factory``: the callable makes one target for each conversation.  For gateways:
+    """``factory``: whether the callable makes one target for each conversation.  For gateways:
     ``upstream``: host:port where the strict provider listens; ``start``: a command that starts
-    the gateway, in which ``{upstream}`` is the provider's URL; ``seconds`` to wait for it."""
+    the gateway, in which ``{upstream}`` is replaced by the provider's URL; ``seconds``: how long to
+    wait for the gateway."""
 
     window: int
     factory: bool = False

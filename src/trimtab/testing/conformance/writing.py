@@ -1,4 +1,4 @@
-"""A story written down as a request body of each format.  Whatever harm it came to stays."""
+"""Writes a story as a request body of each format, including the story's defects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def write(story: Story, format: str) -> Body:
 
 
 def sealed(text: str) -> str:
-    """What stands for a signature or an encrypted payload over a text."""
+    """A fake signature or encrypted payload for a text."""
     return base64.b64encode(hashlib.sha512(text.encode()).digest()).decode()
 
 
@@ -132,7 +132,7 @@ def _anthropic(story: Story) -> Body:
 def _claude_turn(
     turn: StoryTurn, part: Callable[[str, Any], Body], result: Callable[[StoryCall], Body]
 ) -> list[Body]:
-    """A turn as Anthropic and Bedrock have it: results stand in a message of the user."""
+    """A turn in Anthropic's and Bedrock's form: results are in a user message."""
     if turn.speaker == "user":
         return [{"role": "user", "content": [part("text", turn.text)]}]
     said = [part("thinking", turn.thinking)] if turn.thinking else []
@@ -264,4 +264,4 @@ MESSAGES_KEY = {
     "gemini": "contents",
     "gemini-interactions": "input",
 }
-"""Where the list of messages stands in a body."""
+"""Format → the key of a body that has its messages."""

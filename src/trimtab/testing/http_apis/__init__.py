@@ -19,7 +19,7 @@ HTTP_APIS: dict[str, HttpApi] = {
 """By the name of the format."""
 
 STATEFUL = {api.format: api for api in (openai_responses, gemini_interactions)}
-"""Those that keep conversations: a request may name the answer that it goes on from."""
+"""APIs that keep conversations: a request may name the earlier answer that it continues."""
 
 
 def find(path: str, query: str) -> tuple[HttpApi, ApiRoute] | None:

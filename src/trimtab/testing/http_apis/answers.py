@@ -11,7 +11,7 @@ Stop = Literal["", "length", "window"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call.  ``id`` is made, in the provider's fashion, where none is given."""
+    """A tool call.  If ``id`` is "", an id in the provider's form is generated."""
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -103,7 +103,7 @@ def _usage(reply: ModelReply, output: int) -> Any:
 
 
 def _after(made: MadeCompaction, usage: dict[str, Any]) -> dict[str, Any]:
-    """The step behind a compaction reads the summary alone."""
+    """The usage of the step after a compaction, whose prompt is the summary alone."""
     none = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
     return {**usage, **none, "input_tokens": len(made.block["content"]) // 4}
 
@@ -127,7 +127,7 @@ def _event(name: str, **fields: Any) -> bytes:
 
 
 def _opened(block: Any) -> Any:
-    """A block as it begins: its kind and ids, nothing said yet."""
+    """A block in ``content_block_start``: its kind and ids, with empty content."""
     if block["type"] == "compaction":
         return {"type": "compaction", "content": None}
     empty = {"text": "", "thinking": "", "signature": "", "input": {}}

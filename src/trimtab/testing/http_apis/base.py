@@ -1,4 +1,4 @@
-"""The protocol of a format as an HTTP API: which paths it has, and how its answers look."""
+"""The protocol of a format as an HTTP API: its paths and the form of its answers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ STARTED = 1_700_000_000
 
 
 class ApiRoute(NamedTuple):
-    """The operation of a path.  ``streams``: None where the body decides."""
+    """The operation of a path.  ``streams``: None if the body decides."""
 
     operation: Literal["generate", "count"]
     model: str | None = None
     streams: bool | None = None
     listed: bool = False
-    """Whether a stream comes as one JSON array instead of events."""
+    """Whether a stream is sent as one JSON array instead of events."""
 
 
 class UsageCounts(NamedTuple):
@@ -76,7 +76,7 @@ class HttpApi(Protocol):
     stream_type: str
     """Content type of a stream."""
     call_id: str
-    """How ids of calls look; "" where calls need none.  Takes hex9, hex24, name, number."""
+    """The pattern of call ids with hex9, hex24, name, number; "" if calls need no id."""
 
     def route(self, path: str, query: str) -> ApiRoute | None:
         """The route of this path; None if it is not of this format."""
@@ -99,7 +99,7 @@ class HttpApi(Protocol):
         ...
 
     def broken(self, reply: ModelReply, refusal: ErrorResponse) -> Iterator[bytes]:
-        """A stream that begins and then says this error, under status 200."""
+        """A stream with status 200 that begins normally and then has this error."""
         ...
 
     def counted(self, tokens: int) -> Any:
@@ -107,7 +107,7 @@ class HttpApi(Protocol):
         ...
 
     def headers(self, number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-        """What the provider adds to its answers and refusals."""
+        """Headers that the provider adds to its answers and refusals."""
         ...
 
     def signed(self, part: Any) -> tuple[str, str] | None:
@@ -115,7 +115,7 @@ class HttpApi(Protocol):
         ...
 
     def drops_unbound(self, body: Any) -> bool:
-        """Whether the request asks that thinking which no longer fits be dropped."""
+        """Whether the request asks to drop thinking whose prefix has changed."""
         ...
 
 
@@ -138,7 +138,7 @@ def sse(data: Any, event: str = "", end: str = "\n") -> bytes:
 
 
 def pieces(text: str, chars: int = 24) -> Iterator[str]:
-    """A text as it comes through a stream."""
+    """A text in the pieces in which it is streamed."""
     return (text[at : at + chars] for at in range(0, len(text), chars))
 
 
@@ -163,15 +163,15 @@ def request_id(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, s
 
 
 def no_headers(number: int, refusal: ErrorResponse | None) -> tuple[tuple[str, str], ...]:
-    """None that clients read."""
+    """No headers."""
     return ()
 
 
 def unsigned(part: Any) -> tuple[str, str] | None:
-    """No signature is over a text; the rules ask at most that one stands there."""
+    """None: this format's signatures don't cover the text; rules only require their presence."""
     return None
 
 
 def no_such_option(body: Any) -> bool:
-    """No request can ask that thinking which is bound to other text be left out."""
+    """False: this format has no option to drop thinking whose prefix has changed."""
     return False

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 _TAG = b"trimtab:c1"
 _BYTES = 15
 TRIGGER = 150_000
-"""Tokens at which Anthropic compacts where the request names none."""
+"""Tokens at which Anthropic compacts if the request names no trigger."""
 
 
 class MadeCompaction(NamedTuple):
-    """What an answer brings: the block or item; whether it comes alone; and what it summarizes,
-    in tokens."""
+    """A compaction in an answer: the block or item; whether the answer has nothing else; the tokens
+    that it summarizes."""
 
     block: dict[str, Any]
     alone: bool
@@ -28,7 +28,7 @@ class MadeCompaction(NamedTuple):
 
 
 def due(format: str, body: Any, tokens: int, secret: str, number: int) -> MadeCompaction | None:
-    """The compaction that this request asks for; None where it is not due."""
+    """The compaction that this request asks for; None if it is not due."""
     if not isinstance(body, Mapping):
         return None
     summary = f"Summary {number}: {tokens} tokens came before."

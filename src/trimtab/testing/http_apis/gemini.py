@@ -112,7 +112,7 @@ def _chunks(reply: ModelReply) -> Iterator[Any]:
 
 
 def events(reply: ModelReply) -> Iterator[bytes]:
-    """Responses in events, or as one JSON array where the path asks for no events."""
+    """Responses as events, or as one JSON array if the path does not ask for events."""
     if not reply.listed:
         yield from (sse(chunk, end="\r\n") for chunk in _chunks(reply))
         return
@@ -122,7 +122,7 @@ def events(reply: ModelReply) -> Iterator[bytes]:
 
 
 def broken(reply: ModelReply, refusal: ErrorResponse) -> Iterator[bytes]:
-    """The error in the place of a response (inferred: nobody quoted one)."""
+    """The error in place of a response (inferred: no real one is quoted anywhere)."""
     yield sse(refusal.body, end="\r\n") if not reply.listed else dump([refusal.body])
 
 

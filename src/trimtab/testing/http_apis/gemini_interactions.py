@@ -28,7 +28,7 @@ stream_type = "text/event-stream"
 call_id = "call_{hex12}"
 previous = "previous_interaction_id"
 states = ("previous_interaction_id",)
-"""Keys that name what the server holds."""
+"""Keys that name a history kept by the server."""
 
 
 def route(path: str, query: str) -> ApiRoute | None:
@@ -47,7 +47,7 @@ def streams(body: Any) -> bool:
 
 
 def reply_id(reply: ModelReply) -> str:
-    """What ``previous_interaction_id`` may name later."""
+    """The id of this answer, which ``previous_interaction_id`` may name later."""
     return f"interaction-{reply.hex('answer', 40)}"
 
 
@@ -121,7 +121,7 @@ def _event(name: str, **fields: Any) -> bytes:
 
 
 def _opened(step: Any) -> Any:
-    """A step as it begins, with nothing in it."""
+    """A step in ``step.start``, with empty content."""
     if step["type"] == "function_call":
         return {**step, "arguments": {}}
     return {"type": step["type"]}

@@ -1,7 +1,7 @@
 """Anthropic's API as Bedrock's InvokeModel and Vertex AI carry it.
 
-The path names model and stream, and the body the version instead; Bedrock has errors and frames of
-AWS around the rest.  What is inside is Anthropic's own, and judged as that.
+The path names model and streaming, and the body the API version; Bedrock uses AWS errors and
+frames.  The request inside is Anthropic's own format and judged as such.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _VERTEX = re.compile(
     r"/publishers/anthropic/models/(?P<model>[^/:]+):(?P<verb>rawPredict|streamRawPredict)$"
 )
 _COUNT = "count-tokens"
-"""The model that Vertex AI's path has where a request is only counted."""
+"""The model name in Vertex AI's path for counting tokens."""
 
 
 @dataclass(frozen=True)
 class HostedRequest:
-    """A request as Anthropic itself would have got it: its path and body."""
+    """A request converted to Anthropic's own API: its path and body."""
 
     path: str
     body: bytes
     framed: bool
-    """Whether errors and streams are those of AWS."""
+    """Whether errors and streams are in AWS form."""
     problem: str = ""
-    """Why the host itself refuses it."""
+    """Why the host itself refuses the request; "" if it does not."""
 
     def refused(self) -> Response:
         """The host's own refusal."""
@@ -46,7 +46,7 @@ class HostedRequest:
         return self.response(Response(400, kind, (dump({"type": "error", "error": said}),)))
 
     def response(self, done: Response) -> Response:
-        """Anthropic's answer as this host gives it."""
+        """Anthropic's answer in this host's form."""
         if not self.framed:
             return done
         if done.status >= 400:
@@ -60,7 +60,8 @@ class HostedRequest:
 
 
 def hosted(path: str, body: bytes) -> HostedRequest | None:
-    """The request inside; None for a path that is neither's, or a body that is no object."""
+    """The request to Anthropic; None for a path of neither host, or a body that is not an
+    object."""
     match = _BEDROCK.search(path) or _VERTEX.search(path)
     tree = _object(body) if match else None
     if match is None or tree is None:

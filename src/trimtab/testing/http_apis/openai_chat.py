@@ -119,7 +119,7 @@ def _chunk(reply: ModelReply, delta: Any, stop: str | None = None) -> bytes:
 
 
 def broken(reply: ModelReply, refusal: ErrorResponse) -> Iterator[bytes]:
-    """An error in an ordinary data line with finish_reason "error" (OpenRouter's manner)."""
+    """An error in an ordinary data line with finish_reason "error", as OpenRouter sends it."""
     if reply.style == "openrouter":
         yield b": OPENROUTER PROCESSING\n\n"
     choice = {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": "error"}

@@ -26,7 +26,7 @@ format = "openai-responses"
 stream_type = "text/event-stream; charset=utf-8"
 call_id = "call_{hex24}"
 states = ("previous_response_id", "conversation")
-"""Keys that name what the server holds."""
+"""Keys that name a history kept by the server."""
 
 
 def route(path: str, query: str) -> ApiRoute | None:
@@ -46,7 +46,7 @@ def streams(body: Any) -> bool:
 
 
 def reply_id(reply: ModelReply) -> str:
-    """What ``previous_response_id`` may name later."""
+    """The id of this answer, which ``previous_response_id`` may name later."""
     return f"resp_{reply.hex('answer', 48)}"
 
 
@@ -171,7 +171,7 @@ def _events(reply: ModelReply) -> Iterator[Event]:
 
 
 def _opened(item: Any) -> Any:
-    """An item as it begins, with nothing in it."""
+    """An item in ``response.output_item.added``, with empty content."""
     empty: dict[str, Any] = {"content": [], "summary": [], "arguments": ""}
     started = {key: empty.get(key, value) for key, value in item.items()}
     return {**started, "status": "in_progress"} if "status" in item else started

@@ -18,9 +18,8 @@ from typing import Any, Literal
 from trimtab.errors import InvalidSetting
 
 Shape = Literal["status", "in-stream", "empty-stream", "truncate", "finish"]
-"""How an overflow shows: a status; an error inside a stream that began with 200; a stream of no
-bytes; an answer to a prompt whose oldest messages were left out in silence; an empty answer whose
-stop reason tells."""
+"""How an overflow is reported: a status; an error inside a stream that began with 200; a stream of
+no bytes; an answer to a silently truncated prompt; an empty answer with a stop reason."""
 
 NATIVE = {
     "openai-chat": "openai",
@@ -30,17 +29,17 @@ NATIVE = {
     "gemini": "gemini",
     "gemini-interactions": "gemini",
 }
-"""The default style of a format: where no style is given, or the style lacks the format."""
+"""The default style of a format, if no style is given or the style lacks the format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """Whose way of refusing, and the few habits that go with it.
+    """How one provider or server refuses requests, and a few of its habits.
 
-    ``like``: whose words it falls back to.  ``dialect``: whose rules it enforces ("" leaves that
-    to the model's name).  ``stream`` and ``overflow``: how an overflow shows in a stream of a
-    format, and anywhere.  ``output_counts``: whether the requested output shares the window.
-    ``call_id``: how its call ids look.
+    ``like``: the style whose words are the fallback.  ``dialect``: the dialect whose rules it
+    enforces ("": chosen by the model's name).  ``stream``: by format, how an overflow is reported
+    in a stream; ``overflow``: otherwise.  ``output_counts``: whether the requested output shares
+    the window.  ``call_id``: the pattern of its call ids.
     """
 
     name: str
@@ -53,7 +52,7 @@ class Style:
     output_counts: bool = True
 
     def shape(self, format: str, streams: bool) -> Shape:
-        """How this style lets a request of this format overflow."""
+        """How this style reports an overflow in this format."""
         return self.stream.get(format, self.overflow) if streams else self.overflow
 
 
@@ -76,14 +75,14 @@ class ErrorResponse:
 
     @property
     def code(self) -> str:
-        """The error's own code, or its type; "" where it has neither."""
+        """The error's own code, or its type; "" if it has neither."""
         error = self.body.get("error") if isinstance(self.body, dict) else None
         value = (error.get("code") or error.get("type")) if isinstance(error, dict) else None
         return str(value or "")
 
 
 _SAME_WORDS = {"gemini-interactions": "gemini"}
-"""Formats that are refused in the words of another one of the same provider."""
+"""Formats with the same refusal texts as another format of the same provider."""
 Rows = Mapping[tuple[str, str, str], Mapping[str, Any]]
 
 
@@ -104,9 +103,9 @@ def styles() -> Mapping[str, Style]:
 
 
 def style_for(name: str | None, format: str) -> Style:
-    """The style of this name where it has the format, else the format's default.
+    """The style called ``name`` if it has the format, else the format's default.
 
-    Raises InvalidSetting for a name that is none.
+    Raises InvalidSetting for an unknown name.
     """
     by_name = styles()
     if name is not None and name not in by_name:
@@ -141,8 +140,8 @@ def error_response(
 ) -> ErrorResponse:
     """The refusal of this kind in this style, with ``facts`` in place of its ``{names}``.
 
-    A kind of rule that nobody quoted ("rule:…") is said in the shape of the others.  Raises
-    InvalidSetting for a kind that nobody has.
+    A rule without a quoted refusal ("rule:…") gets a body in the shape of the others.  Raises
+    InvalidSetting for a kind that no style has.
     """
     rows, like = _table()[1], _SAME_WORDS.get(format, format)
     for name in _heirs(style, format):
@@ -169,7 +168,7 @@ _NAME = re.compile(r"\{([a-z_]+)\}")
 
 
 def fill(body: Any, facts: Mapping[str, object]) -> Any:
-    """The body with each ``{name}`` that ``facts`` knows; a lone ``{name}`` keeps its type."""
+    """``body`` with each ``{name}`` in ``facts`` filled in; a lone ``{name}`` keeps its type."""
     if isinstance(body, dict):
         return {key: fill(value, facts) for key, value in body.items()}
     if isinstance(body, list):

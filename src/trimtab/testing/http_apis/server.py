@@ -25,7 +25,7 @@ LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What goes out: chunks of the body, seconds to wait, and after how many bytes to break."""
+    """The response to send: chunks of the body, seconds to wait, after how many bytes to break."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -44,7 +44,7 @@ class LocalServer(ABC):
         self._thread: threading.Thread | None = None
         self._port = 0
         self.crashes: list[str] = []
-        """Tracebacks of what was raised while answering, by a script say; clients see a 500."""
+        """Tracebacks of exceptions while answering, for example in a script; clients get a 500."""
 
     @abstractmethod
     def respond(self, method: str, path: str, query: str, headers: Any, body: bytes) -> Response:
@@ -75,7 +75,7 @@ class LocalServer(ABC):
     # --- a thread ----------------------------------------------------------------------------
 
     def start(self, port: int = 0, host: str = LOOPBACK) -> Self:
-        """Listen; port 0 is a free one, and another ``host`` is for containers.
+        """Listen on ``host`` and ``port`` (0: any free port); containers need another host.
 
         Raises MissingExtra without uvicorn; OSError where the port is taken.
         """
@@ -106,7 +106,7 @@ class LocalServer(ABC):
         return self
 
     def close(self) -> None:
-        """Stop listening; does nothing where it does not listen."""
+        """Stop listening, if it listens."""
         if self._uvicorn is not None and self._thread is not None:
             self._uvicorn.should_exit = True
             self._thread.join(timeout=10)
@@ -140,7 +140,7 @@ def _uvicorn() -> Any:
 
 
 async def _send(response: Response, send: Send) -> None:
-    """Headers, then chunks; a cut body ends without its end, so that the connection breaks."""
+    """Send headers, then chunks; a cut body is not finished, so that the connection breaks."""
     if response.first:
         await asyncio.sleep(response.first)
     headers = list(response.headers)
