@@ -35,13 +35,13 @@ TABLES: dict[str, RuleTable] = {
 }
 
 WANT_REASONING = REASONERS
-"""Dialects that want the reasoning of messages with calls back."""
+"""Dialects that require the reasoning of messages with calls to be sent back."""
 
 _BINDS = {"anthropic": anthropic.binds_thinking, "bedrock": bedrock.binds_thinking}
-"""Formats whose models bind reasoning to what stands before it, and for which facts."""
+"""Format → whether the model, by its facts, binds reasoning to everything before it."""
 
 _DROP_BLOCK = {"anthropic": anthropic.drop_block_ops, "bedrock": bedrock.drop_block_ops}
-"""How their APIs are asked to drop what no longer fits."""
+"""Format → operations that ask the API to drop reasoning whose prefix has changed."""
 
 
 def check(
@@ -50,7 +50,7 @@ def check(
     open_tail: bool = False,
     failures: list[str] | None = None,
 ) -> tuple[Violation, ...]:
-    """What the provider would refuse; ``()`` means acceptable.
+    """All violations for which the provider would refuse the request; ``()`` means acceptable.
 
     With ``failures`` a rule that raises is left out and named there.
     """
@@ -87,14 +87,14 @@ def drop_block_ops(format: str, tree: Any) -> tuple[PathOp, ...]:
 
 
 def takes_words_beside_calls(transcript: Transcript) -> bool:
-    """Whether a message of the model may hold words and a call."""
+    """Whether a message of the model may have both text and a call."""
     facts, rows = transcript.facts, TABLES[transcript.format.name].rows
     refused = any(r.name == "content_and_calls" and r.is_refused_by(facts.dialect) for r in rows)
     return not (facts.apart or refused)
 
 
 def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
-    """Whether the reasoning of this message may be left out, the message itself staying."""
+    """Whether the reasoning of this message may be left out while the message stays."""
     return TABLES[transcript.format.name].may_drop_reasoning(transcript, number)
 
 

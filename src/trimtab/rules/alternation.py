@@ -17,7 +17,7 @@ from trimtab.transcript.model import Facts, Message, Part
 from trimtab.transcript.transcript import Transcript
 
 _FILLER = {"user": ("assistant", BEGIN), "assistant": ("user", GO_ON)}
-"""What may stand between two messages of this role: the other role and its words."""
+"""Role → the filler between two messages of this role: (the other role, its text)."""
 
 
 def scan_alternation(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -31,8 +31,8 @@ def scan_alternation(transcript: Transcript, open_tail: bool) -> Iterator[Findin
 
 
 def merge_neighbours(apart: Callable[[Facts], bool]) -> RepairFunction:
-    """Merge neighbours of one role.  Where words and tool parts may not mix (``apart``), and each
-    message holds one kind only, a filler between them keeps both as they are."""
+    """A repair that merges neighbours of one role.  If text and tool parts must not mix (``apart``)
+    and each message has one kind only, a filler is put between them instead."""
 
     def make_repairs(
         transcript: Transcript, tree: Any, findings: Sequence[Finding]
@@ -64,7 +64,7 @@ def merge_neighbours(apart: Callable[[Facts], bool]) -> RepairFunction:
 
 
 def _clean_cut(role: str, before: Sequence[Part], after: Sequence[Part]) -> bool:
-    """Whether a filler here leaves pairs together: results → words, or words → calls."""
+    """Whether a filler here keeps pairs together: between results and text, or text and calls."""
     if role == "user":
         return _all(before, "result") and not any(part.kind == "result" for part in after)
     return _all(after, "call") and not any(part.kind == "call" for part in before)
@@ -78,7 +78,7 @@ def _all(parts: Sequence[Part], kind: str) -> bool:
 
 
 def scan_mixed_turns(rule: str, apart: Callable[[Part], bool]) -> Scan:
-    """A scan for messages in which tool parts stand beside parts that ``apart`` names."""
+    """A scan for messages with both tool parts and parts for which ``apart`` is true."""
 
     @reports(rule)
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def split_mixed_turns(
 
 
 def _sorted(message: Message, items: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """(tool parts, all others); a cache breakpoint stays behind what it stood behind."""
+    """(tool parts, all others); a cache breakpoint stays behind the part it followed."""
     ours = message.calls if message.role == "assistant" else message.results
     tools, rest = list[Any](), list[Any]()
     places = {part.path[-1] for part in ours}

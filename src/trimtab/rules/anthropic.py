@@ -47,7 +47,7 @@ def generation(model: str | None) -> tuple[int, int] | None:
 
 
 def binds_thinking(facts: Facts) -> bool:
-    """Whether thinking is signed over all that stands before it (Claude 5.1 and later).
+    """Whether thinking is signed over everything before it (Claude 5.1 and later).
 
     Unknown models count as bound when their thinking is adaptive or not named: dropping a block
     that would have been accepted costs less than a refusal.
@@ -59,8 +59,8 @@ def binds_thinking(facts: Facts) -> bool:
 
 
 def refuses_prefill(facts: Facts) -> bool:
-    """Claude 4.6 and later demand that the conversation ends with the user; a request to compact it
-    may end with a finished turn."""
+    """Whether the conversation must end with the user (Claude 4.6 and later); a request for
+    compaction may end with a finished turn."""
     if facts.extra.get("compacting"):
         return False
     return (generation(facts.model) or (0, 0)) >= (4, 6)
@@ -132,7 +132,7 @@ def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> I
 def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """With thinking enabled the last model turn that calls tools must begin with thinking."""
     if transcript.facts.thinking != "enabled" or binds_thinking(transcript.facts):
-        return  # where thinking is bound to its prefix, leaving it all out is accepted
+        return  # if thinking is bound to its prefix, a request without any thinking is accepted
     messages = transcript.messages
     last = len(messages) - 1
     while last >= 0 and messages[last].role != "assistant":
@@ -182,7 +182,7 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
 
 
 def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """A signed compaction stands first and alone; one of the threshold's may stand anywhere."""
+    """A signed compaction must be first and alone; one made by threshold may be anywhere."""
     end, base = transcript.compaction, transcript.base
     if end is None:
         return

@@ -20,7 +20,7 @@ from trimtab.wire.base import Format, SharedMessageReader, may_answer, read
 
 
 class Finding(NamedTuple):
-    """One place where a rule is broken: the rule's name, the path, and what is wrong there."""
+    """One violation of a rule as a scan finds it: the rule's name, the path, and the detail."""
 
     rule: str
     path: Path
@@ -53,11 +53,11 @@ RepairFunction = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Repair]
 
 @dataclass(frozen=True)
 class Rule:
-    """One row: what the provider demands, in its own words, and how a breach is repaired.
+    """One row: what the provider demands, in its own words, and how a violation is repaired.
 
     ``sure``: "refused" (a quoted refusal), "accepted" (recorded with 200) or "inferred".  Only
-    refused rows are violations; each of them has a repair.  ``dialects``: whose rule it is, None
-    for everyone who speaks the format; ``except_for``: who does not have it.
+    refused rows are violations; each of them has a repair.  ``dialects``: the dialects that have
+    the rule, None for all of the format; ``except_for``: dialects that don't have it.
     """
 
     name: str
@@ -68,29 +68,29 @@ class Rule:
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
     does: str = ""
-    """The repair in one line; "" where the first line of ``make_repairs``'s docstring says it."""
+    """The repair in one line; "": the first line of ``make_repairs``'s docstring."""
 
     @property
     def repair(self) -> str:
-        """What a repair does, in one line."""
+        """A description of the repair in one line."""
         return self.does or (self.make_repairs.__doc__ or "").strip().partition("\n\n")[0]
 
     def applies_to(self, dialect: str) -> bool:
-        """Whether this row is about this provider at all."""
+        """Whether this dialect has the rule."""
         return (
             self.dialects is None or dialect in self.dialects
         ) and dialect not in self.except_for
 
     def is_refused_by(self, dialect: str) -> bool:
-        """Whether this provider refuses it."""
+        """Whether this dialect refuses a request that breaks the rule."""
         return self.sure == "refused" and self.applies_to(dialect)
 
 
 @dataclass(frozen=True)
 class DialectLimit:
-    """A hard limit that not everybody who speaks the format has.
+    """A hard limit that only some dialects of the format have.
 
-    ``limit``: request_bytes or images; ``model``: a pattern of the names it is for, "" for all.
+    ``limit``: request_bytes or images; ``model``: a pattern of model names, "" for all.
     """
 
     limit: str
@@ -101,7 +101,7 @@ class DialectLimit:
     model: str = ""
 
     def applies_to(self, facts: Facts) -> bool:
-        """Whether it is for this request."""
+        """Whether the limit applies to this request."""
         ours = facts.dialect in self.dialects
         return ours and re.search(self.model, str(facts.model or "").lower()) is not None
 
@@ -117,9 +117,9 @@ class RuleTable:
     limits: dict[str, int] = field(default_factory=dict)
     """Hard limits of the provider by name: request_bytes, images."""
     dialect_limits: tuple[DialectLimit, ...] = ()
-    """Those of single dialects or models."""
+    """Limits of single dialects or models."""
     by_turn: bool = True
-    """Whether a result answers a call of the model's turn before it, and no other."""
+    """Whether a result must answer a call of the model's turn right before it."""
 
 
 @dataclass
@@ -130,16 +130,16 @@ class Repaired:
     transcript: Transcript
     repairs: list[tuple[str, Repair]]
     at: list[int]
-    """For each repair, after how many passes its paths hold."""
+    """For each repair, the number of passes after which its paths are valid."""
     passes: list[tuple[PathOp, ...]]
     taken: list[tuple[int, Path, Any]]
-    """(index into ``repairs``, path at the time, original value) of what was taken out."""
+    """(index into ``repairs``, path at the time, original value) of each removed value."""
     trees: list[Any]
     """The request before each pass, and ``tree``."""
 
 
 def reports(*rules: str) -> Callable[[Scan], Scan]:
-    """Says which rows a scan looks for; it is skipped where none of them concerns the dialect."""
+    """Declare the rows that a scan looks for; it is skipped if the dialect has none of them."""
 
     def marked(scan: Scan) -> Scan:
         scan.gives = frozenset(rules)  # type: ignore[attr-defined]
@@ -178,7 +178,7 @@ def _failed(failures: list[str] | None, name: str, error: Exception) -> None:
 
 
 def warnings(table: RuleTable, transcript: Transcript, open_tail: bool) -> tuple[Violation, ...]:
-    """The findings that are known or said to trouble somebody, but not sure to be refused."""
+    """The findings of rows that are only inferred: the provider may not refuse them."""
     dialect = transcript.facts.dialect
     rows = {row.name: row for row in table.rows if row.sure == "inferred" and
             row.applies_to(dialect)}  # fmt: skip
@@ -195,7 +195,7 @@ def violations(
     open_tail: bool,
     failures: list[str] | None = None,
 ) -> tuple[Violation, ...]:
-    """The findings of rows that are sure to be refused."""
+    """The findings of rows that the provider refuses."""
     rows = {row.name: row for row in table.rows if row.is_refused_by(transcript.facts.dialect)}
     return tuple(
         Violation(finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}")
@@ -205,7 +205,7 @@ def violations(
 
 
 MAX_PASSES = 24
-"""Rounds over all rows; a row needs more than one only where its repairs touch each other."""
+"""Rounds over all rows; a row needs more than one only if its repairs overlap."""
 
 
 def repair(
@@ -228,7 +228,7 @@ def repair(
         for row in table.rows:
             if not row.is_refused_by(done.transcript.facts.dialect):
                 continue
-            for _ in range(MAX_PASSES):  # what was put off is repaired before the rows behind it
+            for _ in range(MAX_PASSES):  # deferred repairs come before the next rows
                 if seen[0] is not done.transcript:  # else there is nothing new to see
                     seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
                 findings = [finding for finding in seen[1] if finding.rule == row.name]
@@ -245,7 +245,7 @@ def repair(
 
 
 def _compatible(repairs: Iterable[Repair]) -> list[Repair]:
-    """Those of these repairs that do not touch what another takes out; the rest are put off."""
+    """The repairs that don't touch a part that another one removes; the rest are deferred."""
     taken, touched, kept = set[Path](), set[Path](), list[Repair]()
     for repair in repairs:
         own = {op.path for op in repair.ops if isinstance(op, Delete)}
@@ -264,7 +264,7 @@ def _repair_row(
     format: Format,
     views: SharedMessageReader,
 ) -> bool:
-    """Repair what one row found; whether some of it was put off."""
+    """Repair the findings of one row; return whether some repairs were deferred."""
     wanted = list(row.make_repairs(done.transcript, done.tree, findings))
     repairs = _compatible(wanted)
     ops = tuple(op for repair in repairs for op in repair.ops)
@@ -295,8 +295,8 @@ class TurnRange(NamedTuple):
 
 
 def turn_ranges(transcript: Transcript, start: int = 0) -> Iterator[TurnRange]:
-    """Every model turn, and every run of results that no model turn precedes; from ``start`` on,
-    where a run begins."""
+    """Every model turn, and every run of results without a model turn before it, from message
+    ``start`` on, which must begin a run."""
     messages, merges = transcript.messages, transcript.format.merges_roles
     role = "user" if transcript.format.results_in_user else "tool"
     index, count = start, len(messages)
@@ -316,8 +316,8 @@ def turn_ranges(transcript: Transcript, start: int = 0) -> Iterator[TurnRange]:
 
 
 def last_turn_start(transcript: Transcript, known: int) -> int:
-    """Where the last run of the first ``known`` messages that a model's turn opens begins; what
-    stands before it belongs to runs that are over, whatever follows."""
+    """The first message of the last model turn among the first ``known`` messages.  Everything
+    before it belongs to finished turns, whatever follows."""
     messages, merges = transcript.messages, transcript.format.merges_roles
     number = known - 1
     while number > 0:

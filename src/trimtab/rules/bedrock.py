@@ -49,7 +49,7 @@ from trimtab.wire.bedrock import APART, ID
 
 
 def binds_thinking(facts: Facts) -> bool:
-    """As the underlying model: only Claude binds reasoning to what stands before it."""
+    """Whether the model binds reasoning to everything before it; among these only Claude does."""
     return facts.dialect in CLAUDE and anthropic.binds_thinking(facts)
 
 
@@ -69,7 +69,7 @@ def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
 
 
 def last_must_be_user(facts: Facts) -> bool:
-    """Claude 4.6 and later, and Llama."""
+    """Whether the conversation must end with the user: Claude 4.6 and later, and Llama."""
     if facts.dialect == "bedrock-llama":
         return True
     return facts.dialect in CLAUDE and anthropic.refuses_prefill(facts)

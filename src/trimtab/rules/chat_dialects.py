@@ -28,7 +28,7 @@ MOST_CALLS = MOST_TOOLS = 128
 PIECE = LONGEST_STRING // 4
 """Chars of a piece: short enough even if the limit should be in bytes."""
 NOTED = "OK"
-"""What the model says between a tool's result and the user, where it has to say something."""
+"""The model's text between a tool result and the user, if a message is required there."""
 
 _NINE = re.compile(r"[a-zA-Z0-9]{9}")
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -39,7 +39,7 @@ _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @reports("id_too_long", "id_format")
 def scan_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """id_too_long, and id_format where exactly nine letters and digits are asked for."""
+    """id_too_long, and id_format if the dialect requires exactly nine letters and digits."""
     nine = transcript.facts.dialect in MISTRAL
     for number, message in enumerate(transcript.messages):
         for part in message.calls or (message.results if nine else ()):
@@ -83,7 +83,7 @@ def _nine(old: str, taken: set[str]) -> str:
 
 @reports("repeated_call_id")
 def scan_repeats(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """repeated_call_id: an id that an earlier turn has used."""
+    """repeated_call_id: a call id that an earlier turn has used."""
     for number, again in transcript.passed(_Repeats).found:
         path = (*transcript.base, number)
         yield Finding("repeated_call_id", path, f"call id {again} stands in two turns")
@@ -158,7 +158,7 @@ def _pieces(transcript: Transcript, part: Any) -> Iterator[Any]:
     if not isinstance(text, str) or (len(text) <= LONGEST_STRING and isinstance(part, dict)):
         yield part
         return
-    mark = transcript.format.mark_of(part)  # a cache breakpoint stands behind the last piece
+    mark = transcript.format.mark_of(part)  # a cache breakpoint goes to the last piece
     for start in range(0, len(text), PIECE):
         end = start + PIECE
         yield transcript.format.text_part(

@@ -1,4 +1,4 @@
-"""Reasoning that some providers of the chat format require back: a scan and its repair."""
+"""The scan and repair for reasoning that some providers of the chat format require back."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from trimtab.transcript.notes import without_notes
 from trimtab.transcript.transcript import MessagePass, Transcript
 
 REASONERS = frozenset({"deepseek", "kimi"})
-"""Who wants the reasoning of messages with calls back."""
+"""Dialects that require the reasoning of messages with calls to be sent back."""
 THOUGHT = "."
-"""Stands for reasoning that was lost.  Clients send ".", a space or nothing; nothing was refused as
-missing (earendil-works/pi issue #4251), and models imitate a longer text (router-for-me/CLIProxyAPI
-issue #4899)."""
+"""The placeholder for lost reasoning.  Clients send ".", a space or nothing; sending nothing was
+refused as missing (earendil-works/pi issue #4251), and models imitate a longer text
+(router-for-me/CLIProxyAPI issue #4899)."""
 
 
 class _Lost(MessagePass):
-    """The model's messages without reasoning, and whether there is any at all."""
+    """Finds the model's messages without reasoning, and whether any message has reasoning."""
 
     def __init__(self) -> None:
         self.some = False
         """Whether a message has reasoning."""
         self.calling: list[int] = []
-        """Those with calls."""
+        """Messages without reasoning that have calls."""
         self.around: list[int] = []
-        """Those in a turn with calls: between two messages of the user."""
+        """Messages without reasoning in a turn (between two user messages) that has calls."""
         self._turn: list[int] = []
-        """Those of the newest turn, while it has no calls."""
+        """Messages without reasoning in the newest turn, while it has no calls."""
         self._called = False
 
     def add(self, number: int, message: Message) -> None:
@@ -50,7 +50,8 @@ class _Lost(MessagePass):
 
 @reports("reasoning_missing")
 def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """reasoning_missing: Kimi wants it of messages with calls, DeepSeek of all in such a turn."""
+    """reasoning_missing: Kimi requires reasoning in messages with calls, DeepSeek in all messages
+    of a turn with calls."""
     facts = transcript.facts
     if facts.dialect not in REASONERS or facts.thinking == "disabled":
         return
@@ -72,8 +73,8 @@ def insert_reasoning_placeholder(
 
 
 def may_drop_reasoning(transcript: Transcript, number: int) -> bool:
-    """Never of a message with calls; with DeepSeek not of any in a turn with calls, nor of any
-    where tools are declared (its documentation has said both)."""
+    """Whether a message's reasoning may be dropped: not if it has calls; with DeepSeek also not in
+    a turn with calls, nor if tools are declared (its documentation has said both)."""
     if transcript.messages[number].calls:
         return False
     if transcript.facts.dialect != "deepseek":
@@ -95,13 +96,13 @@ def _in_turn_with_calls(messages: Sequence[Message], number: int) -> bool:
 
 
 def _said(message: Message) -> bool:
-    """Whether the user speaks, and it is not only a note of ours."""
+    """Whether the message has words of the user, not only a note of ours."""
     texts = [block.text for block in message.blocks if block.kind == "text"]
     ours = bool(texts) and not any(map(without_notes, texts))
     return message.role == "user" and not message.results and not ours
 
 
 def _noted(message: Message) -> bool:
-    """Whether the last thing said is a note of ours."""
+    """Whether the message ends with a note of ours."""
     texts = [block.text for block in message.blocks if block.kind == "text"]
     return bool(texts) and without_notes(texts[-1]) != texts[-1]

@@ -1,7 +1,7 @@
-"""Scans and repairs for parts that are wrong by themselves, for texts that no provider reads, and
-for the ends of the conversation.
+"""Scans and repairs for single invalid parts, for texts that no provider can read, and for the
+first and last message.
 
-A format marks a part's flaw when it reads it; here flaws become findings.
+A format notes a part's flaw when it reads the part; scans turn flaws into findings.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
 
 
 def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
-    """A scan for results of server tools whose call does not stand before them in the message.
+    """A scan for results of server tools without their call before them in the message.
 
-    ``called``: what the provider names such a call; ``except_tool``: results of this tool may stand
-    alone.
+    ``called``: the provider's name of such a call; ``except_tool``: a tool whose results need no
+    call.
     """
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -186,8 +186,8 @@ def respell_ids(allowed: re.Pattern[str], longest: int) -> Any:
 def scan_ends(first_user: bool, last_user: Callable[[Facts], bool] | None = None) -> Scan:
     """Findings first_not_user, last_not_user and no_messages.
 
-    ``last_user(facts)`` tells whether this model refuses a conversation that ends with its own
-    words; None: no model does.
+    ``last_user(facts)``: whether the model refuses a conversation that ends with its own message;
+    None: no model does.
     """
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -316,5 +316,5 @@ def _is_sealed(transcript: Transcript, tree: Any, finding: Finding) -> bool:
 
 
 def unreadable_row(error_text: str, source: str) -> Rule:
-    """The row that all formats share, in a provider's words."""
+    """The row for unreadable text, which all formats have, with a provider's error text."""
     return Rule(UNREADABLE, error_text, source, put_stand_ins)

@@ -1,7 +1,7 @@
-"""Quotes tool output that stands in a user's message, so that it is read as text, not as a result.
+"""Quotes tool output within a user's message, so that it is read as text, not as a result.
 
-It recognises the ways in which frameworks write tool output into text.  Nothing is turned into a
-tool result, however much it looks like one.
+It recognises the forms in which frameworks write tool output into text.  Nothing is ever turned
+into a tool result.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _LABELLED = re.compile(
 )
 _OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _MOST = 200
-"""Objects looked at in one text: each could run to its end."""
+"""The most JSON objects examined in one text, because each may extend to its end."""
 _KEY = re.compile(r'"tool_execution"\s*:')
 
 
 def quote_tool_text(text: str, whole: bool = False) -> str:
-    """The text with a quote mark and a note before each embedded tool text; itself if none.
+    """The text with a quote mark and a note before each embedded tool text; unchanged if none.
 
     ``Tool: {json}`` (and ``Tool result:``, ``Function x:`` …) and JSON objects that hold
     ``tool_execution``, each from the beginning of a line.  ``whole``: all of it is tool text.  A
@@ -51,7 +51,7 @@ def quote_tool_text(text: str, whole: bool = False) -> str:
 
 
 def _labelled(text: str) -> list[int]:
-    """Where ``Tool: {…}`` begins, if what stands behind it is a JSON object."""
+    """Positions of ``Tool: {…}`` and the like, if followed by a JSON object."""
     if "{" not in text:
         return []
     return [
@@ -62,7 +62,7 @@ def _labelled(text: str) -> list[int]:
 
 
 def _executions(text: str) -> list[int]:
-    """Where a JSON object begins that holds ``tool_execution``, at its top or in a member."""
+    """Positions of JSON objects that have ``tool_execution`` at the top level or in a member."""
     if not _KEY.search(text):
         return []
     starts, end, tries = list[int](), 0, 0
@@ -91,8 +91,8 @@ def _object(text: str, at: int) -> tuple[dict[str, Any], int] | None:
 
 
 def quote_repairs(transcript: Transcript, tree: Any) -> list[Repair]:
-    """One for each user message in which tool text stands: its texts quoted, a call's id in its
-    metadata taken out."""
+    """A repair for each user message with tool text: quote its texts, and remove a call's id from
+    its metadata."""
     messages = paths.get(tree, transcript.base) if transcript.messages else []
     repairs = []
     for number, message in enumerate(transcript.messages):
@@ -117,7 +117,7 @@ def quote_repairs(transcript: Transcript, tree: Any) -> list[Repair]:
 
 
 def _marks(message: Any, base: Path) -> list[Path]:
-    """Where a message of the user says in its metadata that it answers a call."""
+    """Paths of call ids in the metadata of a user's message."""
     about = message.get("metadata") if isinstance(message, dict) else None
     if not isinstance(about, dict):
         return []
@@ -125,7 +125,7 @@ def _marks(message: Any, base: Path) -> list[Path]:
 
 
 def with_quotes(done: Repaired, quotes: Sequence[Repair]) -> Repaired:
-    """These quotes as one more pass of a repair; its transcript is to be read again."""
+    """``done`` with the quotes as one more pass; its transcript must be read again."""
     at, first, ops = (
         len(done.passes),
         len(done.repairs),

@@ -1,7 +1,7 @@
 """The rules of Gemini generateContent, as data, and the scans and repairs that only it needs.
 
-``gemini_turns`` has the scan and repairs of calls and responses, ``gemini_pairs`` says which
-answers which.  Sources: quoted error texts, Google's documentation, recorded requests.
+``gemini_turns`` has the scan and repairs of calls and responses, ``gemini_pairs`` matches them.
+Sources: quoted error texts, Google's documentation, recorded requests.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIGNED = frozenset({"gemini-3"})
 """Dialects that demand thought signatures."""
 NEWER = SIGNED | {"gemini-3-image"}
 SENTINEL = "skip_thought_signature_validator"
-"""Stands for a signature that was lost or never was (Google's page on thought signatures)."""
+"""The placeholder for a missing signature (Google's page on thought signatures)."""
 
 
 # --- order, roles, shapes --------------------------------------------------------------------
@@ -110,8 +110,9 @@ def _open_responses(
 
 
 def _begins_turn(message: Message) -> bool:
-    """Ordinary words of the user.  Beside a response they may not count, so they do not here:
-    too long a turn is repaired without harm, too short a one is refused."""
+    """Whether a message begins a turn: text of the user without responses.  Text beside a response
+    may not count for the provider, and a turn taken too long is harmless, one too short is
+    refused."""
     return (
         message.role == "user"
         and not message.results
@@ -120,7 +121,7 @@ def _begins_turn(message: Message) -> bool:
 
 
 def _unsigned(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """In each step of the current turn the first call carries its signature."""
+    """Findings for steps of the current turn whose first call has no signature."""
     if transcript.facts.dialect not in SIGNED:
         return
     messages = transcript.messages
@@ -149,7 +150,8 @@ def _sign(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Ite
 
 
 def _may_drop_thought(transcript: Transcript, number: int) -> bool:
-    """Thoughts of earlier turns may go; of the current one where no signature is demanded."""
+    """Whether thoughts may be dropped: those of earlier turns; in the current turn only if no
+    signature is required."""
     if transcript.facts.dialect not in SIGNED:
         return True
     return any(_begins_turn(message) for message in transcript.messages[number + 1 :])

@@ -1,4 +1,4 @@
-"""Which function response of Gemini answers which call: ids first, then names, order among equals.
+"""Matches Gemini's function responses to calls: by id, then by name, equal ones in order.
 
 Ids are optional and may be given on one side only; every call has a name, and its response the
 same one (Gemini API reference, FunctionResponse.name).
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 
 class PairKey(NamedTuple):
-    """What tells a call or a response apart: its given id and its name, "" where there is none."""
+    """What identifies a call or a response: its given id and its name, "" if there is none."""
 
     id: str
     name: str
@@ -21,9 +21,9 @@ class PairKey(NamedTuple):
 def paired(calls: Sequence[PairKey], responses: Sequence[PairKey]) -> list[int | None]:
     """For each response the index of the call it answers, or None.
 
-    A given id on both sides must agree.  Where one side has none, the names must, with their
-    namespace (``default_api:read``) or without; where one side has no name either, the oldest call
-    that is left is answered.
+    Ids must agree if both sides have one.  If one side has none, the names must agree, with or
+    without their namespace (``default_api:read``); if one side has no name either, the response
+    answers the oldest remaining call.
     """
     waiting, pairs = _WaitingCalls(calls), list[int | None]([None] * len(responses))
     for tie in (_by_id, _by_name, _by_bare_name, _by_order):
@@ -63,7 +63,7 @@ def _may_have_id(response: PairKey) -> tuple[bool, ...]:
 
 
 class _WaitingCalls:
-    """Calls without a response, in queues by what they can be asked for; the oldest first."""
+    """Calls without a response, in queues by the keys that they can match, oldest first."""
 
     def __init__(self, calls: Sequence[PairKey]) -> None:
         self._answered: set[int] = set()
@@ -76,7 +76,7 @@ class _WaitingCalls:
             self._queues["any", bool(id)].append(index)
 
     def pop_oldest(self, keys: Sequence[Hashable]) -> int | None:
-        """The oldest of the calls in these queues, which then is in none."""
+        """Remove and return the oldest call in these queues."""
         heads = [head for key in keys if (head := self._head(key)) is not None]
         if not heads:
             return None

@@ -1,7 +1,7 @@
-"""Gemini's function calls and responses: the scan for a mismatch, and how one is repaired.
+"""Gemini's function calls and responses: the scan for a mismatch, and its repair.
 
-This provider counts: as many responses in the next content as calls in the model's turn.  Which of
-them answers which call is found by ids and names (``gemini_pairs``).
+Gemini requires as many responses in the next content as calls in the model's turn.  Calls and
+responses are matched by ids and names (``gemini_pairs``).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from trimtab.wire import gemini
 
 
 class GeminiTurn(NamedTuple):
-    """A model turn with calls: ``first`` are the responses in the content right after it, where
-    all must stand; ``late`` those further on in the user's contents.  ``open`` are calls without
-    any response, ``extra`` responses without any call."""
+    """A model turn with calls.  ``first``: responses in the content right after it, where all must
+    be; ``late``: those in later contents of the user; ``open``: calls without a response;
+    ``extra``: responses without a call."""
 
     turn_range: TurnRange
     calls: tuple[LocatedPart, ...]
@@ -56,7 +56,7 @@ def _turn_at(messages: Sequence[Message], turn_range: TurnRange) -> GeminiTurn:
 def _unmatched(
     calls: Sequence[LocatedPart], results: Sequence[LocatedPart]
 ) -> tuple[tuple[LocatedPart, ...], tuple[LocatedPart, ...]]:
-    """Calls and results left over."""
+    """(calls without a result, results without a call)."""
     pairs = paired(
         [_pair_key(call.part) for call in calls], [_pair_key(result.part) for result in results]
     )
@@ -76,7 +76,7 @@ def _same_id(call: Part, result: Part) -> bool:
 
 
 def _answered_in_order(messages: Sequence[Message], turn_range: TurnRange) -> bool:
-    """The usual case, decided quickly: equal ids, given or made of names, in one content behind."""
+    """A quick check for the usual case: equal ids, given or made of names, in the next content."""
     calls = [part.id for i in range(turn_range.first, turn_range.end) for part in messages[i].calls]
     replies = messages[turn_range.end].results if turn_range.end < turn_range.stop else ()
     if any(messages[i].results for i in range(turn_range.end + 1, turn_range.stop)):
@@ -151,7 +151,7 @@ def answer_calls(
 
 
 def _stray_responses(transcript: Transcript) -> list[LocatedPart]:
-    """Responses that answer nothing where they stand, oldest first."""
+    """Responses that answer no call at their place, oldest first."""
     return [
         located
         for turn_range in turn_ranges(transcript)
@@ -166,7 +166,7 @@ def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:
 
 
 def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[PathOp]:
-    """Behind the responses that stand right after the turn, or in a content of their own."""
+    """Insert ``parts`` after the responses right behind the turn, or as a content of their own."""
     if not turn.first:
         where: Path = (*transcript.base, turn.turn_range.end)
         return [Insert(where, gemini.results_message(parts))]
@@ -200,7 +200,7 @@ def remove_orphan_responses(
 
 
 def _note(orphans: Sequence[LocatedPart]) -> str:
-    """Names what was taken out, never quoting it."""
+    """A note that names the removed results without quoting them."""
     if len(orphans) > 1:
         count = len(orphans)
         return f"[{count} tool results were taken out: their calls are not in this conversation.]"

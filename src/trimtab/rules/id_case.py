@@ -1,7 +1,7 @@
 """The row that all formats share for a result whose id differs from its call's by case alone.
 
-Clients and gateways change the case of ids.  A provider takes such a result for one without a
-call; where exactly one call can be meant it is the answer, not an orphan.
+Clients and gateways change the case of ids.  A provider treats such a result as one without a call;
+if exactly one call matches, the result is its answer, not an orphan.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def scan_id_case(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
             fold = part.id.casefold()
             if part.id not in called and calls[fold] == 1 and fold in folded and part.id_path:
                 path = (*transcript.base, number, *part.path)
-                meant = folded.pop(fold)  # a second result of this call is one too many
+                meant = folded.pop(fold)  # a second result of this call is not matched
                 yield Finding(NAME, path, f"{part.id} is the call {meant}", (number, part, meant))
 
 
@@ -54,10 +54,10 @@ def rename_results(
 
 
 def with_id_case(table: RuleTable) -> RuleTable:
-    """The table with this row, in the words that its provider has for a result without a call.
+    """The table with this row, using the error text of its row ``orphan_result``.
 
-    The first row of the table must be the one for unreadable text, behind which this one comes, and
-    one row must be ``orphan_result``.  Raises ValueError.
+    The new row comes second: the first row must be the one for unreadable text.  Raises ValueError
+    if it is not, or if there is no ``orphan_result``.
     """
     orphan = next((row for row in table.rows if row.name == ORPHAN), None)
     if orphan is None or table.rows[0].name != UNREADABLE:

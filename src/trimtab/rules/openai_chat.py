@@ -57,7 +57,7 @@ from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
 })  # fmt: skip
-"""Whose ids may be longer than OpenAI's (vLLM makes them 46 long), or are measured otherwise."""
+"""Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
 
 TABLE = RuleTable(
     rows=(

@@ -48,9 +48,10 @@ _OPENAI = frozenset({"openai"})
 
 
 def _earlier_step(transcript: Transcript, number: int) -> bool:
-    """Reasoning of the latest step stays; older goes with the ids that demand it.
+    """Whether a message's reasoning may be dropped, with the ids that refer to it: only in steps
+    before the latest.
 
-    Where an item must keep its id, its reasoning stays.  DeepSeek wants the reasoning of every
+    If an item must keep its id, its reasoning stays.  DeepSeek requires the reasoning of every
     turn that called a tool.
     """
     messages, groups = transcript.messages, transcript.groups

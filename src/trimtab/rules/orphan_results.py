@@ -1,6 +1,6 @@
-"""Results that answer no call are taken out, and a note says so: the repair of most formats.
+"""The repair of most formats for results without a call: remove them and leave a note.
 
-What was sent should stay as it is: a note keeps its place while the conversation goes on.
+A note keeps its place while the conversation grows, so that the sent prefix does not change.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def remove_orphan_results(
 
 
 def _run_end(transcript: Transcript, number: int) -> int:
-    """Where a note about a result that is a message can stand: behind the run of results.
+    """The place of a note about a result that is a message: behind the run of results.
 
-    Behind the model's whole step where a history consists of items: reasoning needs those behind
-    it, calls their results.  Not behind its whole turn: that grows, and the note would move.
+    In a history of items it is behind the model's whole step, because reasoning needs the items
+    after it and calls their results.  It is not behind the turn, which grows and would move it.
     """
     messages, before = transcript.messages, number - 1
     while before >= 0 and messages[before].role in ("tool", "system"):
@@ -59,10 +59,10 @@ def _run_end(transcript: Transcript, number: int) -> int:
 
 
 def _step_ends(transcript: Transcript, number: int) -> bool:
-    """Whether what the model made at once ends before this item.
+    """Whether the model's step (one response) ends before this item.
 
-    Clients put results between the calls of one response: where it reasoned, the next response is
-    known by its own reasoning only.
+    Clients put results between the calls of one response.  If the model reasoned, only new
+    reasoning shows that the next response begins.
     """
     before = transcript.passed(_Steps).behind[number - 1]
     is_new = _reasons(transcript.messages[number]) or not before.has_reasoned
@@ -70,8 +70,8 @@ def _step_ends(transcript: Transcript, number: int) -> bool:
 
 
 class _Behind(NamedTuple):
-    """How things stand behind an item: a call waits for its result, the model's last item is
-    reasoning, and it has reasoned since the user spoke."""
+    """The state after an item: whether a call waits for its result, whether the model's last item
+    is reasoning, and whether it has reasoned since the user's last message."""
 
     is_waiting: bool
     reasons: bool
@@ -79,7 +79,7 @@ class _Behind(NamedTuple):
 
 
 class _Steps(MessagePass):
-    """Behind each item, whether the model's step may end there."""
+    """Computes the state after each item, by which ``_step_ends`` decides."""
 
     def __init__(self) -> None:
         self.behind: list[_Behind] = []
@@ -87,7 +87,7 @@ class _Steps(MessagePass):
         self._last = _Behind(False, False, False)
 
     def add(self, number: int, message: Message) -> None:
-        """Calls wait until their result; the user's words end what belongs to reasoning."""
+        """Add an item: calls wait for their results; a message of the user resets reasoning."""
         self._waiting.update(message.call_ids)
         self._waiting.difference_update(message.result_ids)
         reasons, has_reasoned = self._last.reasons, self._last.has_reasoned
@@ -106,7 +106,8 @@ def _reasons(message: Message) -> bool:
 
 
 def _note(transcript: Transcript, tree: Any, orphans: Sequence[LocatedPart], end: int) -> PathOp:
-    """The note that names what was taken out, never quoting it; it carries its breakpoint on."""
+    """Insert the note, which names the removed results without quoting them and keeps their cache
+    breakpoint."""
     marked = [located for located in orphans if located.part.marked]
     mark = None
     if marked:

@@ -19,22 +19,21 @@ from trimtab.transcript.model import Message, Part
 from trimtab.transcript.transcript import Transcript
 
 INTERRUPTED = "[No result: this call was interrupted. It may have run in part.]"
-"""The synthetic result of a call that has none; what ran is never thrown away."""
+"""The synthetic result of a call without one; the call itself is never removed."""
 
 
 class LocatedPart(NamedTuple):
-    """A part and the index of the message it stands in."""
+    """A part and the index of its message."""
 
     message: int
     part: Part
 
 
 class CallTurn(NamedTuple):
-    """A model turn: its calls, and the results found where they are expected.
+    """A model turn: its calls, and the results at the expected places.
 
-    ``end`` is the index of the first message after the model's; ``stop`` of the first after the
-    run of messages in which results may stand.  ``late`` are results in that run that do not
-    stand first.
+    ``end``: index of the first message after the model's; ``stop``: of the first after the run of
+    messages that may have results.  ``late``: results in that run that are not at its beginning.
     """
 
     calls: tuple[LocatedPart, ...]
@@ -45,7 +44,7 @@ class CallTurn(NamedTuple):
 
 
 def call_turns(transcript: Transcript) -> Iterator[CallTurn]:
-    """Every run with calls or results in it, looked at closely."""
+    """Every model turn that has calls or results."""
     for turn_range in turn_ranges(transcript):
         turn = _turn_at(transcript.messages, turn_range)
         if turn.calls or turn.results or turn.late:
@@ -73,7 +72,7 @@ def _turn_at(messages: Sequence[Message], turn_range: TurnRange) -> CallTurn:
 
 
 def _answered_in_order(messages: Sequence[Message], turn_range: TurnRange) -> bool:
-    """The usual case, decided quickly: the same ids on both sides, in order, results first."""
+    """A quick check for the usual case: the same ids on both sides, in order, results first."""
     if turn_range.end - turn_range.first == 1 == turn_range.stop - turn_range.end:
         model, user = messages[turn_range.first], messages[turn_range.end]
         calls = model.call_ids
@@ -188,7 +187,7 @@ def _pop_by_id(candidates: list[LocatedPart], call_id: str) -> LocatedPart | Non
 
 
 def _stray_results(transcript: Transcript) -> dict[str, list[LocatedPart]]:
-    """Results that answer no call where they stand, by id, oldest first."""
+    """Results that answer no call at their place, by id, oldest first."""
     stray_results: dict[str, list[LocatedPart]] = {}
     for turn in call_turns(transcript):
         waiting = [located.part.id for located in turn.calls]
@@ -201,7 +200,7 @@ def _stray_results(transcript: Transcript) -> dict[str, list[LocatedPart]]:
 
 
 def _called(transcript: Transcript) -> dict[str, list[int]]:
-    """In which messages each id is called: a result belongs to the last call before it."""
+    """Call id → messages that call it; a result belongs to the last call before it."""
     called: dict[str, list[int]] = {}
     for number, message in enumerate(transcript.messages):
         for part in message.calls:
@@ -215,7 +214,8 @@ def _pop_stray(
     call: LocatedPart,
     after: int,
 ) -> LocatedPart | None:
-    """The next stray result of this call: behind it, and before its id is called again."""
+    """Remove and return the next stray result of ``call``: after it, and before its id is called
+    again."""
     messages = called[call.part.id]
     later = bisect_right(messages, call.message)
     again = messages[later] if later < len(messages) else None
@@ -263,7 +263,7 @@ def _insert_results(
 
 
 def _whole(format: Any, located: LocatedPart, value: Any) -> Any:
-    """A result as what it is moved as: a part, or a message where results are messages."""
+    """A result in the form in which it is moved: a part, or a message if results are messages."""
     return (
         value
         if format.results_in_user or not located.part.path
@@ -274,7 +274,7 @@ def _whole(format: Any, located: LocatedPart, value: Any) -> Any:
 def removal_ops(
     transcript: Transcript, located: LocatedPart, removed: Sequence[LocatedPart]
 ) -> list[PathOp]:
-    """Take a part out of its message; the whole message with its last part."""
+    """Operations that remove a part from its message, or the message if all its parts go."""
     message = transcript.messages[located.message]
     own = [s for s in removed if s.message == located.message]
     if located.part.path and len(own) == len(message.parts):

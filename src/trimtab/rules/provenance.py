@@ -1,7 +1,7 @@
-"""Where the values of a repaired request stood in the request as it was given.
+"""Maps places in a repaired request to places in the request as it was given.
 
-Repairs move parts from message to message, respell ids and take parts out; an original that is
-recalled has to be what was given, not what a repair made of it.
+Repairs move parts between messages, change ids and remove parts; a recalled original must be what
+was given, not the repaired form.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from trimtab.jsontext.paths import Path, PathOp
 
 
 class Provenance:
-    """``trees``: the request before each pass of repair, and after the last; ``base``: where its
-    messages are."""
+    """``trees``: the request before each pass of repair, and after the last; ``base``: the path of
+    its messages."""
 
     def __init__(
         self, trees: Sequence[Any], passes: Sequence[Sequence[PathOp]], base: Path
@@ -27,9 +27,9 @@ class Provenance:
         self._stood: dict[int, dict[int, Path]] = {}
 
     def given(self, path: Path, passes: int | None = None) -> Path | None:
-        """The place of a value in the request as it was given; None for one that repair made.
+        """The place of a value in the request as it was given; None for a value that repair made.
 
-        ``passes``: after how many passes the path holds; None: after all.
+        ``passes``: the number of passes after which ``path`` is valid; None: all.
         """
         for number in reversed(range(len(self._kept) if passes is None else passes)):
             before = self._before(path, number)
@@ -66,8 +66,8 @@ class Provenance:
     # --- what whole messages were made of ---
 
     def messages(self, items: Iterable[Path]) -> list[Path]:
-        """What was given of these messages and parts of messages, in its order: whole messages
-        where nothing else was made of them, else their parts.  What repair made is left out."""
+        """The given places of these messages and parts, in order: a whole message if nothing else
+        was made of it, else its parts.  Values that repair made are left out."""
         taken = set(items)
         covered = {path for path in self._origins if path in taken or path[: self._deep] in taken}
         paths: set[Path] = set()
@@ -81,7 +81,7 @@ class Provenance:
 
     @cached_property
     def _deep(self) -> int:
-        """Steps in the path of a message."""
+        """The number of steps in the path of a message."""
         return len(self._base) + 1
 
     @cached_property
@@ -103,7 +103,7 @@ class Provenance:
 
     @cached_property
     def _lost(self) -> dict[Path, Path]:
-        """Messages as given of which nothing stands any more → the one before them that does."""
+        """Given message of which nothing is left → the last one before it that is left."""
         hosts: dict[Path, Path] = {}
         host: Path | None = None
         for number in range(len(paths.get(self._trees[0], self._base))):

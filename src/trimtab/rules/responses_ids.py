@@ -19,14 +19,14 @@ from trimtab.wire.openai_responses import companions, may_lose_id
 from trimtab.wire.responses_items import LONGEST_ID, TYPES
 
 PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
-"""What an item's id begins with, where a refusal that says so was quoted."""
+"""Item type → required prefix of its id, for types with a quoted refusal."""
 _WRITTEN = re.compile(r"[A-Za-z0-9_-]+")
 _ID_IS_THE_LINK = ("local_shell_call", "local_shell_call_output")
-"""Call and output may be linked by the item's id, so both have the same."""
+"""Items whose call and output may be linked by the item id, so that both have the same id."""
 
 
 class _Named(MessagePass):
-    """Which items have an id that one before them has."""
+    """Finds items whose id an earlier item has."""
 
     def __init__(self) -> None:
         self.again: list[tuple[int, int]] = []
@@ -124,7 +124,7 @@ _NEEDS_ID = frozenset({
     "mcp_call", "mcp_list_tools", "mcp_approval_request", "computer_call", "program",
     "program_output", "item_reference",
 })  # fmt: skip
-"""Items whose ``id`` the API's item types demand."""
+"""Items for which the API's types require an ``id``."""
 
 
 def _respelled(message: Message) -> str:
@@ -176,7 +176,7 @@ def _loses_id(message: Message) -> bool:
 
 
 def _right_before(messages: Sequence[Message], number: int) -> list[int]:
-    """The reasoning that demands this very item by its id."""
+    """The reasoning items right before this item, which require it by its id."""
     first = number
     while first and messages[first - 1].type == "reasoning":
         first -= 1
@@ -184,7 +184,7 @@ def _right_before(messages: Sequence[Message], number: int) -> list[int]:
 
 
 def _surplus(transcript: Transcript, tree: Any, finding: Finding) -> int | None:
-    """Which of two items of one id goes; None where they are no copies."""
+    """Which of two items with one id is removed; None if they are not copies."""
     first, again = finding.data, finding.path[-1]
     assert isinstance(again, int)
     if paths.get(tree, finding.path) != paths.get(tree, (*transcript.base, first)):
@@ -196,7 +196,7 @@ def _surplus(transcript: Transcript, tree: Any, finding: Finding) -> int | None:
 def _left_behind(
     transcript: Transcript, removed: int, remaining: int, surplus: Container[int | None]
 ) -> list[PathOp]:
-    """Deletes the ids of what stands behind this copy of reasoning, but not behind the other."""
+    """Delete the ids of items that follow the removed copy of reasoning, but not the other."""
     messages = transcript.messages
     if messages[removed].type != "reasoning":
         return []
@@ -216,8 +216,8 @@ def _left_behind(
 def _disputed(
     transcript: Transcript, removed: int, remaining: int, surplus: Container[int | None]
 ) -> list[PathOp]:
-    """Deletes the reasoning of the copy that stays, with the ids that demand it, where the other
-    stands behind different reasoning."""
+    """Delete the reasoning of the remaining copy, with the ids that refer to it, if the removed
+    copy followed different reasoning."""
     messages, base = transcript.messages, transcript.base
     own, other = _reasoning_of(messages, remaining), _reasoning_of(messages, removed)
     if messages[removed].type == "reasoning" or own is None or other is None:
@@ -230,7 +230,7 @@ def _disputed(
 
 
 def _reasoning_of(messages: Sequence[Message], number: int) -> int | None:
-    """The reasoning before this item, no word of the user between them."""
+    """The reasoning before this item, without a message of the user between them."""
     while number and messages[number].role != "user":
         number -= 1
         if messages[number].type == "reasoning":
@@ -239,7 +239,7 @@ def _reasoning_of(messages: Sequence[Message], number: int) -> int | None:
 
 
 def _linked(transcript: Transcript, number: int) -> bool:
-    """Whether reasoning stands before its item, or an item behind its reasoning."""
+    """Whether reasoning is followed by its item, or an item is preceded by its reasoning."""
     messages = transcript.messages
     if messages[number].type == "reasoning":
         behind = (m for m in messages[number + 1 :] if m.type != "reasoning")

@@ -21,7 +21,7 @@ from trimtab.wire.responses_items import LONGEST_ID
 
 STRICT_ORDER = "deepseek"
 _STORED = ("rs_", "msg_")
-"""References to these can't stand for a call."""
+"""Prefixes of ids; a reference to such an item can't be a call."""
 
 # --- calls and results -----------------------------------------------------------------------
 
@@ -48,7 +48,7 @@ def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
             LocatedPart(number, messages[number].results[0]),
         )
         if part.id in waiting and part.id:
-            continue  # stands before its call: answering the call moves it
+            continue  # it comes before its call: the repair of that call moves it
         if part.id in pairs.names and part.id:
             detail = f"a second output for call {part.id}"
             yield Finding("duplicate_result", (*base, number), detail, located)
@@ -61,8 +61,8 @@ def scan_pairs(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
 
 
 class _UserAndReferences(MessagePass):
-    """Where the user spoke last (a program of the server's waits until then for the answers to
-    the calls it made), and whether something refers to calls that the server has."""
+    """The user's last message (until then a server's program may wait for results of its calls),
+    and whether an item refers to calls that the server keeps."""
 
     last, refers = -1, False
 
@@ -74,7 +74,7 @@ class _UserAndReferences(MessagePass):
 
 
 def _tail(messages: Sequence[Message]) -> int:
-    """Where the newest step begins, if the input ends with it."""
+    """The first item of the newest step, if the input ends with it."""
     number = len(messages)
     while number and messages[number - 1].role == "tool":
         number -= 1
@@ -84,7 +84,7 @@ def _tail(messages: Sequence[Message]) -> int:
 
 
 def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """calls_interleaved: an output that does not stand in the run right behind its run of calls."""
+    """calls_interleaved: an output outside the run of outputs right after its run of calls."""
     if transcript.facts.dialect != STRICT_ORDER:
         return
     messages = transcript.messages
@@ -96,12 +96,12 @@ def scan_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
 
 
 class _Runs(MessagePass):
-    """Where each run of neighbouring calls ends, and each run of outputs."""
+    """Finds the end of each run of neighbouring calls, and of each run of outputs."""
 
     def __init__(self) -> None:
         self.calls: dict[int, list[int]] = {}
         self.outputs: dict[int, list[int]] = {}
-        """Message → the last of the run it stands in, which all of the run share."""
+        """Message → [the last message of its run]; all messages of a run share one list."""
 
     def add(self, number: int, message: Message) -> None:
         for runs, within in ((self.calls, message.calls), (self.outputs, message.results)):
@@ -111,12 +111,12 @@ class _Runs(MessagePass):
 
 
 def _end_of_calls(transcript: Transcript, number: int) -> int:
-    """The last of the calls that stand together with this one."""
+    """The last call of the run of calls that this one is in."""
     return transcript.passed(_Runs).calls[number][0]
 
 
 def _end_of_outputs(transcript: Transcript, number: int) -> int:
-    """The last of the outputs right behind the run of calls that this one stands in."""
+    """The last output of the run right after the run of calls that this one is in."""
     end = _end_of_calls(transcript, number)
     return transcript.passed(_Runs).outputs.get(end + 1, [end])[0]
 
