@@ -1,6 +1,6 @@
-"""The reducers, in the order of what they lose, and how they are chained.
+"""The reducers, in the order of what they lose, and the chain that applies them.
 
-To add one: write a ``Reducer`` in a file of its own and put it into ``REDUCERS``, or pass your own
+To add one: write a ``Reducer`` in its own file and put it into ``REDUCERS``, or pass your own
 tuple to ``levels``.
 """
 
@@ -65,7 +65,7 @@ REDUCERS: tuple[Reducer, ...] = (
     respell,
     duplicates,
     failed_inputs,
-    articles,  # before tables: long texts are worth more than their keys
+    articles,  # before tables: they would lay out long texts as cells
     records,
     blobs,
     reasoning,
@@ -79,18 +79,18 @@ REDUCERS: tuple[Reducer, ...] = (
 
 
 DEAD = frozenset((duplicates, failed_inputs))
-"""Those of dead weight: what nobody needs again."""
+"""Reducers of dead weight: content that is not needed again."""
 DEEP = frozenset((reasoning, digest, cut, arguments, media, markers))
-"""Those whose every offer loses something a reader may need.  They are not asked where only light
-offers are wanted; the others are, and their offers are taken by the loss that each states."""
+"""Reducers whose every offer loses something that a reader may need.  They are not called where
+only light offers are wanted; offers of the others are then chosen by their stated loss."""
 
 
 def with_extra(ours: Sequence[Reducer], extra: Sequence[Reducer]) -> tuple[Reducer, ...]:
-    """The reducers with others put before the first of ours that loses what it knows nothing of.
+    """Insert the ``extra`` reducers before the first of ``ours`` that loses unknown content.
 
-    So they come after what costs nothing and after duplicates; among themselves as given.
+    So they come after lossless reducers and duplicates; they keep their order.
     """
-    losing = {articles, *DEEP}  # articles may lose little: asked where light offers are wanted
+    losing = {articles, *DEEP}  # articles are not in DEEP, as their first offers lose little
     at = next((index for index, one in enumerate(ours) if one in losing), len(ours))
     return (*ours[:at], *extra, *ours[at:])
 
@@ -102,11 +102,11 @@ def levels(
     reducers: Sequence[Reducer] = REDUCERS,
     failures: list[str] | None = None,
 ) -> Iterator[Offer]:
-    """All offers for one block, lazily: each strictly smaller than the block and the one before.
+    """All offers for one block, lazily: each strictly smaller than the block and the offer before.
 
-    After a lossless offer the rest works on its text.  A reducer that raises is left out from
-    there on; that, and what a reducer warns of, is appended to ``failures``.  Sealed text is only
-    ever removed.
+    After a lossless offer, later reducers work on its text.  If a reducer raises, its further
+    offers are skipped; this and reducers' warnings are appended to ``failures``.  Sealed text is
+    removed or left, never replaced.
     """
     if failures is not None:
         config = replace(config, warn=failures.append)
@@ -119,7 +119,7 @@ def levels(
                     _check(offer, block)
                 if block.sealed and offer.op != "remove":
                     continue
-                text = offer.op == "replace" and not block.media  # what else costs is not text
+                text = offer.op == "replace" and not block.media  # media do not cost by their text
                 if text and block.spelling == "part" and not _fewer_as_string(offer.text, whole):
                     continue
                 if text and not smaller(offer.text, last, config.count):
@@ -128,14 +128,14 @@ def levels(
                 if offer.loss == 0 and offer.op == "replace":
                     block = replace(block, text=offer.text)
                 yield offer if offer.loss == loss else replace(offer, loss=loss)
-        except Exception as error:  # an error of ours must never break a request
+        except Exception as error:  # an error in a reducer must never break a request
             if failures is not None:
                 name = getattr(reducer, "__name__", repr(reducer))
                 failures.append(f"reducer skipped: {name}: {type(error).__name__}: {error}")
 
 
 def _check(offer: Offer, block: Block) -> None:
-    """``ValueError`` where an offer, of a reducer that is not ours, would break a request."""
+    """Raises ``ValueError`` if an offer (of a reducer from outside) would break a request."""
     if not isinstance(offer, Offer):
         raise ValueError(f"{type(offer).__name__} is no Offer")
     if offer.op not in ("replace", "remove") or not 0 <= offer.loss <= 1:
@@ -150,5 +150,5 @@ def _check(offer: Offer, block: Block) -> None:
 
 
 def _fewer_as_string(new: str, json_text: str) -> bool:
-    """Whether ``new``, spelled as a JSON string, is smaller than the JSON it stands for."""
+    """Whether ``new``, spelled as a JSON string, is smaller than the JSON that it replaces."""
     return 6 * len(new) + 2 < len(json_text) or json_bytes(new) < utf8_bytes(json_text)

@@ -25,15 +25,15 @@ _LAST = (  # characters a string, items an array, members an object
     JsonLimits(SHORTEST_CHARS, items=20, strict=True),
     JsonLimits(40, items=5, members=40, strict=True),
 )
-"""The last two levels; in the very last each string over 40 characters is a note."""
+"""The last two levels; in the very last, each string over 40 characters becomes a note."""
 
 
 def arguments(block: Block, config: Config) -> Iterator[Offer]:
-    """Levels of one call's arguments: strings of at most 125 × 2ⁿ characters, n falling.
+    """Offers for one call's arguments: strings of at most 125 × 2ⁿ characters, n falling.
 
-    Then long arrays cut to 20 items; then strings over 40 characters to ``[N chars cut]``, arrays
-    to 5 items and objects to 40 members.  What is not a JSON object has one level: an object
-    that says so and quotes the beginning.
+    Then arrays are cut to 20 items; then strings over 40 characters to ``[N chars cut]``, arrays
+    to 5 items and objects to 40 members.  Arguments that are not a JSON object have one offer: an
+    object that says so and quotes their beginning.
     """
     if block.kind != "call" or not block.text:
         return

@@ -27,17 +27,19 @@ from trimtab.reducers.text_boundaries import at_or_before
 from trimtab.transcript.model import Block
 
 STEP = 1 / 20
-"""Share of the block that a level takes away at the least, so that levels are few."""
+"""Least share of the articles' tokens that a level removes, so that there are few levels."""
 MOST_LOSS = 0.8
-"""With titles and URLs alone: less than an excerpt of that size, which has not even them."""
+"""Loss if only titles and URLs are kept; less than that of an excerpt of the same size, which may
+not even have them."""
 
 
 def articles(block: Block, config: Config) -> Iterator[Offer]:
-    """Each level takes more from the articles that matter least.
+    """Offers that shorten the articles of a search result, the least relevant first.
 
-    First what stands in another result too; then, article by article, ``rule.shares`` of its
-    tokens: the pieces that match the question best, in their order, ``[...]`` between them; last
-    title and URL alone.  An article that says it is compressed is left as it is.
+    First articles that another result repeats are removed; then, article by article, each is cut
+    to the ``rule.shares`` of its tokens: the pieces that match the question best, in their order,
+    with ``[...]`` between them; last to title and URL.  An article marked as compressed is not
+    changed.
     """
     if block.kind != "result" or len(block.text) < LEAST_BYTES:
         return
@@ -82,7 +84,7 @@ def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[O
 
 
 def _price(step: ShorteningStep, lost: float, config: Config) -> float:
-    """By relevance; where results go by age, before everything else and in that order."""
+    """The price by relevance; if results are ordered by age, a low price that gives that order."""
     newest_first = config.articles.newest_first
     if newest_first is None:
         return round(lost, 9)
@@ -93,7 +95,7 @@ def _price(step: ShorteningStep, lost: float, config: Config) -> float:
 def _shortened(
     item: RankedArticle, order: Mapping[int, tuple[float, int]], config: Config
 ) -> Shortened:
-    """Of an article of which something stays a model is asked to say as much in as many tokens."""
+    """The record of one shortened article; with ``ask`` only if some of its text is kept."""
     article, ask = item.article, None
     if item.kept and not item.repeated:
         tokens = sum(item.sizes[n] for n in sorted(item.kept))
@@ -104,9 +106,9 @@ def _shortened(
 def _shown(
     text: str, reduced: Sequence[RankedArticle], config: Config, answers: Sequence[Answer]
 ) -> str:
-    """The block with these articles shortened; the first of them says how to get the rest.
+    """The block with these articles shortened; the first one says how to get the rest.
 
-    ``answers``: one an article, or () where each is shown in its own words.
+    ``answers``: one for each article, or () to show an excerpt of each.
     """
     fetch = recall_call(text, config)
     advice = f"; {fetch} has all" if fetch else "; run the tool again to see them"
@@ -133,15 +135,15 @@ def _shown(
 # --- the order in which they are shortened ---
 
 GAP_TOKENS = 3
-"""What ``[...]`` between two pieces takes at the most."""
+"""Most tokens of ``[...]`` between two pieces."""
 BASE, SLOPE = 0.002, 0.01
-"""Value lost per token of a piece: what cannot matter, and what each unit of relevance adds.
-A text that is cut in half loses 0.002 to 0.02 a token, by its age and size."""
+"""Value lost per token of a piece: ``BASE`` for an irrelevant one, plus ``SLOPE`` for each unit of
+relevance.  A text that is cut in half loses 0.002 to 0.02 a token, by its age and size."""
 
 
 @dataclass
 class RankedArticle:
-    """One article with its pieces, what each is worth and costs, and which still stand."""
+    """One article with its pieces, their scores and sizes (tokens), and the pieces still kept."""
 
     article: Article
     segments: Sequence[Segment]
@@ -160,7 +162,7 @@ class RankedArticle:
 
 
 def rank_articles(articles: Sequence[Article], config: Config) -> list[RankedArticle]:
-    """The articles of one text in pieces, each piece with its worth for the question."""
+    """Split the articles of one text into pieces and score each piece against the question."""
     cut = [split_segments(article.content) for article in articles]
     texts = [
         (a.title, [(a.content[p.start : p.end], p.heading) for p in of])
@@ -179,14 +181,14 @@ def rank_articles(articles: Sequence[Article], config: Config) -> list[RankedArt
 
 
 def _ranks(texts: Sequence[TitledSegments], config: Config) -> Sequence[float] | None:
-    """What the rule's ranker says of all pieces in order; None without one, or where it fails."""
+    """The rule's ranker's scores of all pieces in order; None without a ranker or if it fails."""
     rank = config.articles.ranker
     if rank is None:
         return None
     try:
         spoken = tuple(text for _, of in texts for text, _ in of)
         return ranked(rank, config.question or config.query, spoken)
-    except Exception as error:  # a model's fault must never break a request
+    except Exception as error:  # a ranker's error must never break a request
         said = f"{type(error).__name__}: {error}"
         config.warn(f"articles by shared words, their ranker failed: {said}")
         return None
@@ -194,7 +196,7 @@ def _ranks(texts: Sequence[TitledSegments], config: Config) -> Sequence[float] |
 
 @dataclass(frozen=True)
 class ShorteningStep:
-    """What of one article stays, and what is lost for each token that goes."""
+    """One step for article ``item``: pieces kept, tokens removed, value lost."""
 
     item: int
     kept: frozenset[int]
@@ -203,14 +205,14 @@ class ShorteningStep:
 
 
 def value_of(item: RankedArticle, which: Iterable[int]) -> float:
-    """What these pieces of an article are worth; nothing where it stands elsewhere too."""
+    """The value of these pieces of an article; 0 if the article is repeated elsewhere."""
     if item.repeated:
         return 0.0
     return sum(item.sizes[n] * (BASE + SLOPE * item.scores[n]) for n in sorted(which))
 
 
 def ordered_steps(items: Sequence[RankedArticle], rule: ArticleRule) -> Iterator[ShorteningStep]:
-    """Every step of every article, those that lose least first; the best ``keep`` have none."""
+    """The steps of all articles, least loss first; the best ``rule.keep`` articles have none."""
     ranked = sorted(range(len(items)), key=lambda n: (-items[n].best, n))
     if rule.order == "position":
         known = all(item.article.score is not None for item in items)
@@ -241,7 +243,8 @@ def _steps(number: int, item: RankedArticle, rule: ArticleRule) -> Iterator[Shor
 def best_segments(
     item: RankedArticle, tokens: int, among: frozenset[int] | None = None
 ) -> frozenset[int]:
-    """The pieces that match the question best, of all or some, as many as so many tokens hold."""
+    """The pieces that match the question best, as many as fit into ``tokens``; ``among``: only
+    these."""
     room, chosen = tokens - GAP_TOKENS, set[int]()
     every = range(len(item.segments)) if among is None else among
     for piece in sorted(every, key=lambda n: (-item.scores[n], n)):
@@ -274,7 +277,7 @@ _BLANK = re.compile(r"\n[ \t]*\n+")
 
 
 class Segment(NamedTuple):
-    """``text[start:end]``; a heading speaks for the pieces up to the next one."""
+    """``text[start:end]``; ``heading``: whether it is one."""
 
     start: int
     end: int
@@ -282,9 +285,9 @@ class Segment(NamedTuple):
 
 
 def split_segments(text: str) -> list[Segment]:
-    """The text without remainder, in order: 20 to 600 characters a piece where it allows.
+    """Split the whole text, in order, into pieces of 20 to 600 characters where possible.
 
-    Between code fences only blank lines divide.
+    Inside code fences it is split only at blank lines.
     """
     segments: list[Segment] = []
     for start, end, code in _stretches(text):
@@ -293,7 +296,7 @@ def split_segments(text: str) -> list[Segment]:
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int, bool]]:
-    """(start, end, whether it is code) of what stands outside and inside fences."""
+    """(start, end, whether it is code) of each stretch outside or inside code fences."""
     at, opened = 0, False
     for fence in _FENCE.finditer(text):
         end = min(len(text), fence.end() + 1) if opened else fence.start()
@@ -327,7 +330,7 @@ def _bounded(text: str, start: int, end: int, heading: bool) -> Iterator[Segment
 
 
 def join_segments(text: str, whole: Sequence[Segment], kept: frozenset[int] | set[int]) -> str:
-    """The kept pieces in their order, ``[...]`` where something stood between them."""
+    """The kept pieces in their order, with ``[...]`` where pieces were left out."""
     parts: list[str] = []
     for number in sorted(kept):
         piece = whole[number]
@@ -340,14 +343,14 @@ def join_segments(text: str, whole: Sequence[Segment], kept: frozenset[int] | se
     return "".join(parts)
 
 
-# --- the articles of a text, in whatever way the list is written ---
+# --- the articles of a text, in any format of list ---
 
 LEAST_BYTES = 400
-"""A list whose articles are all shorter is a table, not a list of articles."""
+"""Least bytes of an article; a list of shorter items is treated as a table."""
 
 
 def long_articles(text: str, rule: ArticleRule) -> list[Article]:
-    """The articles of a text that are long enough to shorten; none where it is no list of them."""
+    """The articles of a text that are long enough to shorten; [] if it has no list of articles."""
     articles = all_articles(text, rule)
     return [article for article in articles if utf8_bytes(article.content) >= LEAST_BYTES]
 

@@ -1,7 +1,7 @@
-"""What a reducer is: a function from one block to offers of less; how sizes are compared; and the
-marker, one short line in place of a text, with its kind, tool and size.
+"""The interface of reducers (functions from one block to offers), the comparison of sizes, and the
+marker: one short line in place of a text, with its kind, tool and size.
 
-A marker holds the placeholder ``HANDLE``, which is as long as a handle; the caller fills it in.
+A marker contains the placeholder ``HANDLE``, which is as long as a handle; the caller replaces it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.transcript.model import Block
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A text that a model may say in fewer words: at most ``tokens``, for this question."""
+    """An article for a model to summarise in at most ``tokens``, with regard to ``question``."""
 
     title: str
     url: str
@@ -29,14 +29,14 @@ class Ask:
 
 
 Answer = str | int | None
-"""What is shown of a shortened article: a model's words ("": its own, as offered), its own words of
-so many tokens, or all of it."""
+"""What is shown of a shortened article: a model's summary (str; "": the excerpt as offered), an
+excerpt of so many tokens (int), or the whole article (None)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """One article that an offer shortens: what a model may be asked (None where only its title
-    stays), and its place in the order in which articles are shortened."""
+    """One article that an offer shortens: the question for a model (None if only its title is
+    kept), and its place in the order in which articles are shortened."""
 
     ask: Ask | None
     order: tuple[float, int]
@@ -44,13 +44,13 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """One level of detail of a block: what would be shown instead, and what that loses.
+    """One level of detail of a block: the text shown instead, and the loss.
 
-    ``op`` "remove" takes the whole part out and has no text.  ``loss`` runs from 0 (the original
+    ``op`` "remove" deletes the whole part and has no text.  ``loss`` runs from 0 (the original
     can be recovered from the text) to 1 (nothing is left).  ``kind``: the reducer, for reports.
-    ``price``: value lost per token saved, where the reducer knows it better than by the loss.
-    ``shortened``: the articles that it shortens, and ``with_answers`` the text with something
-    else shown of them.
+    ``price``: value lost per token saved, if the reducer knows it better than ``loss`` tells.
+    ``shortened``: the articles that it shortens; ``with_answers`` returns the text with other
+    answers for them.
     """
 
     op: Literal["replace", "remove"]
@@ -64,22 +64,23 @@ class Offer:
 
 
 def never(content: str) -> bool:
-    """No content is repeated."""
+    """False: the default of ``Config.repeated``."""
     return False
 
 
 def untold(warning: str) -> None:
-    """Reports to nobody."""
+    """Ignore a warning: the default of ``Config.warn``."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockFacts:
-    """What the rest of the transcript tells about one block.
+    """What the rest of the transcript says about one block.
 
-    ``duplicate``: the same came again later, from the same call ("call"), from another ("text"),
-    or from the same call but for the lines in ``unique`` ("near").  ``superseded``: what later
-    came over the same lines of the file, or the same call again; ``lacks``: the lines that are not
-    in it.  ``failed``: the kind of error that a call met, where its input may go.
+    ``duplicate``: the same content occurs again later, from the same call ("call"), from another
+    ("text"), or from the same call except for the lines in ``unique`` ("near").  ``superseded``:
+    what later replaced these lines of the file, or that the same call was repeated; ``lacks``: the
+    lines missing from that later content.  ``failed``: the category of a call's error, if the
+    call's input may be reduced for it.
     """
 
     duplicate: Literal["", "call", "text", "near"] = ""
@@ -93,13 +94,12 @@ class BlockFacts:
 class Config:
     """What reducers may know besides the block.
 
-    ``count`` gives the tokens of a text; it is called on the whole block more than once, so it
-    should remember what it counted.  ``recall``: the model has a tool to fetch originals.
-    ``question``: what the user asked last; ``query``: what the model searched for since then, and
-    for this block.  ``repeated``: whether an article with this content stands in a later result
-    too.  ``age`` of the block: 0 newest … 1 oldest.
-    ``facts``: what the rest of the transcript tells about this very block.  ``warn`` takes a line
-    for the report.
+    ``count`` returns the tokens of a text; it is called on the whole block more than once, so it
+    should cache.  ``recall``: the model has a tool to fetch originals.  ``question``: the user's
+    last question; ``query``: what the model searched for since then, and for this block.
+    ``repeated``: whether an article with this content also occurs in a later result.  ``age`` of
+    the block: 0 newest … 1 oldest.  ``facts``: what the rest of the transcript says about this
+    block.  ``warn`` takes a line for the report.
     """
 
     count: Callable[[str], int]
@@ -114,10 +114,10 @@ class Config:
 
 
 Reducer = Callable[[Block, Config], Iterator[Offer]]
-"""Levels of one block, lazily, loss rising, each smaller than the one before.
+"""Yields offers for one block, lazily, with rising loss, each smaller than the one before.
 
-Nothing for blocks it is not meant for, nothing on its own output, and never a decision that
-rests on marker text in the content: a tool can forge that.
+It must yield nothing for blocks it is not meant for and nothing for its own output, and must not
+rely on marker text in the content: a tool can forge that.
 """
 
 
@@ -147,7 +147,7 @@ def smaller(new: str, old: str, count: Callable[[str], int]) -> bool:
 def loss_of(kept_tokens: int, of_tokens: int) -> float:
     """Loss of an excerpt: 0 if all is kept, 0.9 if (nearly) nothing is; rounded to 3 places.
 
-    It stays below a marker's 0.95: an excerpt always says at least as much.
+    It is below a marker's 0.95 because an excerpt always says at least as much.
     """
     return round(0.9 * (1 - min(1.0, kept_tokens / max(1, of_tokens))), 3)
 
@@ -155,8 +155,8 @@ def loss_of(kept_tokens: int, of_tokens: int) -> float:
 # --- markers ---
 
 HANDLE = "{h-4nD_1eX}"
-"""Stands for the handle: 11 characters, and 13 tokens with its call in o200k, where 97 % of
-random handles take no more.  ``with_handle`` puts the real one in."""
+"""Placeholder for the handle: 11 characters, and 13 tokens with its call in o200k; 97 % of random
+handles take no more.  ``with_handle`` replaces it."""
 
 MARKER_LOSS = 0.95
 ADVICE_BYTES = 36
@@ -166,20 +166,20 @@ _UNSEEN = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f\ud800-\udfff]
 
 
 def recall_call(text: str, config: Config) -> str:
-    """How the original of ``text`` is fetched; "" where the model has no tool for it."""
+    """The call that fetches the original of ``text``; "" if the model has no tool for it."""
     return f'recall("{HANDLE}")' if config.recall and HANDLE not in text else ""
 
 
 def with_handle(text: str, original: str, handle: str) -> str:
-    """An offer's text with the real handle; unchanged where the content itself has ``HANDLE``.
+    """An offer's text with the real handle; unchanged if ``original`` itself contains ``HANDLE``.
 
-    A tool can write that word to be given a handle, so such a text is never offered with one.
+    A tool could write that word to obtain a handle, so such a text is never offered with one.
     """
     return text if HANDLE in original else text.replace(HANDLE, handle)
 
 
 def error_line(text: str) -> str:
-    """The first line that says anything: at most 120 characters and 160 bytes, no controls."""
+    """The first non-blank line: at most 120 characters and 160 bytes, no control characters."""
     start = text[:4096].lstrip()
     line = _UNSEEN.sub("", start.split("\n", 1)[0]).strip()
     line = line[: at_or_before(line, ERROR_CHARS)]
@@ -191,8 +191,8 @@ def error_line(text: str) -> str:
 def marker(block: Block, config: Config) -> str:
     """``[Read result, 2,053 tokens, left out to fit; run the tool again if it is needed]``
 
-    The first line of an error stays.  The size is that of ``block.text``: of a result in tokens,
-    else in characters.
+    It quotes the first line of an error.  The size is that of ``block.text``: in tokens for a
+    result, else in characters.
     """
     fetch = recall_call(block.text, config)
     if block.kind == "result":
@@ -214,11 +214,11 @@ def marker(block: Block, config: Config) -> str:
 def marker_offer(block: Block, config: Config) -> Iterator[Offer]:
     """The marker as the last level of a text, if it takes at most half the tokens and bytes.
 
-    Half, because then no marker is ever offered a marker: its own would be about as long.
+    Half, so that no marker is replaced by a marker, which would be about as long.
     """
     text = marker(block, config)
     advised = block.kind == "result" or recall_call(block.text, config)
-    least = utf8_bytes(text) + (0 if advised else ADVICE_BYTES)  # as long as one with advice
+    least = utf8_bytes(text) + (0 if advised else ADVICE_BYTES)  # counted as if it had advice
     half = 2 * least <= utf8_bytes(block.text)
     if half and smaller(text + text, block.text, config.count):
         yield Offer("replace", text, MARKER_LOSS, "marker", "left out, its name and size kept")

@@ -11,16 +11,16 @@ from trimtab.reducers.text_boundaries import at_or_after, at_or_before
 from trimtab.transcript.model import Block
 
 LOSS = 0.1
-"""Of a run in base64 nothing can be read; its presence, size and digest are shown."""
+"""Low, because an encoded run cannot be read anyway; its presence, size and digest are shown."""
 LEAST_RUN, LEAST_LINE = 256, 2_000
 LEAST_WORD = 60
-"""Chars without a blank, of a run or of one of its lines."""
+"""Least length in chars, without a blank, of a run or of one of its lines."""
 HEAD, TAIL = 48, 12
 CODE_HEAD = 200
 MOST_BLANKS, LEAST_SIGNS = 0.1, 0.05
-"""Shares of minified code; of prose one character in six is a blank."""
+"""Shares of blanks and of signs in minified code; in prose one character in six is a blank."""
 
-# The look behind keeps it linear: a run is only tried where it begins.
+# The lookbehind keeps the search linear: a match is tried only where a run begins.
 _RUN = re.compile(
     r"(?<![\w+/=-])(?P<whole>(?:data:[\w.+/-]{1,80}(?:;[\w=-]{1,40}){0,4},)?"
     rf"(?P<text>[\w+/-]{{{LEAST_RUN},}}={{0,2}}))",
@@ -37,7 +37,7 @@ _CODE = re.compile(r"[;{}()\[\]=,]")
 
 
 def blobs(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a tool result: each such run as its head, size, digest and tail; loss 0.1."""
+    """One offer for a tool result: each run reduced to head, size, digest and tail; loss 0.1."""
     if block.kind != "result" or len(block.text) < LEAST_RUN:
         return
     text = shorten_blobs(block.text)
@@ -46,11 +46,11 @@ def blobs(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def shorten_blobs(text: str) -> str:
-    """The text with all such runs shortened; the text itself where there is none."""
+    """The text with all encoded or minified runs shortened; the same object if there are none."""
     if max(map(len, text.split()), default=0) < LEAST_WORD and (
         len(text) < LEAST_LINE or max(map(len, text.split("\n"))) < LEAST_LINE
     ):
-        return text  # most texts: nothing in them is long enough
+        return text  # most texts have no word or line that is long enough
     new = _LINES.sub(_run, _RUN.sub(_run, text))
     if len(new) >= LEAST_LINE:
         lines = new.split("\n")
@@ -77,7 +77,7 @@ def _note(kind: str, text: str) -> str:
 
 def _line(line: str) -> str:
     """A line of minified code as its beginning and end; any other line as it is."""
-    if len(line) < LEAST_LINE or line[:1] in ("{", "["):  # JSON has ways of its own
+    if len(line) < LEAST_LINE or line[:1] in ("{", "["):  # JSON has its own reducer
         return line
     blanks = line.count(" ") + line.count("\t")
     signs = sum(1 for _ in _CODE.finditer(line))

@@ -1,5 +1,5 @@
-"""Cuts the middle out of a text, to a budget in tokens or characters, with a note in its place; and
-the levels of tool results and of the model's prose that are made so.
+"""Cuts the middle out of a text, to a budget in tokens or characters, and puts a note in its place;
+and the offers for tool results and the model's prose that use such cuts.
 """
 
 from __future__ import annotations
@@ -27,16 +27,17 @@ from trimtab.transcript.model import Block
 
 
 def cut_note(lines: int, chars: int, note: str = "") -> str:
-    """``[... 1,204 lines, 48,110 chars cut; run the tool again to see them]``; note without ";"."""
+    """``[... 1,204 lines, 48,110 chars cut; run the tool again to see them]``; ``note`` is the part
+    after ";"."""
     of_lines = f"{lines:,} line{'s' * (lines > 1)}, " if lines else ""
     more = f"; {note}" if note else ""
     return f"[... {of_lines}{chars:,} chars cut{more}]"
 
 
 def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -> str:
-    """``text`` without the characters from ``head`` to ``tail``, a note in their place.
+    """``text`` with a note in place of the characters from ``head`` to ``tail``.
 
-    The note gets its own line where the cut spans lines; ``said`` stands on lines below it.
+    The note is on its own line if the cut spans lines; ``said`` follows on the lines below it.
     """
     lines = text.count("\n", head, tail)
     middle = cut_note(lines, tail - head, note)
@@ -50,7 +51,7 @@ def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -
 
 
 def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str) -> str | None:
-    """Head and tail of at most ``tokens``; None if there is no room.  Counts only what it keeps."""
+    """Head and tail of at most ``tokens``; None if there is no room.  Counts only the kept text."""
     room = tokens - count(cut_note(text.count("\n"), len(text), note)) - 4
     for _ in range(4):
         if room < 4:
@@ -63,7 +64,7 @@ def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str
             used = count(new)
             if used <= tokens:
                 return new
-            room -= used - tokens  # what joining the pieces cost
+            room -= used - tokens  # joining the pieces cost extra tokens
         room -= 2 + room // 16
     return None
 
@@ -71,10 +72,10 @@ def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str
 def cut_to_tokens(
     text: str, tokens: int, count: Callable[[str], int], note: str = ""
 ) -> str | None:
-    """First 60 % and last 40 % of ``tokens``, the note between included; lines kept whole if near.
+    """Cut a text to head (60 % of ``tokens``), note and tail (40 %), at line ends if near.
 
-    ``note`` is put into it after the sizes (``"run it again"``).  None if the text fits as it
-    is, if the budget does not hold the note, or if nothing strictly smaller comes of it.
+    ``note`` is appended to the sizes (``"run it again"``).  None if the text fits as it is, if the
+    budget does not hold the note, or if the result would not be strictly smaller.
     """
     if fits_tokens(text, tokens, count):
         return None
@@ -83,7 +84,7 @@ def cut_to_tokens(
 
 
 def cut_text(text: str, chars: int, note: str = "") -> str:
-    """At most ``chars`` characters: head, note, tail; where the note has no room, the head."""
+    """At most ``chars`` characters: head, note, tail; if the note does not fit, only the head."""
     if len(text) <= chars:
         return text
     room = chars - len(cut_note(text.count("\n"), len(text), note)) - 2
@@ -94,10 +95,10 @@ def cut_text(text: str, chars: int, note: str = "") -> str:
 
 
 def cut_to_chars(text: str, chars: int, note: str = "") -> str:
-    """At most ``chars`` characters; the text itself if it is no longer.
+    """Cut to at most ``chars`` characters; the text itself if it is no longer.
 
-    A JSON object, array or string stays valid JSON from 2 characters up; anything else becomes
-    head, note and tail, or just its head.
+    A JSON object, array or string stays valid JSON if ``chars`` is at least 2; anything else
+    becomes head, note and tail, or only its head.
     """
     chars = max(0, chars)
     if len(text) <= chars:
@@ -112,9 +113,9 @@ SMALLEST_TOKENS = 60
 
 
 def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
-    """Excerpts of 60 × 2ⁿ tokens, the largest at most three quarters of the text.
+    """Offers of excerpts of 60 × 2ⁿ tokens, the largest at most three quarters of the text.
 
-    Sizes from a fixed scale, not shares of the text: so an excerpt is never offered its own level.
+    Sizes are a fixed scale, not shares of the text, so that an excerpt is not offered itself again.
     """
     total = config.count(text)
     budget, last = SMALLEST_TOKENS, text
@@ -131,7 +132,7 @@ def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
 
 
 def cut(block: Block, config: Config) -> Iterator[Offer]:
-    """Excerpts of a tool result, about a half, a quarter, … down to 60 tokens."""
+    """Offers of excerpts of a tool result: about a half, a quarter, … down to 60 tokens."""
     if block.kind == "result" and block.text:
         yield from cut_levels(block.text, config, _note(block.text, config))
 
@@ -142,7 +143,8 @@ def _note(text: str, config: Config) -> str:
 
 
 def cut_to(block: Block, config: Config, tokens: int) -> Offer | None:
-    """An excerpt of a tool result of just so many tokens, between two levels; None if none is."""
+    """An excerpt of a tool result of at most ``tokens``, between two levels of ``cut``; None if
+    there is none."""
     total = config.count(block.text)
     if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
         return None
@@ -155,9 +157,9 @@ def cut_to(block: Block, config: Config, tokens: int) -> Offer | None:
 
 
 def text_levels(block: Block, config: Config) -> Iterator[Offer]:
-    """The same for prose of the assistant, then its marker; not part of ``levels``.
+    """Offers of excerpts of the assistant's prose, then its marker; not part of ``levels``.
 
-    A block does not know its speaker: the caller asks for this where the words are the model's.
+    A block does not know its speaker, so the caller must use this only for the model's text.
     """
     if block.kind == "text" and block.text and not block.sealed:
         fetch = recall_call(block.text, config)

@@ -1,7 +1,7 @@
 """Reduces a result to its most important lines, in order, with notes on how many were left out.
 
-A line gains by names it is the first to hold, and loses where it repeats an earlier one.  What is
-special to a kind of tool output is in ``content``.
+A line weighs more for each name that occurs in it first, and less if it repeats an earlier line.
+Rules for particular kinds of tool output are in ``content``.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from trimtab.transcript.model import Block
 
 SMALLEST_TOKENS = 60
 LEAST_LINES = 12
-"""Below, a text is rather a few long lines, which head and tail show as well."""
+"""Least lines of a text; head and tail show a shorter one as well."""
 _BY_WEIGHT = 0.7
 
 
 def digest(block: Block, config: Config) -> Iterator[Offer]:
-    """Levels of a tool result of many lines: 60 × √2ⁿ tokens, the largest at most 3/4 of it.
+    """Offers for a tool result of many lines: 60 × √2ⁿ tokens, the largest at most 3/4 of it.
 
-    Whole lines, exactly as they came; where lines are missing stands ``[214 lines left out]``,
-    and a line of more than 400 characters may be cut in its middle.  Sizes from a fixed scale, so
-    a digest is never offered its own level.  Mandatory lines come first, then the most weight
-    per character.
+    Lines are kept whole and unchanged, with ``[214 lines left out]`` where lines are missing; a
+    line of more than 400 characters may be cut in its middle.  Sizes are a fixed scale, so that a
+    digest is not offered itself again.  Mandatory lines are chosen first, then those with the most
+    weight per character.
     """
     text = block.text
     if block.kind != "result" or text.count("\n") < LEAST_LINES - 1:
@@ -52,7 +52,7 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
-    """A digest of at most so many tokens, between two levels; None if none is."""
+    """A digest of at most ``tokens``, between two levels of ``digest``; None if there is none."""
     text, total = block.text, config.count(block.text)
     if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
         return None
@@ -93,19 +93,19 @@ def _advice(text: str, config: Config) -> str:
 _MOST_NAMES = 4
 _NEW_NAME, _PLAIN, _REPEATED = 1.0, 0.5, 0.15
 _NEIGHBOUR = 0.4
-"""What a line beside a mandatory one gains: what stands around an error explains it."""
+"""Weight added to a line next to a mandatory one, because the lines around an error explain it."""
 FIRST_LINES, LAST_LINES = 2, 3
 _NEAR_END = 30.0
 _ENVELOPE, _IN_ENVELOPE = 10, 0.3
 _EXIT = re.compile(r"\b[Ee]xit(?:ed)?\b.{0,40}?\b(?:code|status)\b\D{0,12}(-?\d+)")
 MOST_MANDATORY, MANDATORY_SHARE = 400, 0.5
-"""No more lines, and no larger share of the characters, are mandatory, best tier first."""
+"""Most mandatory lines, and their largest share of the characters; the best tier comes first."""
 
 
 class WeightedLines(NamedTuple):
     """A text as lines (``text.split("\\n")``), their weights, and the name of its kind.
 
-    ``shapes``: each line without numbers, equal for lines that repeat each other.
+    ``shapes``: each line without numbers; repeated lines have equal shapes.
     """
 
     kind: str
@@ -115,12 +115,12 @@ class WeightedLines(NamedTuple):
 
 
 def weigh_lines(text: str, tool: str = "") -> WeightedLines:
-    """One weight for each of ``text.split("\\n")``: 0 says nothing, from 100 on it must stay.
+    """One weight for each of ``text.split("\\n")``: 0 is worthless, 100 or more is mandatory.
 
     Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
-    ends of an output (100 or more).  Any other line is worth the names that it is the first to
-    hold; one that repeats an earlier line but for numbers is worth next to nothing.  ``tool`` names
-    where the text came from, where that is known.  Pure and linear; never raises.
+    ends of an output (100 or more).  Any other line is worth the names that occur in it first; a
+    line that repeats an earlier one except for numbers is worth next to nothing.  ``tool``: the
+    tool that returned the text, if known.  Pure and linear; never raises.
     """
     lines = text.split("\n")
     plain = strip_escapes(text).split("\n")
@@ -138,7 +138,8 @@ def weigh_lines(text: str, tool: str = "") -> WeightedLines:
 
 
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
-    """What each line is the first to name; lines alike but for numbers count once."""
+    """Weights by the names that occur first in each line; lines that differ only in numbers count
+    once."""
     tokens: set[str] = set()
     names: set[str] = set()
     shapes: set[str] = set()
@@ -174,7 +175,8 @@ def _raise_ends(lines: Sequence[str], weights: list[float], first: int) -> None:
 
 
 def _weigh_envelope(lines: Sequence[str], weights: list[float]) -> int:
-    """How many lines a client put before the output, down to ``Output:``; their weight falls."""
+    """Lower the weights of the lines that a client put before the output, down to ``Output:``, and
+    return how many there are; raise exit codes."""
     end = next((n + 1 for n, line in enumerate(lines[:_ENVELOPE]) if line == "Output:"), 0)
     for number in range(end):
         weights[number] = min(weights[number], _IN_ENVELOPE)
@@ -186,7 +188,7 @@ def _weigh_envelope(lines: Sequence[str], weights: list[float]) -> int:
 
 
 def _limit(lines: Sequence[str], weights: list[float]) -> None:
-    """Where too much is mandatory, the lesser tiers are not; first and last come first."""
+    """Demote mandatory lines of the lesser tiers if there are too many."""
     must = [number for number, weight in enumerate(weights) if weight >= MANDATORY]
     room = int(MANDATORY_SHARE * sum(map(len, lines)))
     if len(must) <= MOST_MANDATORY and sum(min(len(lines[n]), CLIP) for n in must) <= room:
@@ -209,15 +211,15 @@ def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:
 # --- whole lines by weight, within a budget, with notes on gaps ---
 
 _GAP_CHARS = 24
-"""What a note costs, and so what a line standing alone costs beside itself."""
+"""Characters of a note, which a line without kept neighbours costs in addition."""
 _LONG_CHARS = 400
 _MISFITS = 40
-"""Lines in a row that no longer fit before a level counts as full."""
+"""Number of lines that did not fit after which a level counts as full."""
 _TRIES = 4
 
 
 class LineExcerpt:
-    """Which lines are shown at the level looked at last; mutable, one per block."""
+    """Chooses the lines for a budget; ``picked`` are those of the last call.  One per block."""
 
     def __init__(self, weighted: WeightedLines, advice: str) -> None:
         self.lines, self.advice = weighted.lines, advice
@@ -237,7 +239,7 @@ class LineExcerpt:
         return 0.9 * (1 - sum(self._worth[number] for number in self.picked) / self._all)
 
     def within(self, tokens: int, total: int, config: Config) -> str | None:
-        """The text of at most so many tokens; None if there is no room for any line."""
+        """The text of at most ``tokens``; None if there is no room for any line."""
         chars = tokens * sum(len(line) + 1 for line in self.lines) // total
         for _ in range(_TRIES):
             self.picked = self._pick(chars)
@@ -251,7 +253,7 @@ class LineExcerpt:
         return None
 
     def _pick(self, chars: int) -> list[int]:
-        """Lines in order of rank while there is room, gaps paid for; then gaps filled."""
+        """Pick lines by rank while there is room, notes on gaps included; then fill small gaps."""
         long = _long(chars)
         chosen: set[int] = set()
         used, misfits = _GAP_CHARS + len(self.advice) + 2, 0
@@ -268,7 +270,7 @@ class LineExcerpt:
         return self._filled(sorted(chosen))
 
     def _filled(self, chosen: list[int]) -> list[int]:
-        """With the lines of gaps that take no more room than their note."""
+        """``chosen`` with the lines of each gap that takes no more room than its note."""
         out: list[int] = []
         for number in [*chosen, len(self.lines)]:
             after = out[-1] + 1 if out else 0

@@ -1,4 +1,5 @@
-"""Reduces a web page to its text: headings, lists, tables and links stay, scripts and markup go.
+"""Reduces a web page to its text: it keeps headings, lists, tables and links, and removes scripts
+and markup.
 
 HTML is read in one pass and not rendered.
 """
@@ -16,7 +17,8 @@ from trimtab.transcript.model import Block
 
 LOSS = 0.08
 LEAST_TAGS, LEAST_SHARE = 12, 0.15
-"""Fewer tags, or a smaller share of the characters in them, is text with some markup in it."""
+"""Least number of tags, and least share of characters in tags; below, it is text with some markup.
+"""
 _BEGINS = re.compile(
     r"(?i)\ufeff?\s{0,80}<(?:!doctype html|html|head|body|main|article|div|table)\b"
 )
@@ -33,7 +35,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 
 
 def html_text(block: Block, config: Config) -> Iterator[Offer]:
-    """The text a page shows, loss 0.08, then digests of that text."""
+    """Offers: the visible text of a page, loss 0.08, then digests of that text."""
     if block.kind != "result" or not _BEGINS.match(block.text):
         return
     text = visible_text(block.text)
@@ -45,7 +47,7 @@ def html_text(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def visible_text(html: str) -> str:
-    """What a reader sees, line by line; "" where there is too little markup to speak of a page.
+    """The visible text, line by line; "" if there is too little markup for a page.
 
     >>> shown("<div><h1>A &amp; B</h1>" + "<p>see <a href='/x'>here</a></p>" * 12)[:24]
     '# A & B\\nsee here </x>\\nse'
@@ -80,7 +82,7 @@ def visible_text(html: str) -> str:
 
 
 def _markup(name: str, closing: bool, attributes: str) -> str:
-    """What a tag comes to between the words around it."""
+    """The text that replaces a tag between the words around it."""
     if len(name) == 2 and name[0] == "h" and name[1] in "123456":
         return "\n" if closing else "\n" + "#" * int(name[1]) + " "
     if name == "li":

@@ -1,5 +1,5 @@
-"""Reduces JSON results: lists of records to tables, then fewer rows; the rest to less detail, where
-ids, paths, numbers and errors stay, and prose and long lists go.
+"""Reduces JSON results: lists of records to tables, then to fewer rows; other JSON to less detail,
+which keeps ids, paths, numbers and errors and shortens prose and long lists.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from trimtab.transcript.model import Block
 
 SMALLEST_TOKENS = 60
 LEAST_ROWS = 0.6
-"""Share of a text that the rows of its tables must be; else all of it gets less detail."""
+"""Least share of a text that is rows of tables; below it, the whole text gets less detail."""
 GAP_TOKENS = 7
-"""What ``[214 rows left out]`` costs on its line."""
+"""Tokens of a line ``[214 rows left out]``."""
 
 Texts = Iterator[tuple[str, str]]
-"""(what would be shown, why) of each level, large to small."""
+"""(text shown, reason) of each level, large to small."""
 
 
 def records(block: Block, config: Config) -> Iterator[Offer]:
-    """Levels of a JSON result: as tables (loss 0), then fewer rows or less detail."""
+    """Offers for a JSON result: as tables (loss 0), then fewer rows or less detail."""
     if block.kind != "result":
         return
     tree, lines = read_json(block.text)
@@ -59,7 +59,7 @@ def records(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
-    """JSON in as much detail, or in as many rows, as so many tokens hold; None if there is none."""
+    """JSON with as much detail, or as many rows, as fit into ``tokens``; None if nothing fits."""
     tree, lines = read_json(block.text)
     total = config.count(block.text)
     if block.kind != "result" or tree is None or not SMALLEST_TOKENS <= tokens < total:
@@ -84,7 +84,7 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
 
 
 def _rows_within(laid: Tables, config: Config, note: str, tokens: int, total: int) -> Offer | None:
-    """A table with as many of its rows as so many tokens hold."""
+    """The tables with as many rows as fit into ``tokens``."""
     ranked = _RankedRows(laid, config, note)
     fewer = ranked.within(tokens)
     if fewer is None:
@@ -110,7 +110,7 @@ def _less_detail(tree: Any, lines: bool, config: Config, note: str) -> Texts:
 
 
 def _fewer_rows(tree: Any, lines: bool, config: Config, note: str) -> Texts:
-    """All rows with long strings cut, then texts of 60 × 2ⁿ tokens with fewer rows."""
+    """Levels: all rows with long strings cut, then texts of 60 × 2ⁿ tokens with fewer rows."""
     laid = lay_out(tree, lines=lines)
     for detail in CELLS:
         shorter = digest(tree, detail, frozenset(map(id, record_lists(tree))))
@@ -130,7 +130,7 @@ def _fewer_rows(tree: Any, lines: bool, config: Config, note: str) -> Texts:
 
 
 class _RankedRows:
-    """The rows of tables in the order in which they stay."""
+    """The rows of tables, ranked by how important it is to keep them."""
 
     def __init__(self, laid: Tables, config: Config, note: str) -> None:
         self._laid, self._config, self._note = laid, config, note
@@ -147,7 +147,8 @@ class _RankedRows:
         ]
 
     def within(self, budget: int) -> tuple[str, str] | None:
-        """The best rows that so many tokens hold, and how many these are; None for none."""
+        """The text with the best rows that fit into ``budget`` tokens, and the reason; None if
+        none fit."""
         rows, room = self._laid.rows, float(budget - self.bare)
         for _ in range(4):
             kept = _within(self._order, self._costs, room)
@@ -165,7 +166,7 @@ class _RankedRows:
 def _within(
     order: list[tuple[int, float, int, int]], costs: list[list[float]], room: float
 ) -> list[set[int]]:
-    """The rows of each table that have room, the first in order first."""
+    """The rows of each table that fit into ``room``, in the given order."""
     kept = [set[int]() for _ in costs]
     for _, _, number, row in order:
         if costs[number][row] <= room:
@@ -177,13 +178,14 @@ def _within(
 # --- less detail ---
 
 LONGEST_ID = 200
-"""Characters up to which a string without a blank counts as an id, a path or an address."""
+"""Most characters of an id, path or address: a string without a blank."""
 _ERROR = re.compile(r"error|fail|exception|fatal|denied|refused|invalid|warn", re.IGNORECASE)
 _SAMPLE = 2_000
 
 
 class Detail(NamedTuple):
-    """Characters of a string (errors get four times), items of a list, members of an object."""
+    """Most characters of a string (four times as many for errors), items of a list, members of an
+    object."""
 
     chars: int
     items: int = 1 << 60
@@ -191,18 +193,18 @@ class Detail(NamedTuple):
 
 
 ALL = Detail(1 << 60)
-"""Everything but encoded and minified runs."""
+"""Full detail; only encoded and minified runs are shortened."""
 DETAILS = (
     Detail(1_000, 200, 400), Detail(500, 60, 200), Detail(250, 30, 120), Detail(125, 12, 60),
     Detail(80, 6, 30), Detail(60, 3, 15), Detail(24, 2, 8),
 )  # fmt: skip
 """From much to little."""
 CELLS = (Detail(500, 40), Detail(125, 8))
-"""The same for the cells of a table."""
+"""Levels of detail for the cells of a table."""
 
 
 def digest(tree: Any, detail: Detail, whole: frozenset[int] = frozenset()) -> Any:
-    """The parsed tree with no more than this; counts of ours are strings.
+    """The parsed tree reduced to ``detail``; counts of what was left out are strings.
 
     ``whole``: lists, by ``id``, that keep all their items.
     """
@@ -225,7 +227,7 @@ def _string(text: str, detail: Detail) -> str:
 
 
 def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
-    """The ends, those that speak of an error, an even spread; a count for each gap."""
+    """Keep the ends, items that mention an error, and an even spread; note a count in each gap."""
     if len(items) <= detail.items or id(items) in whole:
         return [digest(item, detail, whole) for item in items]
     failed = {number for number, item in enumerate(items) if _speaks(item)}
@@ -241,7 +243,7 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
 
 
 def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
-    """The first members and those that speak of an error, in their order."""
+    """Keep the first members and those that mention an error, in their order."""
     most = detail.members
     kept = [
         (key, digest(value, detail, whole))
@@ -254,7 +256,7 @@ def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
 
 
 def _speaks(value: Any) -> bool:
-    """Whether a string, or one that an object holds, speaks of an error."""
+    """Whether a string, or one inside an object, mentions an error."""
     if isinstance(value, Members):
         return any(
             _ERROR.search(key) and inner not in (None, False, "", [], "0")
@@ -265,7 +267,7 @@ def _speaks(value: Any) -> bool:
     return type(value) is str and bool(_ERROR.search(value[:_SAMPLE]))
 
 
-# --- which rows of a long list stay: its ends, errors, outliers, and an even spread ---
+# --- which rows of a long list are kept: its ends, errors, outliers, and an even spread ---
 
 _FAILED = re.compile(
     r"\b(?:errors?|fail(?:ed|ure|s)?|exception|fatal|panic|denied|refused|critical|crash(?:ed)?|"
@@ -274,22 +276,23 @@ _FAILED = re.compile(
 )
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 MOST_FAILED = 0.25
-"""Where a larger share of the rows speaks of failure, it is what the list is about."""
+"""If a larger share of the rows mentions failure, the list is about failures, and those rows are
+not preferred."""
 MOST_CELLS = 32
 
 
 def rank_rows(rows: Sequence[str]) -> Iterator[tuple[int, float, int]]:
     """(class, place within it, row), the most important row first.
 
-    Classes: 0 the first and the last row, 1 errors, 2 what stands out, 3 all others, so ordered
-    that the first n are spread evenly, whatever n is.
+    Classes: 0 the first and the last row, 1 errors, 2 outliers, 3 all others, ordered so that the
+    first n are spread evenly for any n.
     """
     failed = {n for n, row in enumerate(rows) if _FAILED.search(row)}
     return rank_items(len(rows), failed, set(_standing_out(rows)))
 
 
 def rank_items(size: int, failed: set[int], odd: set[int]) -> Iterator[tuple[int, float, int]]:
-    """The same for so many items, of which these failed and those stand out."""
+    """``rank_rows`` for ``size`` items; ``failed`` mention errors, ``odd`` are outliers."""
     if len(failed) > max(1, MOST_FAILED * size):
         failed = set()
     bits = max(1, (size - 1).bit_length())
@@ -309,7 +312,7 @@ def rank_items(size: int, failed: set[int], odd: set[int]) -> Iterator[tuple[int
 
 
 def kept_rows(rows: Sequence[str], kept: set[int]) -> Iterator[str]:
-    """The kept rows in order, and in each gap how many were left out."""
+    """The kept rows in order, with the number of rows left out in each gap."""
     gone = 0
     for number, row in enumerate(rows):
         if number not in kept:
@@ -329,7 +332,7 @@ def rows_left_out(rows: int) -> str:
 
 
 def _standing_out(rows: Sequence[str]) -> Iterator[int]:
-    """Rows with the smallest or largest number of a column, or with a value few others have."""
+    """Rows with the smallest or largest number of a column, or with a rare value."""
     table = [row.split("\t")[:MOST_CELLS] for row in rows]
     for at in range(max(map(len, table))):
         cells = [row[at] if at < len(row) else "" for row in table]

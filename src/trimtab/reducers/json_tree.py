@@ -1,6 +1,6 @@
-"""A JSON tree that preserves the spelling of numbers, and duplicate keys; how one is written within
-limits: characters per string, items per array, members per object; and how JSON is cut to a number
-of characters so that it stays valid.
+"""A JSON tree that preserves duplicate keys and the spelling of numbers; writing it within limits
+(characters per string, items per array, members per object); and cutting JSON to a number of
+characters so that it stays valid.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from trimtab.jsontext.parsing import dump
 from trimtab.reducers import text_boundaries
 
 MAX_DEPTH = 64
-"""What is nested deeper is replaced by a count: where Python's own parser gives up depends on the
-stack of the moment."""
+"""Deeper containers are replaced by a count; a fixed depth, because the depth at which Python's own
+parser gives up depends on the current stack."""
 
 
 class Literal(str):
@@ -66,9 +66,9 @@ CUT_KEY = "_cut"
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """How much may stay: characters a string, items an array, members an object (None: all).
+    """Most characters per string, items per array, members per object (None: all).
 
-    ``strict``: arrays take no note among items that are not strings.
+    ``strict``: arrays get no note if their items are not strings.
     """
 
     chars: int
@@ -140,7 +140,7 @@ def _kept(size: int, most: int | None, depth: int) -> int:
 
 
 def shorten_string(text: str, chars: int) -> str:
-    """A string of at most ``chars``: head, count, tail; under 60 the count alone, if shorter."""
+    """A string cut to ``chars``: head, count, tail; below 60, the count alone if shorter."""
     if len(text) <= chars:
         return text
     note = f"[{len(text):,} chars cut]"
@@ -160,9 +160,9 @@ _MAY_BE_JSON = re.compile(r'[ \t\n\r]*[\[{"0-9tfn-]')
 def cut_json(text: str, chars: int, note: str = "") -> str | None:
     """Valid JSON of at most ``chars`` characters, of the same type; None if ``text`` is not JSON.
 
-    An object says so with ``"truncated":true,"originalLength":N``, an array with a last item,
-    where there is room; ``note`` is added to it.  ``chars`` of 2 always suffice for these two and
-    for a string; a number or constant becomes a string.
+    If there is room, an object states the cut with ``"truncated":true,"originalLength":N``, an
+    array with a last item; ``note`` is added to it.  2 ``chars`` always suffice for objects, arrays
+    and strings; a number or constant becomes a string.
     """
     if not _MAY_BE_JSON.match(text):
         return None
@@ -190,7 +190,7 @@ def _only_a_count(tree: Any, size: int, chars: int) -> str | None:
 
 
 def _remark(tree: Any, size: int, note: str) -> str:
-    """What is added at the end of an object or array so that the cut can be seen."""
+    """The members or item added at the end of an object or array to state the cut."""
     if isinstance(tree, Members):
         taken = {key for key, _ in tree}
         facts: dict[str, Any] = {"truncated": True, "originalLength": size}
@@ -202,7 +202,7 @@ def _remark(tree: Any, size: int, note: str) -> str:
 
 
 def _largest(tree: Any, most: int) -> str | None:
-    """The fullest of a few hundred shapes that fits ``most`` characters; None if none does."""
+    """The fullest JSON, over a few hundred limits, of at most ``most`` characters, else None."""
     phases: tuple[tuple[int, int, Callable[[int], JsonLimits]], ...] = (
         (min(most, longest_string(tree)), 64, lambda n: JsonLimits(n)),
         (most // 2, 2, lambda n: JsonLimits(64, items=n)),
@@ -217,7 +217,7 @@ def _largest(tree: Any, most: int) -> str | None:
         if best is None:
             continue
         low, high = size, min(2 * size, max(top, least))
-        while high - low > max(1, low // 16):  # what halving left unused
+        while high - low > max(1, low // 16):  # use the room that halving left
             middle = (low + high) // 2
             fuller = write_limited(tree, shape(middle), most)
             if fuller is None:

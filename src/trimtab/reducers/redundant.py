@@ -1,5 +1,5 @@
-"""Replaces what nobody needs again: results of repeated calls, files read or written anew, and long
-values in the inputs of failed calls, whose error text stays.
+"""Replaces redundant content: results of repeated calls, files read or written again, and long
+values in the inputs of failed calls (their error text is kept).
 
 ``Config.facts`` says what was repeated or superseded, and which calls failed.
 """
@@ -32,9 +32,9 @@ _OVER = {
 
 
 def duplicates(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a result whose very content came again, its own lines kept if it had any;
-    then one for what is out of date, with the lines that what came later lacks unexplained; for a
-    written file's content a note in the call."""
+    """One offer for a result whose content occurs again later, with its unique lines kept; one for
+    a superseded result, with the lines kept that the later content lacks; for the call that wrote
+    a superseded file, a note in place of the content."""
     facts = config.facts
     if block.kind == "call":
         yield from _written(block, config)
@@ -85,13 +85,13 @@ def _written(block: Block, config: Config) -> Iterator[Offer]:
 
 LOSS_FAILED = 0.15
 LOSS_OPEN = 0.35
-"""Where the input may matter still: a command may have run and only its outcome was bad; what was
-not permitted may be put forward again."""
+"""Loss where the input may still matter: a command may have run with a bad outcome only, and a
+call that was not permitted may be tried again."""
 _OPEN = ("other", "permission")
 
 
 def failed_inputs(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for the input of a failed call: keys and short values as they are.
+    """One offer for the input of a failed call: keys and short values are kept.
 
     ``{"file_path": "a.py", "old_string": "[input of a failed call, 2,114 chars, left out]"}``
     """
@@ -110,7 +110,7 @@ _FAILED = "the call failed ({})"
 
 
 def failure_of(why: str) -> str:
-    """The category of the error in the reason of an offer; "" where it is of another kind."""
+    """The error category in an offer's reason ``why``; "" if the offer is of another kind."""
     begin, end = _FAILED.split("{}")
     return why[len(begin) : -len(end)] if why.startswith(begin) and why.endswith(end) else ""
 
@@ -118,17 +118,17 @@ def failure_of(why: str) -> str:
 # --- long strings of arguments by notes; keys, types and short values stay ---
 
 LONG_CHARS = 60
-"""What is shorter stays: it would save next to nothing, and names what the call was about."""
+"""Shorter values are kept: they would save little, and they name what the call was about."""
 _NAMES = ("path", "file", "url", "uri", "name", "id")
 
 Note = Callable[[int], str]
-"""From the number of characters to what is shown instead of them."""
+"""Number of characters → the text shown instead of them."""
 
 
 def replace_long_strings(block: Block, note: Note) -> str | None:
-    """The input of a call with notes for its long strings; None if it has none.
+    """The input of a call with notes in place of its long strings; None if it has none.
 
-    The text of a JSON object stays one; of a tool that takes free text a note is left.
+    A JSON object stays a JSON object; the input of a tool that takes free text becomes a note.
     """
     if block.spelling == "string":
         return note(len(block.text)) if len(block.text) > LONG_CHARS else None
@@ -142,7 +142,7 @@ def replace_long_strings(block: Block, note: Note) -> str | None:
 
 
 def _pieces(value: Any, note: Note, key: str, depth: int) -> Iterator[str]:
-    """Compact JSON in pieces; ``ValueError`` where it is nested too deep to be worth it."""
+    """Compact JSON in pieces.  Raises ``ValueError`` if it is nested more than ``MAX_DEPTH``."""
     if depth > MAX_DEPTH:
         raise ValueError("nested too deep")
     if isinstance(value, Literal):

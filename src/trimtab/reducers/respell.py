@@ -1,7 +1,7 @@
 """Lossless re-spelling: the same content in fewer tokens.
 
-What is removed has no meaning (layout, colours), was overwritten on the screen (progress), can be
-counted from what stays (line numbers), is an escape of a letter, or is written down in a note.
+It removes what has no meaning (layout, colours), was overwritten on the screen (progress), can be
+derived from the rest (line numbers), is an escape of a letter, or is recorded in a note.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _JSON_STRING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")', re.DOTALL)
 
 
 def respell(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a tool result, loss 0: all that applies, composed.  Nothing if none does."""
+    """One offer for a tool result, loss 0: all steps that apply, composed.  None if none does."""
     if block.kind != "result":
         return
     text, steps = respell_text(block.text, config.count)
@@ -30,7 +30,7 @@ def respell(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def respell_text(text: str, count: Callable[[str], int]) -> tuple[str, tuple[str, ...]]:
-    """The text re-spelled, and what was done; the same object and () when nothing applies."""
+    """The text re-spelled and the names of the steps; the same object and () if none applies."""
     compact = compact_json(text)
     if compact is not text:
         return compact, ("compact JSON",)
@@ -50,27 +50,27 @@ def respell_text(text: str, count: Callable[[str], int]) -> tuple[str, tuple[str
 
 
 def compact_json(text: str) -> str:
-    """Valid JSON without whitespace between its parts; any other text as it is.
+    """Valid JSON without whitespace between its tokens; any other text unchanged.
 
     Strings, numbers and the order and number of keys keep their spelling: nothing is decoded.
     """
     ends = text[:64].lstrip(" \t\n\r")[:1] + text[-64:].rstrip(" \t\n\r")[-1:]
     if ends not in ("{}", "[]") or not any(space in text for space in ("\n", ": ", ", ", " ")):
         return text
-    try:  # hooks that keep next to nothing: a 50 MB result must not become a tree
+    try:  # only to validate: these hooks keep a 50 MB result from becoming a tree
         json.loads(text, object_pairs_hook=bool, parse_int=bool, parse_float=bool)
     except (ValueError, RecursionError):
         return text
     parts = _JSON_STRING.split(text)
-    parts[::2] = ["".join(part.split()) for part in parts[::2]]  # what stands between strings
+    parts[::2] = ["".join(part.split()) for part in parts[::2]]  # the text between strings
     compact = "".join(parts)
     return text if len(compact) == len(text) else compact
 
 
 def strip_line_ends(text: str) -> str:
-    """Spaces and tabs at line ends removed; not in a file with line numbers.
+    """Remove spaces and tabs at line ends, except in a file with line numbers.
 
-    What the model saw of a file it may quote to change it, and there every blank counts.
+    An edit call must quote a file exactly as the model saw it, blanks included.
     """
     if not text.endswith((" ", "\t", " \r", "\t\r")) and not _has_blank_end(text):
         return text
@@ -83,7 +83,7 @@ def strip_line_ends(text: str) -> str:
 
 
 def _has_blank_end(text: str) -> bool:
-    # One character is found many times faster than two, and most texts lack one of the first.
+    # Searching one character is many times faster than two, and most texts lack one of them.
     if "\n" not in text:
         return False
     ends = ("\n", "\r\n") if "\r" in text else ("\n",)
@@ -91,10 +91,10 @@ def _has_blank_end(text: str) -> bool:
 
 
 def fold_repeats(text: str, count: Callable[[str], int]) -> str:
-    """Three or more equal lines in a row become the line and a note, where that is shorter.
+    """Replace three or more equal lines in a row by the line and a note, if that is shorter.
 
-    Read back by repeating the line above each note.  Until nothing changes: a note can come to
-    stand beside lines that look like it.
+    It can be undone by repeating the line above each note.  Repeated until nothing changes, since
+    a note can end up next to lines that look like it.
     """
     while (folded := _fold(text, count)) != text:
         text = folded
@@ -119,7 +119,7 @@ def _fold(text: str, count: Callable[[str], int]) -> str:
     return "\n".join(kept)
 
 
-# --- what a terminal shows (ECMA-48); where the cursor moves up, every frame is kept ---
+# --- text as a terminal shows it (ECMA-48); if the cursor moves up, every frame is kept ---
 
 # Bounded and within a line, so that a forged sequence cannot swallow a whole result.
 _CONTROL = re.compile(
@@ -137,7 +137,7 @@ _MOVE = re.compile(r"\x1b\[[0-9;]*[ABCDEFGHJLMPSTXdfsu@]|\x1b[78DEM]|\x08")
 
 
 def strip_escapes(text: str) -> str:
-    """Escape sequences removed; a hyperlink's address, which was not on screen, stays as <…>."""
+    """Remove escape sequences; a hyperlink's address, which was not on screen, is kept as <…>."""
     return _CONTROL.sub(_shown, text) if "\x1b" in text else text
 
 
@@ -146,7 +146,7 @@ def _shown(match: re.Match[str]) -> str:
 
 
 def settle_progress(text: str) -> str:
-    """Lines rewritten by carriage returns, as last shown; CR LF line ends stay."""
+    """Reduce lines rewritten by carriage returns to their last state; CR LF line ends are kept."""
     if "\r" not in text or text.count("\r") == text.count("\r\n"):
         return text
     *lines, last = text.split("\n")
@@ -158,10 +158,10 @@ def settle_progress(text: str) -> str:
 
 
 def settle_line(line: str) -> str:
-    """One line as a terminal finally shows it, later text written over earlier text.
+    """One line as a terminal finally shows it, with later text written over earlier text.
 
-    Where that cannot be known (cursor movement, wide characters under shorter text) every state
-    is kept, each on its own line.
+    If that cannot be known (cursor movement, wide characters under shorter text), every state is
+    kept, each on its own line.
     """
     if "\r" not in line:
         return line
@@ -205,11 +205,11 @@ _NUMBER = re.compile(r"( *)([0-9]{1,9})(→|\t| ?\| ?|: )")
 _CELLS = re.compile(r" *[0-9]+\t[^\t\n]+\t")
 _SIGNS = ("→", "\t", "|", ": ")
 Mark = tuple[int, int, str, int]
-"""(number, width with its indent, what stands behind it, where the line's own text begins)."""
+"""(number, its width with indent, the sign after it, the start of the line's own text)."""
 
 
 def line_numbers(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a tool result with numbered lines, loss 0; nothing if it cannot be exact."""
+    """One offer for a tool result with numbered lines, loss 0; none if it cannot be exact."""
     if block.kind != "result":
         return
     text = thin_line_numbers(block.text)
@@ -218,13 +218,13 @@ def line_numbers(block: Block, config: Config) -> Iterator[Offer]:
 
 
 def thin_line_numbers(text: str) -> str:
-    """The text with fewer line numbers; the text itself where that is none or not exact.
+    """The text with fewer line numbers; the same object if it has none or this is not exact.
 
-    The text behind the numbers stays byte for byte, so that an edit call can quote it.
+    The text after the numbers stays byte for byte the same, so that an edit call can quote it.
 
-    A number stays on the first and the last line of a run, on each tenth, and where the line's own
-    text begins like a number.  To read it back: between two numbers of one kind with just as many
-    lines between them as are missing, each line has the next number.
+    A number is kept on the first and last line of a run, on each tenth, and where the line's own
+    text begins like a number.  To restore the rest: if the lines between two numbers of one kind
+    are as many as the missing numbers, each line has the next number.
     """
     if "\n" not in text or not any(sign in text for sign in _SIGNS):
         return text
@@ -246,7 +246,7 @@ def thin_line_numbers(text: str) -> str:
             lines[at] = lines[at][mark[3] :]
         counted = goes_on
     for start, end in pairwise(shown):
-        # Lines without a number that look as if we had taken it: no one could tell them apart.
+        # Lines that never had a number could be mistaken for lines whose number was removed.
         if marks[start + 1] is None and _follows(marks[start], marks[end], end - start):
             return text
     numbers = sum(mark is not None for mark in marks)
@@ -254,14 +254,14 @@ def thin_line_numbers(text: str) -> str:
 
 
 def _is_table(lines: list[str], marks: list[Mark | None]) -> bool:
-    """Whether the numbers are a column: most lines have more cells, tab-separated, behind them."""
+    """Whether the numbers are a table's column: most lines have further tab-separated cells."""
     tabbed = [at for at, mark in enumerate(marks) if mark is not None and mark[2] == "\t"]
     cells = sum(_CELLS.match(lines[at]) is not None for at in tabbed)
     return 2 * cells > len(tabbed)
 
 
 def is_numbered(text: str) -> bool:
-    """Whether two lines of the text carry numbers that fit what stands between them."""
+    """Whether two numbered lines differ in number by the count of lines between them."""
     marks = [_mark(line) for line in text.split("\n")]
     shown = [at for at, mark in enumerate(marks) if mark is not None]
     return any(_follows(marks[at], marks[end], end - at) for at, end in pairwise(shown))
@@ -280,10 +280,10 @@ def _follows(first: Mark | None, second: Mark | None, step: int = 1) -> bool:
     return second[1] == max(first[1], len(str(second[0])))
 
 
-# --- ``\u0434`` in JSON by the letter itself, at a fifth of the tokens ---
+# --- ``\u0434`` in JSON replaced by the letter itself, at a fifth of the tokens ---
 
 LEAST_ESCAPES = 16
-"""Escapes; fewer are not worth a changed block."""
+"""Least number of escapes; fewer are not worth changing a block."""
 _ESCAPE = re.compile(
     r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-f]{4})|.)", re.DOTALL
 )
@@ -291,11 +291,10 @@ _UPPER = re.compile(r"\\u(?=[0-9a-f]{0,3}[A-F])[0-9A-Fa-f]{4}")
 
 
 def unescape(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a tool result, loss 0: printable characters above ASCII as themselves.
+    """One offer for a tool result, loss 0: escaped printable characters written as themselves.
 
-    Nothing unless the result is JSON, all ASCII, with lower-case escapes throughout: only then
-    can the original be recovered from what is shown.  Exact: writing each character above ASCII as
-    an escape again gives the original.
+    None unless the result is JSON, all ASCII, with only lower-case escapes: then writing each
+    character above ASCII as an escape again restores the original exactly.
     """
     if (
         block.kind != "result"
@@ -305,7 +304,7 @@ def unescape(block: Block, config: Config) -> Iterator[Offer]:
         return
     if _UPPER.search(block.text):
         return
-    try:  # hooks that keep next to nothing: a 50 MB result must not become a tree
+    try:  # only to validate: these hooks keep a 50 MB result from becoming a tree
         json.loads(block.text, object_pairs_hook=bool, parse_int=bool, parse_float=bool)
     except (ValueError, RecursionError):
         return

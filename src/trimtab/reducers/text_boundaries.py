@@ -1,4 +1,4 @@
-"""Where a text may be cut: between visible characters, at a line end where one is near."""
+"""Places where a text may be cut: between visible characters, at a line end if one is near."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def splits_character(text: str, at: int) -> bool:
 
 
 def splits_surrogates(text: str, at: int) -> bool:
-    """Whether ``at`` stands between the two halves of a character spelled as surrogates."""
+    """Whether ``at`` is between the two halves of a surrogate pair."""
     return (
         0 < at < len(text)
         and "\ud800" <= text[at - 1] <= "\udbff"
@@ -63,7 +63,7 @@ def at_or_after(text: str, at: int) -> int:
 
 
 def _before_word(text: str, at: int) -> int:
-    """Where the word begins that a cut here would split: half a number is another number."""
+    """The start of the word that a cut at ``at`` would split: half a number is another number."""
     place = at
     while place > at - _REACH and place > 0 and _is_within_word(text, place):
         place -= 1
@@ -71,7 +71,7 @@ def _before_word(text: str, at: int) -> int:
 
 
 def _after_word(text: str, at: int) -> int:
-    """The same for what stands behind a cut: where that word has ended."""
+    """The end of the word that a cut at ``at`` would split."""
     place = at
     while place < at + _REACH and _is_within_word(text, place):
         place += 1
@@ -79,8 +79,8 @@ def _after_word(text: str, at: int) -> int:
 
 
 def _is_within_word(text: str, at: int) -> bool:
-    """Whether a letter or digit of ASCII stands before and behind it, maybe parted by what parts
-    a number or a name: 1,204 and v2.14 and part_9."""
+    """Whether ``at`` is between ASCII letters or digits, or next to a sign within a number or name:
+    1,204 and v2.14 and part_9."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -96,7 +96,7 @@ def _is_plain(char: str) -> bool:
 
 
 def head_end(text: str, chars: int) -> int:
-    """Where a head of at most ``chars`` ends: after a line if one ends in its last quarter, else
+    """The end of a head of at most ``chars``: after a line if one ends in its last quarter, else
     before the word that it would split."""
     if chars >= len(text):
         return len(text)
@@ -108,8 +108,8 @@ def head_end(text: str, chars: int) -> int:
 
 
 def tail_start(text: str, chars: int) -> int:
-    """Where a tail of at most ``chars`` starts: at a line if one starts in its first quarter, else
-    behind the word that it would split."""
+    """The start of a tail of at most ``chars``: at a line if one starts in its first quarter, else
+    after the word that it would split."""
     start = len(text) - chars
     if start <= 0:
         return 0
@@ -118,7 +118,7 @@ def tail_start(text: str, chars: int) -> int:
 
 
 def fits_tokens(text: str, tokens: int, count: Callable[[str], int]) -> bool:
-    """Whether the text costs at most ``tokens``; counts no more than about it takes to know."""
+    """Whether the text costs at most ``tokens``; counts only as much of it as needed."""
     chars = 4 * tokens + 64
     while chars < len(text):
         if count(text[:chars]) > tokens + 4:  # a part can cost a few more than within the whole
@@ -128,9 +128,9 @@ def fits_tokens(text: str, tokens: int, count: Callable[[str], int]) -> bool:
 
 
 def chars_within(text: str, tokens: int, count: Callable[[str], int], *, last: bool = False) -> int:
-    """How many first (or last) characters cost at most ``tokens``; at least 9/10 of what could.
+    """How many first (or last) characters cost at most ``tokens``, using about 9/10 of them.
 
-    Counts slices of about the size kept, never the whole text, so the cost follows the answer.
+    It counts slices of about the size kept, never a whole long text, to save time.
     """
     low, high = 0, len(text) + 1
     guess = min(len(text), 3 * tokens + 16)
@@ -142,7 +142,7 @@ def chars_within(text: str, tokens: int, count: Callable[[str], int], *, last: b
                 break
         else:
             high = guess
-        # Density varies along a text: aim by proportion, but stay within what is known.
+        # Density varies along a text: aim by proportion, but stay within the known bounds.
         aim = min(4 * guess + 16, guess * tokens * 31 // (32 * max(1, used)))
         guess = aim if low < aim < high else (low + min(high, 4 * low + 16)) // 2
         if not low < guess < high:

@@ -1,4 +1,4 @@
-"""What is reduced as a whole: images and documents to a line of text, old reasoning to nothing."""
+"""Reduces whole blocks: images and documents to a line of text, old reasoning to nothing."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from trimtab.transcript.model import Block
 
 LOSS_MEDIA = 0.9
 FRAME_BYTES = 24
-"""What stands around a text part in JSON: ``{"type":"text","text":}``."""
+"""Bytes of JSON around the text of a text part: ``{"type":"text","text":}``."""
 
 
 def media(block: Block, config: Config) -> Iterator[Offer]:
     """One offer for an image or document: ``[image left out to fit]``, loss 0.9.
 
-    Nothing if the line would cost as much as the block.  A recall tool is not mentioned: it
-    answers in text, and the payload would be of no use to the model.
+    No offer if the line would cost as much as the block.  The recall tool is not mentioned: it
+    answers in text, and a payload as text is of no use to the model.
     """
     if not block.media:
         return
@@ -32,6 +32,6 @@ LOSS_REASONING = 0.3
 
 
 def reasoning(block: Block, config: Config) -> Iterator[Offer]:
-    """One offer for a reasoning block: its removal, loss 0.3.  Nothing if it costs nothing."""
+    """One offer for a reasoning block: its removal, loss 0.3.  No offer if it costs no tokens."""
     if block.kind == "reasoning" and (block.fixed_tokens or config.count(block.text)):
         yield Offer("remove", "", LOSS_REASONING, "reasoning", "earlier reasoning removed")

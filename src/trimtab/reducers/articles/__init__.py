@@ -1,1 +1,1 @@
-"""Lists of articles as search tools return them: how they are read, ranked and shortened."""
+"""Lists of articles as search tools return them: reading, ranking and rewriting them."""

@@ -1,4 +1,5 @@
-"""One article within a text: its title and URL, where its content stands, how it is rewritten."""
+"""One article within a text: its title, URL and the position of its content; and how a shortened
+article is written back."""
 
 from __future__ import annotations
 
@@ -17,14 +18,14 @@ from trimtab.setting_kinds import (
 )
 
 Ranker = Callable[[str, Sequence[str]], Sequence[float]]
-"""How well each of some texts answers a question: about 0, not at all, to 1."""
+"""(question, texts) → a score for each text: about 0 (does not answer it) to 1."""
 
 LIST_KEYS = (
     "articles", "results", "documents", "items", "hits", "passages", "chunks", "sources", "docs",
     "pages", "records", "entries", "matches", "snippets", "contexts", "value", "data", "content",
     "organic", "organic_results", "search_results", "nodes", "points", "result",
 )  # fmt: skip
-"""Under these keys a list of objects can be a list of articles."""
+"""JSON keys whose list of objects may be a list of articles."""
 
 
 Order = Literal["match", "position"]
@@ -34,8 +35,8 @@ Order = Literal["match", "position"]
 class ArticleRule:
     """How lists of articles are shortened.
 
-    ``ranker``: an ``EmbeddingRanker``, or a function of yours from a question and sentences to how
-    well each answers it.  Where it fails the words they share decide alone.
+    ``ranker``: an ``EmbeddingRanker``, or your own function from a question and texts to a score
+    for each text.  If it fails, only the words shared with the question decide.
     """
 
     order: Order = setting(
@@ -62,7 +63,8 @@ class ArticleRule:
 
     @classmethod
     def just_in_time(cls) -> ArticleRule:
-        """Each article to 30 % of its tokens, the newest result first, in it the last first."""
+        """Cut each article to 30 % of its tokens: the newest result first, and in each result the
+        last article first."""
         return cls(order="position", shares=(0.30,), newest_first=True)
 
 
@@ -79,10 +81,10 @@ DEFAULT_RULE = ArticleRule()
 
 @dataclass(frozen=True, slots=True)
 class Article:
-    """``content`` as the model reads it stands at ``[start:end]``, spelled by ``spelled``.
+    """``content`` (as the model reads it) is at ``[start:end]``; ``spelled`` encodes a new content.
 
-    ``mark``: what says that it was shortened.  ``score``: higher is better; None without one.
-    ``compressed``: it says already that it was shortened.
+    ``mark``: the insertion that marks it as shortened.  ``score``: higher is better; None without
+    one.  ``compressed``: it is already marked as shortened.
     """
 
     title: str
@@ -97,7 +99,7 @@ class Article:
 
 
 def write_articles(text: str, articles: Iterable[tuple[Article, str]]) -> str:
-    """The text with these contents instead, each marked as shortened; all else as it was."""
+    """The text with each article's new content, marked as shortened; the rest is unchanged."""
     splices = []
     for article, content in articles:
         splices.append(Splice(article.start, article.end, article.spelled(content)))
@@ -111,7 +113,7 @@ def write_articles(text: str, articles: Iterable[tuple[Article, str]]) -> str:
 
 
 def number_in(text: str) -> float | None:
-    """A score as it is written: ``0.93``, ``93 %``; None where it is no number."""
+    """The number in a written score, without its percent sign; None if it is not a number."""
     try:
         number = float(text.strip().rstrip("% "))
     except ValueError:

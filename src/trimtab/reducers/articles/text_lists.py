@@ -12,7 +12,7 @@ from trimtab.reducers.articles.article import Article, Splice, number_in
 
 LEAST_SECTIONS = 2
 TITLE_CHARS, MOST_FIELDS = 200, 12
-"""What stands behind a number is a title up to here, and the content itself if it is longer."""
+"""Text after a passage number is a title up to this many chars; if longer, it is the content."""
 MARK = "Compressed: true"
 _CONTENT_FIELDS = {
     "content",
@@ -34,7 +34,7 @@ def text_articles(text: str) -> list[Article]:
     if len(tagged) >= LEAST_SECTIONS:
         return tagged
     if not (MAY_BEGIN.search(text) or "Title" in text or "http" in text):
-        return []  # most texts: nothing in them begins a section
+        return []  # most texts have no section heading
     lines = SectionLines.of(text)
     for starts in (numbered_sections(lines), titled_sections(lines), headed_sections(lines)):
         if len(starts) >= LEAST_SECTIONS:
@@ -48,9 +48,9 @@ def text_articles(text: str) -> list[Article]:
 
 
 class _Fields(NamedTuple):
-    """What the lines before a section's content say, and the line behind them.
+    """The fields in the lines before a section's content; ``behind`` is the line after them.
 
-    ``at``: where the content begins, if it begins on one of these lines.
+    ``at``: position of the content if it begins on one of these lines.
     """
 
     title: str
@@ -62,7 +62,7 @@ class _Fields(NamedTuple):
 
 
 def _section(text: str, lines: SectionLines, first: int, title: str, stop: int) -> Article | None:
-    """One section: its fields, then its content up to the rule before the next section."""
+    """Read one section: its fields, then its content up to the rule before the next section."""
     end = _end_of_content(lines, stop, len(text))
     if len(title) > TITLE_CHARS:  # "[1] A passage without a title …"
         at = text.index(title, lines.starts[first])
@@ -115,7 +115,7 @@ def _start_of_content(lines: SectionLines, first: int, fields: _Fields, stop: in
 
 
 def _end_of_content(lines: SectionLines, stop: int, total: int) -> int:
-    """Where the last line of content ends: blank lines and rules behind it are not content."""
+    """The end of the last line of content; blank lines and rules after it are not content."""
     number = stop
     while number and _RULE.match(lines.texts[number - 1]):
         number -= 1
@@ -158,7 +158,7 @@ Starts = list[tuple[int, str]]
 
 
 def numbered_sections(lines: SectionLines) -> Starts:
-    """Lines numbered one after another; the first stands among the first five lines."""
+    """Lines with consecutive numbers; the first must be among the first five lines."""
     starts: Starts = []
     expected = None
     for number, line in enumerate(lines.texts):
@@ -181,9 +181,9 @@ def titled_sections(lines: SectionLines) -> Starts:
 
 
 def headed_sections(lines: SectionLines) -> Starts:
-    """Headings with an address: a link in them, or right below a line that is just that.
+    """Headings with an address: a link in the heading, or a line with only a link below it.
 
-    None where other headings of the same kind lack one: then it is a page, not a list of pages.
+    [] if many other headings of the same kind have none: then it is a page, not a list of pages.
     """
     headings: list[tuple[int, str, str]] = []
     bare: dict[str, int] = {}
@@ -225,12 +225,12 @@ _ATTRIBUTE = re.compile(r"\b([A-Za-z_]{1,20})=\"([^\"]{0,500})\"")
 
 
 def tagged_articles(text: str) -> list[Article]:
-    """What stands between ``<document …>`` and its closing tag, in order."""
+    """The articles between ``<document …>`` (or similar tags) and their closing tags, in order."""
     return [article for tag in _tags(text) if (article := _from_tag(text, *tag))]
 
 
 def _tags(text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """(opening tag, where its closing tag begins), one after another, never within another."""
+    """(opening tag, start of its closing tag) of each tag that is not inside another."""
     at = 0
     closing: dict[str, int] = {}
     for opened in _OPEN.finditer(text):

@@ -1,4 +1,4 @@
-"""Source code: signatures and declarations before bodies, by line.  Nothing is parsed."""
+"""Source code: signatures and declarations before bodies, by line; the code is not parsed."""
 
 from __future__ import annotations
 

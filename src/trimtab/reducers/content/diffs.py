@@ -1,4 +1,4 @@
-"""Diffs as git, diff and patch tools write them: files, hunks and changed lines first."""
+"""Diffs as git, diff and patch tools write them: files, hunks and changed lines come first."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
             weights[number] = MUST
         elif first and first in "+-" and not line.startswith(("--- ", "+++ ")):
             changes[first].append(number)
-            # A brace or a blank line that changed says nothing by itself.
+            # A changed brace or blank line means nothing by itself.
             weights[number] += _CHANGED if len(line.strip(" \t+-{}()[];,")) > 1 else 0.1
         elif _FILE.match(line):
             weights[number] = ERROR if not line.startswith("index") else MUST

@@ -1,4 +1,4 @@
-"""Package installs by pip, npm, apt, cargo and the like: which version of what was installed."""
+"""Package installs by pip, npm, apt, cargo and the like: packages and versions installed first."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _PLACED, _PASSED = 7.0, 0.3
 
 
 def looks(line: str) -> bool:
-    """Whether this line is about a package on its way."""
+    """Whether this line reports a package being fetched or installed."""
     return bool(_PUT.match(line) or _ON_THE_WAY.match(line))
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
-    """Raise what was installed, lower what was fetched for it; in place."""
+    """Raise the weights of what was installed, lower those of downloads; in place."""
     whole = "\n".join(lines)
     if not any(word in whole for word in _WORDS):
         return

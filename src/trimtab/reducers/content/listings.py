@@ -35,7 +35,7 @@ def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
     folder, heads = "", 0
     for number, line in enumerate(lines):
         if _TOTAL.match(line):
-            # Without its header a total says little; one over all stands at an end anyway.
+            # A folder's total says little without its header; an overall one is at an end.
             weights[number] = SUMMARY if number > len(lines) - 4 or not number else 1.0
             continue
         if _HEADER.match(line) and not _LONG.match(line):

@@ -1,7 +1,7 @@
-"""Output of programs: outcome, counts, failures and errors before everything else.
+"""Output of programs: outcome, counts, failures and errors come first.
 
-Logs, builds, test runs, stack traces and installs are one kind, since one command can print them
-all.
+Logs, builds, test runs, stack traces and installs are one kind, because one command can print all
+of them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _ENDS = ("failed", "error", "warning", "exit", "status", "code", "***", "build "
 _COUNTED_AGAIN = 2.0
 _OTHER_ERROR, _FIRST_WARNING, _NEW_WARNING, _AGAIN, _VERSIONED = 160.0, 150.0, 24.0, 0.4, 5.0
 _FIRST_ERRORS = 24
-"""Different errors that must stay; of further ones the last."""
+"""Number of different errors that are mandatory; of further ones only the last is."""
 
 
 def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
@@ -93,7 +93,7 @@ def _errors(
                 weights[number] *= _AGAIN
         elif _WARNING.search(line):
             warned.append(number)
-            form = shape(line[line.find("warn") :])  # one of each sort, wherever it was
+            form = shape(line[line.find("warn") :])  # one of each sort, without its location
             weights[number] += 0.0 if form in seen else _NEW_WARNING
             seen[form] = 1
     for matching, top in ((sure or unsure, FAILURE), (warned, _FIRST_WARNING)):
@@ -115,7 +115,7 @@ def _outcomes(
             last[form] = number
         elif _VERSION.search(line) and not line.startswith((" ", "\t")):
             weights[number] += _VERSIONED
-    for number in last.values():  # a count that went up: as it ended
+    for number in last.values():  # of a running count, the last value
         weights[number] = max(weights[number], SUMMARY)
 
 

@@ -36,12 +36,12 @@ _FOUND = ("FAIL", "ERROR", "not ok", "✗", "✕", "✖", "×", "●", "✘", "p
 _COUNTS = ("passed", "passing", "failed", "skipped", "Tests", "Ran ", "test result", "tests", "OK",
            "collected ", "running ", "# pass", "pass ", "ok ", "PASS")  # fmt: skip
 _REACH = 60
-"""Lines behind the name of a failing test in which its assertion is looked for."""
+"""Number of lines after the name of a failing test that are searched for its assertion."""
 _EACH, _MOST = 8, 160
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
-    """Raise names, places and assertions of failing tests, and the counts; in place."""
+    """Raise weights of names, places and assertions of failing tests, and of counts; in place."""
     whole = "\n".join(lines)
     words = tuple(word for word in _FOUND if word in whole)
     if not words and not any(word in whole for word in _COUNTS):

@@ -1,4 +1,4 @@
-"""Stack traces: what was raised, the innermost frame and causes; of equal traces only one.
+"""Stack traces: the exception, the innermost frame and causes come first; equal traces once.
 
 It reads the traces of Python, Java, JavaScript, Go, Rust, Ruby and native code.
 """
@@ -33,7 +33,7 @@ _MOST = 120
 
 
 def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
-    """Raise what was thrown and where, lower the frames of libraries; in place."""
+    """Raise the weights of exceptions and their places, lower frames of libraries; in place."""
     whole = "\n".join(lines)
     if not any(word in whole for word in _WORDS):
         return
@@ -57,7 +57,8 @@ def weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
 
 @dataclass
 class _TraceState:
-    """Within a trace whose frames come first: the last of them; else whether one is awaited."""
+    """``frame``: the last frame of a trace whose frames precede the exception, −1 outside one;
+    ``awaited``: whether frames should follow an exception."""
 
     begin: int = -1
     frame: int = -1
@@ -69,8 +70,8 @@ def _frame(number: int, line: str, weights: MutableSequence[float], state: _Trac
     library = _LIBRARY.search(line) is not None
     weights[number] = weights[number] * (0.3 if library else 1.0) + (0.0 if library else _OUTER)
     if state.frame >= 0 and (not library or state.frame == state.begin):
-        state.frame = number  # what was raised follows the frames: the last is the place
-    elif state.awaited and not library:  # frames follow what was raised: the first is
+        state.frame = number  # the exception follows its frames: the last one is the place
+    elif state.awaited and not library:  # frames follow the exception: the first is the place
         weights[number] = max(weights[number], ERROR)
         state.awaited = False
 
