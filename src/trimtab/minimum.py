@@ -1,6 +1,6 @@
-"""The smallest form of a request, and the refusal where even that is too large.
+"""The smallest form of a request, and the CannotFit error if even that is too large.
 
-Knows how to say what cannot shrink.  Does not know how anything is reduced.
+The error names what cannot shrink.  How blocks are reduced is known elsewhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trimtab.transcript.tokens import MESSAGE_TOKENS
 
 
 def smallest(prepared: PreparedRequest) -> Planner:
-    """Everything that may be reduced, reduced as far as it goes: its size is the minimum."""
+    """A plan that reduces everything as far as possible: its size is the minimum."""
     plan = prepared.planner()
     meet_images(plan)
     _choose_smallest(plan)
@@ -39,8 +39,8 @@ def _choose_smallest(planner: Planner) -> None:
 
 
 def lower_bound(prepared: PreparedRequest) -> int:
-    """Tokens that no plan gets below, found without planning: what stands beside the messages, the
-    system's words, and the frame of what the user said last."""
+    """A lower bound of the tokens of any plan, found without planning: the head, the system
+    messages, and the frame of one user message."""
     transcript, sizes, counter = prepared.transcript, prepared.sizes, prepared.sizes.counter
     head = sum(sizes.block_cost(block) for block in transcript.head if block.kind != "text")
     words = [transcript.messages[number] for number in transcript.table.user_and_system]
@@ -55,7 +55,7 @@ def minimum(prepared: PreparedRequest) -> int:
 
 
 def smallest_or_cannot_fit(prepared: PreparedRequest, bounds: Bounds) -> Planner:
-    """The smallest plan; CannotFit where a limit is not met even so."""
+    """The smallest plan.  Raises CannotFit if it still exceeds a limit."""
     plan = smallest(prepared)
     if plan.state.tokens > bounds.capacity:
         raise cannot_fit(prepared, plan, "window")
@@ -69,7 +69,7 @@ def smallest_or_cannot_fit(prepared: PreparedRequest, bounds: Bounds) -> Planner
 
 
 def body_after(prepared: PreparedRequest, plan: Planner) -> int:
-    """Encoded bytes of the request with this plan's edits on it."""
+    """Encoded bytes of the request with this plan's edits applied."""
     if not plan.body_bytes:
         return 0
     edits = (*plan.kept(), *plan.edits())
@@ -114,7 +114,7 @@ def cannot_fit(prepared: PreparedRequest, plan: Planner, limit: str) -> CannotFi
 
 
 def _advice(prepared: PreparedRequest, plan: Planner, unit: str) -> str:
-    """What can be done about what is left; "" where nothing takes most of it."""
+    """Advice about the parts that are left; "" if no part takes most of the space."""
     state = plan.state
     left = [place for place in prepared.transcript.places() if not state.is_dropped(place)]
     if unit == "bytes":
@@ -124,7 +124,7 @@ def _advice(prepared: PreparedRequest, plan: Planner, unit: str) -> str:
 
 
 def _largest(prepared: PreparedRequest, plan: Planner) -> tuple[tuple[str, int, str], ...]:
-    """The five biggest parts that are left, as (path, tokens, what it is)."""
+    """The five largest parts that are left, as (path, tokens, kind)."""
     rows = []
     for place in prepared.transcript.places():
         if not plan.state.is_dropped(place):

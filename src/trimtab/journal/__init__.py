@@ -1,3 +1,3 @@
-"""Edits over the turns of a conversation: which count for a request, how they are written, and
-reading what they took out.
+"""Edits over the turns of a conversation: which apply to a request, their file format, and reading
+the originals that they removed.
 """

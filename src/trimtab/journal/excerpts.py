@@ -1,4 +1,4 @@
-"""An original as text for a model: whole, in part, and where a text occurs in it.
+"""An original as text for a model: the whole, a part, or the lines that contain a text.
 
 Positions are in characters.
 """
@@ -20,10 +20,10 @@ from trimtab.journal.folded_steps import (
 from trimtab.journal.passages import PassageIndex
 
 MOST_CHARS = 20_000
-"""What one answer to a model holds: an original may be larger than the window it was cut for."""
+"""Most chars of one answer to a model: an original may exceed the window it was cut for."""
 MOST_HITS, MOST_PASSAGES = 40, 5
 LEAST_WORDS = 3
-"""Of a search for passages."""
+"""Least words of a query that searches for passages."""
 LINE_CHARS = 240
 LONG_LINE_CHARS = 1_000
 _ESCAPED = re.compile(r"\\+n")
@@ -31,7 +31,7 @@ HANDLE_CHARS = 64
 
 
 class Originals(Protocol):
-    """Whatever gives back an original: a ``Session``, a ``Fitted``, a store's reader."""
+    """Anything that returns originals: a ``Session``, a ``Fitted``, a store's reader."""
 
     def recall(self, handle: str) -> str:
         """The exact original.  Raises UnknownHandle."""
@@ -39,7 +39,7 @@ class Originals(Protocol):
 
 
 class Hit(NamedTuple):
-    """One line that holds what was looked for: its number from 1, where it begins and ends."""
+    """One line that contains the searched text: its number from 1, its start and end."""
 
     line: int
     start: int
@@ -48,14 +48,14 @@ class Hit(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer to a model, and whether it says that something went wrong."""
+    """An answer to a model, and whether it reports an error."""
 
     text: str
     failed: bool = False
 
 
 def is_handle(name: str) -> bool:
-    """Whether this can be a handle at all: neither a NUL nor half a character."""
+    """Whether ``name`` can be a handle: at most 64 printable chars."""
     return len(name) <= HANDLE_CHARS and name.isprintable()
 
 
@@ -71,9 +71,9 @@ def part(text: str, start: int | None = None, end: int | None = None) -> str:
 
 
 def hits(text: str, wanted: str, most: int = MOST_HITS) -> list[Hit]:
-    """The lines that hold ``wanted``, whatever its case; where none does, those with all of its
-    words.  Empty where nothing is looked for.  Of dropped messages, which are one line of JSON,
-    the lines within its strings."""
+    """The lines that contain ``wanted``, ignoring case; if there are none, those with all of its
+    words.  [] if ``wanted`` is blank.  Dropped messages are one line of JSON: there, lines within
+    its strings are searched."""
     expect_text("text", wanted)
     for words in ([wanted.strip().lower()], wanted.lower().split()):
         lines_with = list[Hit]()
@@ -91,9 +91,9 @@ def hits(text: str, wanted: str, most: int = MOST_HITS) -> list[Hit]:
 def best_passages(
     originals: Iterable[tuple[str, str]], wanted: str, most: int = MOST_PASSAGES
 ) -> list[tuple[str, Hit]]:
-    """The passages of these (handle, original), oldest first, that match the words best: each with
-    its neighbours, five at most and together some 2,000 tokens."""
-    if len(wanted.split()) < LEAST_WORDS:  # a name, which stands there or does not
+    """The passages of these (handle, original) pairs, oldest first, that match the words best: each
+    with its neighbours, at most five and together about 2,000 tokens."""
+    if len(wanted.split()) < LEAST_WORDS:  # probably a name, which has no near matches
         return []
     index, texts = PassageIndex(), dict[str, str]()
     for handle, text in originals:
@@ -109,7 +109,7 @@ def best_passages(
 
 
 def _lines(text: str) -> Iterator[Hit]:
-    """Every line; a very long one in pieces, cut where an escaped line ends."""
+    """Every line; a very long one in pieces, split at escaped line ends."""
     position = 0
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         bare = line.rstrip("\r\n")
@@ -126,10 +126,10 @@ def _lines(text: str) -> Iterator[Hit]:
 
 
 def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
-    """The answer to a model that asks for an original: whole, ``start``…``end``, or ``search``; of
-    steps that were left out together their table of contents, or single ``steps``.
+    """Answer a model's request for an original: the whole, ``start``…``end``, or a ``search``; for
+    a fold its table of contents, or single ``steps``.
 
-    Never raises for what a model may write; what is wrong is said, with what to do.
+    Never raises for any arguments of a model; the answer then says what is wrong and what to do.
     """
     handle = arguments.get("handle")
     if not isinstance(handle, str) or not handle.strip():
@@ -205,7 +205,7 @@ def _searched(text: str, wanted: str) -> Said:
 
 
 def _clipped(hit: Hit, wanted: str) -> str:
-    """The line, or of a long one what stands around the first match."""
+    """The line; a long one is cut to the text around the first match."""
     if len(hit.text) <= LINE_CHARS:
         return hit.text
     low = hit.text.lower()

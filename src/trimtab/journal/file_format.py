@@ -23,13 +23,13 @@ Tree = dict[str, Any]
 
 
 def _to_2(file: Mapping[str, Any]) -> Tree:
-    """2 brought ``needs`` of an edit, and pins."""
+    """Version 2 added ``needs`` of an edit, and pins."""
     edits = [{**row, "needs": []} for row in file["edits"]]
     return {**file, "version": 2, "edits": edits, "pins": []}
 
 
 def _to_3(file: Mapping[str, Any]) -> Tree:
-    """3 brought the edit ``fold``, with what is left of each speaker by itself."""
+    """Version 3 added the edit ``fold``, which keeps each speaker's words separate."""
     return {**file, "version": 3}
 
 
@@ -72,15 +72,15 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
 
 
 class JournalRow(NamedTuple):
-    """One entry of a stream.  ``id`` is made of what it says and of how many equal entries stand
-    before it: what two processes decide at the same time is one entry."""
+    """One entry of a stream.  ``id`` is a digest of its content and the number of equal entries
+    before it, so that the same decision by two processes at once is one entry."""
 
     id: str
     data: bytes
 
 
 def rows(before: Journal, after: Journal, at: int) -> list[JournalRow]:
-    """What a journal has more than the one it came from, written at a time (in seconds)."""
+    """The rows that ``after`` has beyond ``before``; ``at``: seconds since 1970."""
     entries: list[tuple[Tree, int]] = []
     times = Tally(before.entries)
     for edit in after.entries[len(before.entries) :]:
@@ -99,7 +99,7 @@ def _row(said: Tree, age: int, at: int) -> JournalRow:
 
 
 def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
-    """A journal with rows of a stream behind it; those of a newer release are passed over."""
+    """The journal with rows of a stream appended; rows of a newer release are ignored."""
     edits, repaired = list[Edit](), list[str]()
     for one in data:
         row = json.loads(one)
@@ -115,8 +115,8 @@ def replayed(journal: Journal, data: Iterable[bytes]) -> Journal:
 
 
 def dated_edits(data: Iterable[bytes]) -> Iterator[tuple[int, Edit]]:
-    """The edits in rows of a stream, and when each was written, in seconds since 1970; those of a
-    newer release are passed over."""
+    """The edits in rows of a stream, each with its time of writing (seconds since 1970); rows of a
+    newer release are ignored."""
     for one in data:
         row = json.loads(one)
         if row["v"] <= VERSION and "edit" in row:

@@ -1,7 +1,7 @@
-"""What was folded, step by step: a table of contents, and the messages of single steps.
+"""The contents of a fold, by step: a table of contents, and the messages of single steps.
 
-The original of a fold is a JSON list of messages as they were given, in any format.  Knows how each
-spells calls and results; positions are those of the text, so that a step comes back exactly.
+The original of a fold is a JSON list of messages as given, in any format.  This module knows how
+each format spells calls and results; steps are cut from the text itself, so they are exact.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from trimtab.errors import InvalidRequest
 from trimtab.jsontext import paths
 
 CONTENTS_CHARS = 4_000
-"""A shorter original is shown as it is."""
+"""A shorter original is shown whole, without a table of contents."""
 LINE_CHARS, CALL_CHARS = 100, 60
 _CALLS = ("arguments", "input", "args")
 _SPEAKERS = ("assistant", "model")
@@ -22,8 +22,8 @@ _THEIRS = ("user", "tool", "function", "system", "developer")
 
 
 class FoldedStep(NamedTuple):
-    """One step of a fold: its number from 1, its calls (tool and the beginning of its arguments),
-    the first line that came back, and where its messages begin and end in the original."""
+    """One step of a fold: its number from 1, its calls (tool and the beginning of the arguments),
+    the first line of its results, and the start and end of its messages in the original."""
 
     number: int
     calls: tuple[str, ...]
@@ -64,8 +64,8 @@ def folded_steps(original: str) -> list[FoldedStep]:
 
 
 def steps_of(original: str, first: int, last: int) -> str:
-    """The messages of steps ``first`` to ``last``, from 1, as a JSON list, exactly as given; of
-    numbers beyond the ends those there are.  Raises ValueError where there are none."""
+    """The messages of steps ``first`` to ``last`` (from 1) as a JSON list, exactly as given;
+    numbers out of range are ignored.  Raises ValueError if no step is left."""
     steps = folded_steps(original)
     asked = [step for step in steps if first <= step.number <= last]
     if not asked:
@@ -93,7 +93,7 @@ def contents(steps: Sequence[FoldedStep], chars: int, most: int) -> str:
 
 
 def step_range(value: Any) -> tuple[int, int] | None:
-    """``3``, ``"3"``, ``"3-5"`` or ``[3, 5]`` as first and last; None where nothing is asked.
+    """``3``, ``"3"``, ``"3-5"`` or ``[3, 5]`` as (first, last); None for None or "".
 
     Raises ValueError.
     """
@@ -121,7 +121,7 @@ def _is_message(item: Mapping[str, Any]) -> bool:
 
 
 def _is_result(item: Mapping[str, Any]) -> bool:
-    """Whether it is not the model's."""
+    """Whether the message is not the model's."""
     if (role := item.get("role")) is not None:
         return role in _THEIRS
     kind = str(item.get("type") or "result")
@@ -131,7 +131,7 @@ def _is_result(item: Mapping[str, Any]) -> bool:
 
 
 def _runs(items: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, int]]:
-    """First and last item of each step: what the model said and called, and what came back."""
+    """First and last item of each step: the model's text and calls, and their results."""
     first = 0
     for number in range(1, len(items)):
         if _is_result(items[number - 1]) and not _is_result(items[number]):
@@ -182,7 +182,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _first_line(item: Mapping[str, Any]) -> str:
-    """The first line of text in a message, ids and types passed over."""
+    """The first line of text in a message, without ids and types."""
     bare = _without(item)
     texts = (line for text in _strings(bare) for line in text.splitlines())
     return next((_line(line, LINE_CHARS) for line in texts if line.strip()), "")
@@ -195,6 +195,6 @@ def _without(value: Any) -> Any:
 
 
 def _line(text: str, chars: int) -> str:
-    """One printable line, not longer than so many characters."""
+    """The text as one printable line of at most ``chars`` characters."""
     bare = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * chars]).split())
     return bare if len(bare) <= chars else bare[: chars - 1] + "…"

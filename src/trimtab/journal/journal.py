@@ -1,7 +1,7 @@
-"""Which edits are active for this transcript, what they took away, and new edits as entries: each
-with what else has to be there for it to count.
+"""The journal of edits: which apply to a transcript, the originals they removed, and new edits as
+entries, each with the blocks that must be present for it to apply.
 
-Append-only.  How entries are written down: ``file_format.py``; where: ``stores/``.
+Append-only.  ``file_format.py`` has its file format; ``stores/`` keep it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from trimtab.transcript.transcript import Transcript
 
 @dataclass(frozen=True)
 class Journal:
-    """Entries oldest first; ``repaired`` names repairs seen before; ``pins`` are refs that stay
-    whole; ``originals`` by handle."""
+    """``entries``, oldest first; ``repaired``: names of repairs seen before; ``pins``: refs of
+    blocks that are kept whole; ``originals`` by handle."""
 
     entries: tuple[Edit, ...] = ()
     repaired: frozenset[str] = frozenset()
@@ -28,7 +28,7 @@ class Journal:
     pins: frozenset[str] = frozenset()
 
     def active(self, transcript: Transcript) -> tuple[Edit, ...]:
-        """The edits that count here: all they need is present, the newest of each target."""
+        """The edits that apply to ``transcript``: the newest of each block whose needs are met."""
         if not self.entries:
             return ()
         refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
@@ -52,11 +52,10 @@ class Journal:
     def add(
         self, edits: Iterable[Edit], originals: Mapping[str, str], repaired: Iterable[str] = ()
     ) -> Journal:
-        """A journal with these entries behind the others.
+        """The journal with these entries appended.
 
-        Nothing is taken out and the last entry of a block wins.  An edit that is the last entry of
-        all its blocks already says nothing new; an older one that others have overruled is
-        appended once more.
+        No entry is removed; the last entry of a block wins.  An edit that already is the last entry
+        of all its blocks is not added; one that later entries overruled is appended again.
         """
         last = _last_entries(self.entries)
         new: list[Edit] = []
@@ -73,12 +72,12 @@ class Journal:
         return replace(self, entries=entries, repaired=seen, originals={**self.originals, **kept})
 
     def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
-        """A journal in which these refs are pinned, or no longer are."""
+        """The journal with these refs pinned, or unpinned if not ``pin``."""
         pins = self.pins | set(refs) if pin else self.pins - set(refs)
         return self if pins == self.pins else replace(self, pins=pins)
 
     def undone(self, handle: str) -> Edit:
-        """The restore that takes back the edit of a handle.  Raises UnknownHandle."""
+        """The restore that undoes the edit of a handle.  Raises UnknownHandle."""
         for edit in reversed(self.entries):
             if edit.handle == handle and edit.op not in ("restore", "insert"):
                 return Edit("restore", edit.targets, "", "undo", "asked for", handle=handle)
@@ -86,15 +85,15 @@ class Journal:
 
 
 def _last_entries(entries: Iterable[Edit]) -> dict[tuple[bool, str], Edit]:
-    """(whether it inserts, ref) → the last entry for this block.  Insertions stand beside blocks
-    and overrule no other edit."""
+    """(whether it inserts, ref) → the last entry for this block.  Insertions are next to blocks and
+    overrule no other edit."""
     return {(edit.op == "insert", ref): edit for edit in entries for ref in edit.targets}
 
 
 def _ended(transcript: Transcript, place: Place, text: str) -> bool:
-    """Whether the model's words end here, and the conversation goes on behind them: what repair
-    put there then has a place only so, as the client may have sent half of a turn before; or
-    may go on from what was sent, in which the text stands."""
+    """Whether a repair's inserted text applies after this block: the model's message ends here
+    without calls, more messages follow (the client may have sent half a turn before), and the next
+    one does not already begin with the text, as in a client that continues from what was sent."""
     message = transcript.messages[place.message] if place.message >= 0 else None
     if message is None or message.role != "assistant" or message.calls:
         return False
@@ -104,20 +103,20 @@ def _ended(transcript: Transcript, place: Place, text: str) -> bool:
 
 
 def mixes_speakers(edit: Edit) -> bool:
-    """Whether this is a note as releases up to 0.1 wrote them: lines of tools and of the model,
-    in the words of one who said neither.  What it stands for is folded anew."""
+    """Whether this is a note as written by releases up to 0.1, which put lines of tools and of the
+    model under a wrong speaker.  The steps it replaced are folded again."""
     return edit.op == "drop" and "\n" in edit.text
 
 
 def stands(edit: Edit, refs: Mapping[str, Any]) -> bool:
-    """Whether all that an edit needs is in the transcript."""
+    """Whether the witness, targets and needs of an edit are all in the transcript."""
     if edit.witness and edit.witness not in refs:
         return False
     return all(map(refs.__contains__, edit.targets)) and all(map(refs.__contains__, edit.needs))
 
 
 COMPANY = 2
-"""Steps of the model before the witness that have to be there too: a call alone may come again."""
+"""Steps of the model before the witness that an edit needs too: one call alone may recur."""
 
 
 def resting_edits(
@@ -125,8 +124,8 @@ def resting_edits(
     edits: Iterable[Edit],
     rests_on: Callable[[Place], Iterable[tuple[int, int]]],
 ) -> Iterator[Edit]:
-    """The edits with their ``needs``: what the model said before the witness; and what came again
-    later may be left out only while the later one is there."""
+    """The edits with their ``needs``: blocks of the model before the witness, and for a duplicate
+    or superseded block the later block that repeats it."""
     company = _company(transcript)
     for edit in edits:
         needs = company
@@ -137,8 +136,8 @@ def resting_edits(
 
 
 def _company(transcript: Transcript) -> tuple[str, ...]:
-    """The newest call or words of the model in each of the last closed steps: the witness may be
-    a part that says little."""
+    """The newest call or text of the model in each of the last closed steps, because the witness
+    alone may not be distinctive."""
     refs_beside: list[str] = []
     closed = [group for group in transcript.groups[-COMPANY - 3 :] if group.closed]
     for group in closed[-COMPANY - 1 :]:
@@ -153,7 +152,7 @@ def _company(transcript: Transcript) -> tuple[str, ...]:
 
 
 def tip_edits(transcript: Transcript, repairs: Sequence[tuple[str, Repair]]) -> Iterator[Edit]:
-    """What repair put behind the last message: it has to stand there again next turn."""
+    """Insertions for what a repair appended after the last message: the next turn needs it too."""
     for rule, repair in repairs:
         if rule != "last_not_user":
             continue

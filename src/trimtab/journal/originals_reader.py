@@ -1,6 +1,6 @@
-"""Reads one tenant's store: originals, search, status and pins, for a program without a session.
+"""Reads one tenant's store without a session: originals, search, status and pins.
 
-Handles of another tenant raise UnknownHandle, like those that never were.
+Handles of another tenant raise UnknownHandle, just like handles that never existed.
 """
 
 from __future__ import annotations
@@ -27,29 +27,30 @@ from trimtab.transcript.model import Edit
 
 MOST_RANKED_CHARS = 8_000_000
 MOST_SEARCHED = 2_000
-"""Originals that one search reads, the newest conversations first."""
+"""Most originals that one search reads, the newest conversations first."""
 
 
 class StoredHit(NamedTuple):
-    """A line of an original that holds what was looked for."""
+    """A line of an original that contains the searched text."""
 
     handle: str
     hit: Hit
 
 
 class OriginalsReader:
-    """One tenant's originals by handle.  Methods raise StoreError where the store is not there."""
+    """One tenant's originals by handle.  Methods raise StoreError if the store does not answer."""
 
     def __init__(self, store: TenantStore, now: Callable[[], float]) -> None:
         self._store, self._now = store, now
 
     def recall(self, handle: str) -> str:
-        """The exact original.  Raises UnknownHandle, which says so where it was purged."""
+        """The exact original.  Raises UnknownHandle, whose text mentions a purge."""
         return self._original(handle).text
 
     def edits(self, handle: str) -> list[tuple[int, Edit]]:
-        """What the journal says of a handle, oldest first, each with when it was written (seconds
-        since 1970); [] for what a repair or the provider took out.  Raises UnknownHandle."""
+        """The journal's edits of a handle, oldest first, each with its time of writing (seconds
+        since 1970); [] for an original removed by a repair or the provider.  Raises UnknownHandle.
+        """
         data, _ = self._store.read(self._original(handle).conversation)
         return [(at, edit) for at, edit in dated_edits(data) if edit.handle == handle]
 
@@ -69,8 +70,8 @@ class OriginalsReader:
         )
 
     def search(self, wanted: str, most: int = MOST_HITS) -> list[StoredHit]:
-        """Lines of all originals, the newest conversations first; where none holds all that is
-        wanted, the passages that match best."""
+        """Lines of all originals that contain ``wanted``, the newest conversations first; if there
+        are none, the passages that match best."""
         lines: list[StoredHit] = []
         for number, handle in enumerate(self._handles()):
             if len(lines) >= most or number >= MOST_SEARCHED:
@@ -84,7 +85,7 @@ class OriginalsReader:
         return lines
 
     def _newest(self) -> Iterator[tuple[str, str]]:
-        """Originals that a ranked search reads: the newest, as many as it can look at."""
+        """(handle, original) of the newest originals, up to the limits of a ranked search."""
         left = MOST_RANKED_CHARS
         for handle in islice(self._handles(), MOST_SEARCHED):
             original = self._store.original(handle)
@@ -95,7 +96,7 @@ class OriginalsReader:
                 yield handle, original.text
 
     def status(self) -> str:
-        """How much is kept, in a few lines."""
+        """A one-line summary of how much is kept."""
         kept = self._kept()
         if not kept:
             return "nothing is kept here yet"
@@ -106,7 +107,7 @@ class OriginalsReader:
         )
 
     def pin(self, handle: str) -> str:
-        """Take back the edit of a handle and keep its block whole from the next request on.
+        """Undo the edit of a handle and keep its block whole from the next request on.
 
         Returns what was done.  Raises UnknownHandle.
         """

@@ -1,7 +1,8 @@
-"""Finds passages of originals by words: BM25 over neighbouring lines, what is near lending a part.
+"""Finds passages of originals by words: BM25 over groups of lines, with a share of the neighbours'
+scores.
 
 BM25 after Robertson and Zaragoza 2009; no library for it comes without numpy.  Positions are those
-of the original, so that what is around a passage can be recalled.
+of the original, so that the text around a passage can be recalled.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from typing import NamedTuple
 from trimtab.reducers.articles.relevance import terms
 
 PASSAGE_CHARS, SHOWN_CHARS = 480, 1_400
-"""What is scored as one, and what is shown of it with its neighbours: five of these are at most
+"""Chars of a passage, and of a passage shown with its neighbours: five of the latter are at most
 2,000 tokens of common text."""
 SATURATION, LENGTH = 1.2, 0.75
 NEXT = 0.2
-"""Of its score a passage lends so much to each neighbour."""
+"""Share of a passage's score that is added to each neighbour."""
 MOST_TERMS = 60
-"""Terms of a query that count, the rarest first."""
+"""Most terms of a query that are used, the rarest first."""
 COMMON_SHARE = 0.25
-"""A term in more of the passages says next to nothing."""
+"""A term in a larger share of the passages is ignored."""
 
 _BREAK = re.compile(r"\r?\n|(?:\\+r)?\\+n")
 _FILLER = frozenset(
@@ -33,16 +34,16 @@ _FILLER = frozenset(
         "your its our all"
     )
 )
-"""Words that say nothing."""
+"""Stop words."""
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Where lines begin and end in an original."""
+"""(start, end) of lines in an original."""
 
 
 class Passage(NamedTuple):
-    """In which original it stands, its lines and those of the neighbours that are shown, and how
-    well it matches."""
+    """A passage: the handle of its original, its lines and those of neighbours shown with it, and
+    its score."""
 
     handle: str
     lines: Spans
@@ -67,7 +68,7 @@ class PassageIndex:
         return len(self._places)
 
     def add(self, handle: str, text: str) -> None:
-        """Add an original; of what stands in an earlier one too, that one counts."""
+        """Add an original; a passage that an earlier original also has is skipped."""
         for lines in _passages(text):
             said = "\n".join(text[start:end] for start, end in lines)
             if said in self._known:
@@ -82,7 +83,7 @@ class PassageIndex:
                 self._postings.setdefault(term, {})[number] = times
 
     def search(self, query: str, most: int = 5) -> list[Passage]:
-        """The passages that match best, each with its neighbours; none twice."""
+        """The passages that match best, each with its neighbours and none twice."""
         scores = self._scores(query)
         near = dict(scores)
         for number, score in scores.items():
@@ -120,7 +121,7 @@ class PassageIndex:
         return scores
 
     def _with_neighbours(self, number: int, covered: Collection[int]) -> range:
-        """The passage and those before and behind it that are shown with it, if not yet."""
+        """The passage with the neighbours shown with it, except those already shown."""
         handle, lines = self._places[number]
         first = last = number
         size = _size(lines)
@@ -139,7 +140,7 @@ def _size(lines: Spans) -> int:
 
 
 def _passages(text: str) -> Iterator[Spans]:
-    """Neighbouring lines of about so many characters; a longer line in pieces."""
+    """Split a text into groups of lines of about PASSAGE_CHARS; a longer line into pieces."""
     lines: list[tuple[int, int]] = []
     for start, end in _lines(text):
         if lines and _size(tuple(lines)) + end - start > PASSAGE_CHARS:
@@ -158,12 +159,12 @@ _NAMES = frozenset(
     ("type", "role", "id", "call_id", "tool_call_id", "tool_use_id", "toolUseId", "signature",
      "thoughtSignature", "encrypted_content")
 )  # fmt: skip
-"""What stands under these keys of a message says nothing."""
+"""Keys of a message whose values are not searched."""
 
 
 def _lines(text: str) -> Iterator[tuple[int, int]]:
-    """Where each line that is not blank begins and ends; of messages, which are JSON, the lines
-    within their strings."""
+    """(start, end) of each non-blank line; of messages, which are JSON, the lines within their
+    strings."""
     if not text.startswith("[{"):
         yield from _lines_within(text, 0, len(text))
         return

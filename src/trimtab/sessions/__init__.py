@@ -1,1 +1,1 @@
-"""Conversations over many turns: a turn, conversations in a store, recall, pruning, statistics."""
+"""Parts of a session: one turn, conversations in a store, recall, pruning, statistics."""

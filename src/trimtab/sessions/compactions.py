@@ -1,5 +1,5 @@
-"""The compactions that a session asked of the provider: found for each request, kept with their
-originals, taken back."""
+"""Compactions that a session requested from the provider: applied to requests, kept with their
+originals, undone."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FACT = "compactions/"
 
 
 class Compactions:
-    """Of all conversations of a session; ``store``: None where it has none."""
+    """The compactions of all conversations of a session; ``store``: None if it has none."""
 
     def __init__(self, store: ConversationStore | None) -> None:
         self._store = store
 
     def known(self, one: Conversation) -> tuple[Compacted, ...]:
-        """Oldest first."""
+        """The compactions of a conversation, oldest first."""
         if one.compactions is None:
             rows = self._store.fact(FACT + one.id) if self._store is not None else None
             one.compactions = tuple(map(_read, rows if isinstance(rows, list) else ()))
@@ -33,7 +33,7 @@ class Compactions:
     def applied(
         self, one: Conversation, body: RequestBody
     ) -> tuple[RequestBody, Compacted | None, ReportEdit | None]:
-        """The request with what the provider compacted in place, and the row of the report."""
+        """The request with the newest compaction applied, that compaction, and its report row."""
         result = provider_compactions.applied(self.known(one), body)
         if result is None:
             return body, None, None
@@ -44,14 +44,14 @@ class Compactions:
     def offer(
         self, one: Conversation, given: RequestBody, compacted: Compacted | None, result: FitResult
     ) -> tuple[Conversation, CompactionOffer] | None:
-        """What the provider can be asked instead of the fold that this is; None where nothing."""
+        """What to request from the provider instead of the fold in ``result``; None for nothing."""
         if not result.new:
             return None
         made = provider_compactions.offer(result, given.tree, compacted, one.handle_key)
         return None if made is None else (one, made)
 
     def take(self, one: Conversation, offer: CompactionOffer, answer: Any) -> bool:
-        """Keep what the provider answered, its originals first; whether it can be used."""
+        """Keep the provider's compaction, its originals first; returns whether it can be used."""
         made = provider_compactions.taken(offer, answer)
         if made is None:
             return False
@@ -66,7 +66,7 @@ class Compactions:
         return True
 
     def undo(self, one: Conversation, handle: str) -> bool:
-        """Send what was compacted again; False where no compaction has this handle."""
+        """Undo a compaction: its messages are sent again.  False if none has this handle."""
         left = tuple(made for made in self.known(one) if made.handle != handle)
         if len(left) == len(self.known(one)):
             return False
@@ -74,7 +74,7 @@ class Compactions:
         return True
 
     def history(self, one: Conversation) -> list[dict[str, Any]]:
-        """Each as an entry of ``Session.history``."""
+        """The compactions as entries of ``Session.history``."""
         rows = [made.row(new=False) for made in self.known(one)]
         return [
             {"op": row.op, "kind": row.kind, "why": row.why, "loss": row.loss,

@@ -1,7 +1,7 @@
-"""The control arm of an experiment: conversations that pass untouched while they fit.
+"""The control arm of an experiment: conversations that are sent unchanged as long as they fit.
 
-Which ones is decided by a hash of what a conversation is known by: alike in every process and after
-a restart.
+A hash of a conversation's key decides its arm, so it is the same in every process and after a
+restart.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Literal
 from trimtab.settings import Settings
 
 Arm = Literal["", "treated", "control", "control, outgrown"]
-"""Of one request: no experiment; reduced as ever; untouched; of the control arm, but it no longer
-fits as it is, and is reduced since."""
+"""The arm of a request: no experiment; reduced as usual; unchanged; in the control arm, but reduced
+since it no longer fit."""
 
 NEVER = 2**60
 """Tokens of dead weight that no request has."""
@@ -26,8 +26,8 @@ def is_control(key: str, share: float) -> bool:
 
 
 def untouched(settings: Settings) -> Settings:
-    """Settings under which nothing is reduced that fits.  A request that providers refuse is still
-    repaired."""
+    """Settings with which a request that fits is not reduced.  A request that the provider would
+    refuse is still repaired."""
     return settings | Settings(
         trigger=1.0, early=NEVER, on_arrival="none", idle_seconds=0.0, quote_embedded=False
     )

@@ -1,7 +1,6 @@
-"""One conversation as this process knows it, and how it is found by what it begins with.
+"""One conversation in this process, and its identification by the user's first message.
 
-Knows the first message of the user, entries of a store and their order.  Does not know where a
-store is, nor what is decided.
+Merges the entries of a store with those of this process; does not access the store itself.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
 
 _LOOKED_AT = 16
-"""Messages among which the first of the user is looked for."""
+"""Number of leading messages that are searched for the user's first one."""
 
 
 @dataclass(eq=False)
 class Conversation:
-    """``journal`` is what the store is known to hold (``confirmed``) and behind it what is not
-    there yet, or not known to be (``unconfirmed``)."""
+    """``journal`` is what the store is known to hold (``confirmed``), followed by entries that it
+    does not hold yet, as far as known (``unconfirmed``)."""
 
     id: str
     cache: MessageCache = field(default_factory=MessageCache)
@@ -40,37 +39,38 @@ class Conversation:
     confirmed: Journal = field(default_factory=Journal)
     unconfirmed: dict[str, bytes] = field(default_factory=dict)
     position: str = ""
-    """How far the store was read."""
+    """The position up to which the store was read."""
     loaded: bool = False
     newer: bool = False
     """Whether a newer release has written entries that this one cannot read."""
     handle_key: bytes = b""
     handles: set[str] = field(default_factory=set)
-    """Of the originals that were given to the store."""
+    """Handles of the originals that were given to the store."""
     control_key: str = ""
-    """What decides whether it is in the control arm; "" until that was asked."""
+    """The key that decides whether it is in the control arm; "" until it is needed."""
     sent_at: float | None = None
     """When this process fitted its last request, by the session's clock."""
     stats: ConversationStats = field(default_factory=ConversationStats)
-    """What was counted over its turns, in this process."""
+    """Statistics of its turns in this process."""
     compactions: tuple[Any, ...] | None = None
-    """What the provider compacted when we asked it, oldest first; None: not read yet."""
+    """Compactions that we requested from the provider, oldest first; None: not read yet."""
     fresh_compaction: str = ""
-    """The handle of one that no request has brought yet."""
+    """The handle of a compaction that no request has used yet."""
     _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _handed_over_lock: Lock = field(default_factory=Lock)
 
     def add(self, after: Journal, at: int) -> list[JournalRow]:
-        """Go on with a journal; the rows that it has more than before."""
+        """Continue with the journal ``after`` and return the rows that are new in it."""
         rows = file_format.rows(self.journal, after, at)
         self.unconfirmed |= {row.id: row.data for row in rows}
         self.journal = after
         return rows
 
     def apply_rows(self, rows: Sequence[bytes], place: str) -> bool:
-        """Take up entries of the store behind ``place``; whether any was news.
+        """Apply entries read from the store up to ``place``; returns whether others wrote any.
 
-        All readers see one order: entries of others stand before our own that came later.
+        All readers see one order: entries of others that the store has come before our unconfirmed
+        ones.
         """
         self.position, self.loaded = place, True
         if not rows:
@@ -87,12 +87,12 @@ class Conversation:
         return bool(others)
 
     def hand_over(self, behind: str, rows: list[bytes], place: str) -> None:
-        """Lay entries down that another thread has read, to be taken up by the next turn."""
+        """Queue entries that another thread read after position ``behind``, for the next turn."""
         with self._handed_over_lock:
             self._handed_over.append((behind, rows, place))
 
     def apply_handed_over(self) -> None:
-        """Take up what was laid down, where it follows what is known."""
+        """Apply the queued entries that directly follow those read so far."""
         with self._handed_over_lock:
             came, self._handed_over = self._handed_over, []
         for behind, rows, place in came:
@@ -101,10 +101,10 @@ class Conversation:
 
 
 def conversation_id(source: RequestBody, format: str | None) -> str:
-    """What a conversation is known by: a digest of the first message of its user.
+    """The id of a conversation: a digest of its user's first message.
 
-    Forks and rewinds begin alike; so do conversations that have nothing to do with each other,
-    which costs a few entries that apply to neither.  Raises InvalidRequest.
+    Forks and rewinds share an id.  So do unrelated conversations with the same first message, which
+    only costs a few entries that do not apply.  Raises InvalidRequest.
     """
     begin = _beginning(source.tree)
     detected, _ = wire.find(begin, format)
@@ -126,7 +126,7 @@ def conversation_id(source: RequestBody, format: str | None) -> str:
 
 
 def _beginning(tree: Any) -> Any:
-    """A request with its first messages only: what it is known by must not cost what is new."""
+    """The request with its first messages only, so that the id does not depend on its length."""
     if isinstance(tree, list):
         return tree[:_LOOKED_AT]
     if not isinstance(tree, dict):

@@ -1,8 +1,8 @@
 """The conversations of a session, some in memory, all in a store.
 
-Knows which conversation a request belongs to, what was written by others, and what has to be kept
-before a request leaves.  A store that does not answer is no reason to fail: what happens then is
-logged in a line.  Does not know what an edit is for.
+Finds the conversation of a request, applies what other processes wrote, and stores new entries
+before the request is sent.  A store that does not answer is no error here: the report then has a
+warning.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ from trimtab.stores.tenant import Original, TenantStore
 from trimtab.stores.writer import QueueFull, Writer
 
 IN_MEMORY = 64
-"""Conversations of which a session remembers what it read, the latest."""
+"""Most conversations that a session keeps in memory, the most recently used."""
 AGAIN_SECONDS = 5.0
-"""After so long a store that did not answer is asked again."""
+"""Seconds after which a store that did not answer is tried again."""
 
 
 class ConversationStore:
-    """One tenant's conversations.  Its methods raise nothing that a store is to blame for, except
-    where somebody asked for an original."""
+    """One tenant's conversations.  Store failures surface only when originals are read."""
 
     def __init__(self, store: TenantStore) -> None:
         self.store, self.writer = store, Writer(store)
@@ -44,18 +43,18 @@ class ConversationStore:
         self._aliases: dict[str, str] = {}
         self._lock = Lock()
         self._unwritten: dict[str, Original] = {}
-        """Originals that are not known to be kept."""
+        """Originals that the store has not confirmed yet."""
         self._own_key = b""
         self._silent_until = 0.0
         self.last_failure: StoreError | None = None
         self.facts_read = False
-        """Whether what other sessions learned was taken up."""
+        """Whether the facts of other sessions were read."""
         self._facts_seen: dict[str, Any] = {}
 
     # --- finding ---
 
     def conversation(self, root: str, hint: str | None) -> Conversation:
-        """The conversation that begins so, else the one that had this hint before."""
+        """The conversation with the id ``root``; if that is new, the one that had ``hint``."""
         with self._lock:
             known = self._by_id.get(self._aliases.get(root, root))
             if known is not None:
@@ -78,7 +77,7 @@ class ConversationStore:
         return known
 
     def by_id(self, root: str) -> Conversation:
-        """A conversation by its root."""
+        """The conversation with the id ``root``."""
         return self.conversation(root, None)
 
     def _loaded(self, root: str) -> Conversation:
@@ -87,7 +86,7 @@ class ConversationStore:
         return new
 
     def _key(self, one: Conversation) -> bytes:
-        """What its handles are made with; one of our own as long as the store does not answer."""
+        """The key of its handles; a random one of this process if the store does not answer."""
         if not one.handle_key:
             key = self._asked(lambda: self.store.handle_key(one.id))
             if key is None:
@@ -102,7 +101,7 @@ class ConversationStore:
     def turn(
         self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
     ) -> tuple[Turn, Fitted]:
-        """A turn whose new edits are kept before it is returned."""
+        """Take a turn and store its new edits before returning it."""
         facts = replace(facts, handle_key=self.refresh(one))
         turn = self._decided(one, request, wanted, facts)
         if turn.is_client_request:
@@ -111,7 +110,7 @@ class ConversationStore:
         if turn.journal is not one.journal or new:
             before, problem = one.journal, self.save(one, turn.journal, new)
             if problem and wanted.recall and turn.result.new:
-                # What may be lost is not promised: the same edits, their markers without a handle.
+                # The originals may be lost, so the same edits are made with markers without handle.
                 silent = wanted | Settings(recall=False)
                 turn = decide(request, silent, one.cache, before, facts)
                 instead = turn.journal.entries[len(before.entries) :]
@@ -133,7 +132,7 @@ class ConversationStore:
     def _decided(
         self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
     ) -> Turn:
-        """A turn; decided once more where another process has just decided for it."""
+        """Decide a turn; once more if another process wrote to the conversation meanwhile."""
         try:
             turn = decide(request, wanted, one.cache, one.journal, facts)
         except CannotFit:
@@ -145,14 +144,14 @@ class ConversationStore:
         return decide(request, wanted, one.cache, one.journal, facts)
 
     def refresh(self, one: Conversation) -> bytes:
-        """Take up what others wrote; the key of its handles."""
+        """Apply what other processes wrote; returns the key of its handles."""
         if not one.loaded or self.store.store.is_local:
             self._read(one)
         one.apply_handed_over()
         return self._key(one)
 
     def has_news(self, one: Conversation) -> bool:
-        """Whether others wrote something since; for stores that are not asked each turn."""
+        """Whether others wrote something since; only for stores that are not read on each turn."""
         return not self.store.store.is_local and self._read(one)
 
     def save(
@@ -163,7 +162,8 @@ class ConversationStore:
         *,
         wait: bool = True,
     ) -> str:
-        """Keep what is new, and wait until it is kept; a line where it is not."""
+        """Write what is new and (if ``wait``) wait for it; returns a warning if it is not written
+        yet, else ""."""
         rows = one.add(after, int(time.time()))
         kept = {handle: Original(one.id, text) for handle, text in originals.items()}
         self._unwritten |= kept
@@ -184,7 +184,7 @@ class ConversationStore:
         return f"the store does not keep this yet: {problem}" if problem else ""
 
     def prefetch(self, one: Conversation) -> None:
-        """Look for what others write, in the background."""
+        """Read what others wrote, in the background."""
         if not self.store.store.is_local and self.writer.failing is None:
             place = one.position
             self.writer.run_when_idle(lambda: one.hand_over(place, *self.store.read(one.id, place)))
@@ -194,7 +194,7 @@ class ConversationStore:
         return new_rows is not None and one.apply_rows(*new_rows)
 
     def _asked(self, ask: Any) -> Any:
-        """An answer of the store; None, and not asked again for a while, where there is none."""
+        """Call ``ask`` on the store; None if it fails, and for AGAIN_SECONDS after a failure."""
         if time.monotonic() < self._silent_until:
             return None
         try:
@@ -209,8 +209,8 @@ class ConversationStore:
     # --- originals ---
 
     def original(self, handle: str) -> Original:
-        """What an edit took away.  Raises UnknownHandle, StoreError."""
-        known = is_handle(handle)  # a model may write anything; stores do not take it all
+        """The text that an edit removed.  Raises UnknownHandle, StoreError."""
+        known = is_handle(handle)  # a model may write anything, and stores do not accept it all
         kept = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
         if kept is not None:
             return kept
@@ -234,8 +234,8 @@ class ConversationStore:
     # --- facts ---
 
     def new_facts(self, prefix: str) -> dict[str, bytes]:
-        """Facts that other sessions stated since this was asked last; stores of one machine are
-        asked once only."""
+        """Facts that are new or changed since the last call, as JSON; a local store is read only
+        once."""
         if self.facts_read and self.store.store.is_local:
             return {}
         facts = self._asked(lambda: self.store.facts(prefix))
@@ -247,17 +247,17 @@ class ConversationStore:
         return {name: json.dumps(value).encode() for name, value in news.items()}
 
     def fact(self, name: str) -> Any:
-        """One fact; None where there is none, or the store does not answer."""
+        """One fact; None if there is none or the store does not answer."""
         waiting = self.writer.pending_fact(name)
         return self._asked(lambda: self.store.fact(name)) if waiting is None else waiting
 
     def facts(self, prefix: str) -> dict[str, bytes]:
-        """Facts as JSON; none where the store does not answer."""
+        """Facts whose names begin with ``prefix``, as JSON; {} if the store does not answer."""
         kept = self._asked(lambda: self.store.facts(prefix)) or {}
         return {name: json.dumps(value).encode() for name, value in kept.items()}
 
     def as_dict(self) -> dict[str, Any]:
-        """About the store, for statistics."""
+        """The state of the store, for statistics."""
         store = self.store.store
         return {
             "store": store.url, "tenant": self.store.tenant, "waiting": len(self._unwritten),
@@ -265,25 +265,25 @@ class ConversationStore:
         }  # fmt: skip
 
     def close(self) -> None:
-        """Write what waits, and close the store."""
+        """Write everything that is waiting, and close the store."""
         self.writer.close()
         self.store.store.close()
 
     def write_fact_later(self, name: str, value: Any) -> None:
-        """Keep a fact some time soon."""
+        """Write a fact soon, in the background."""
         self.writer.write_later(name, value)
 
     def write_fact_now(self, name: str, value: Any) -> None:
-        """Keep a fact that other machines need for their next request: now, where there are any
-        and the store answers."""
+        """Write a fact that other machines need for their next request: at once if the store is
+        remote and answers, else soon."""
         self._facts_seen[name] = value
         self.writer.write_later(name, value)
         if not self.store.store.is_local and self.writer.failing is None:
-            self.writer.write(self.store.batch(""))  # takes along what may be kept later
+            self.writer.write(self.store.batch(""))  # deferred facts are written with it
 
 
 class TurnOriginals(Mapping[str, str]):
-    """Originals by handle: those of one turn, and all others of the tenant."""
+    """Originals by handle: those of one turn, then all others of the tenant."""
 
     def __init__(self, conversations: ConversationStore, own: Mapping[str, str]) -> None:
         self._conversations, self._own = conversations, own

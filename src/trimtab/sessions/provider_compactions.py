@@ -1,9 +1,9 @@
-"""Compaction by the provider where the user asked for it: when it is worth it, what the provider is
-asked, and what stands in place of the messages that it compacted.
+"""Compaction by the provider, if the user enabled it: when it pays, the request for it, and the
+items that replace the compacted messages.
 
-The client goes on to send its whole history; the messages that were compacted are found again at
-its beginning, by a digest, and the provider's block is put there.  Another model gets the history
-itself, and our fold.
+The client keeps sending its whole history; the compacted messages are recognised at its beginning
+by a digest and replaced by the provider's block.  Requests to another model keep the history and
+use our fold.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from trimtab.wire.body import RequestBody
 
 KIND = "provider-compaction"
 KEPT_SHARE = 0.25
-"""Of the room: the newest messages that are not compacted."""
+"""Most tokens of the newest messages, which are not compacted, as a share of the capacity."""
 SUMMARY_TOKENS, SUMMARY_SHARE = 2_000, 0.1
-"""What a summary is taken to have before it is there, and at most: of the room."""
+"""Assumed size of a summary in tokens, and its limit as a share of the capacity."""
 KEYS = {"anthropic": "messages", "openai-responses": "input"}
 HEADERS = {"anthropic": {"anthropic-beta": "compact-2026-09-04"}}
 PATHS = {"anthropic": "", "openai-responses": "/compact"}
 _TABLES = {"anthropic": "claude-5m", "openai-responses": "openai"}
 _NOT_ASKED = ("stream", "stream_options", "context_management", "tool_choice", "output_config")
 _ASKED = ("model", "instructions", "prompt_cache_key")
-"""What OpenAI's ``/responses/compact`` takes beside the input."""
+"""Keys that OpenAI's ``/responses/compact`` accepts beside the input."""
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """The first ``count`` messages of a conversation, by their ``digest``, and ``items``, which
-    stand for them where this ``model`` is asked."""
+    """A compaction: ``items`` replace the first ``count`` messages with this ``digest`` in requests
+    to ``model``."""
 
     format: str
     model: str
@@ -58,7 +58,7 @@ class Compacted:
         return {**asdict(self), "items": list(self.items)}
 
     def row(self, new: bool) -> ReportEdit:
-        """It as a row of a report."""
+        """The compaction as a row of a report."""
         path = (KEYS[self.format], 0)
         return ReportEdit(
             KIND, "compact", path, (path,), f"the provider summarized {self.count} messages",
@@ -68,9 +68,9 @@ class Compacted:
 
 @dataclass(frozen=True)
 class CompactionOffer:
-    """What to ask the provider instead of folding: ``body``, at this ``path`` behind the request's
-    own, with these ``headers`` beside; ``before`` says what its answer would stand for, ``kept``
-    are the user's words that stay."""
+    """A compaction request to send instead of folding: ``body``, with ``path`` appended to the
+    request's own and ``headers`` added.  ``before``: the messages that the answer would replace;
+    ``kept``: the user's words that are kept."""
 
     body: Any
     path: str
@@ -81,15 +81,15 @@ class CompactionOffer:
     counter: Any = None
 
 
-# --- asking --------------------------------------------------------------------------------------
+# --- the request to the provider -----------------------------------------------------------------
 
 
 def offer(
     result: FitResult, given: Any, applied: Compacted | None, key: bytes
 ) -> CompactionOffer | None:
-    """What to ask where that is cheaper than this fold; None where there is nothing to ask.
+    """The compaction request if it is cheaper than the fold in ``result``, else None.
 
-    ``given``: the request as the client made it; ``applied``: what stands in for a part of it.
+    ``given``: the request as the client made it; ``applied``: the compaction already applied to it.
     """
     prepared = result.prepared
     transcript, tree = prepared.transcript, prepared.body.tree
@@ -124,8 +124,9 @@ def offer(
 
 
 def _first_kept(prepared: PreparedRequest, applied: int) -> int | None:
-    """The first message that is not compacted: from there on a share of the room is kept.  What
-    stands before ends with a whole step; ``applied``: messages that stand in for others."""
+    """The index of the first message that is not compacted: from there on at most KEPT_SHARE of the
+    capacity is kept, and what precedes it ends with a whole step.  ``applied``: number of leading
+    messages that come from a compaction.  None if there is nothing to compact."""
     messages, sizes = prepared.transcript.messages, prepared.sizes
     most = KEPT_SHARE * prepared.limits.bounds.capacity
     behind = sum(sizes.message(message) for message in messages)
@@ -142,8 +143,8 @@ def _first_kept(prepared: PreparedRequest, applied: int) -> int | None:
 
 
 def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
-    """Whether the provider's summary of the first messages costs less than the fold that was made,
-    over the requests that are expected still to come; in plain input tokens."""
+    """Whether the provider's summary of the first ``number`` messages costs less than the fold that
+    was made, over the requests expected to follow; in plain input tokens."""
     prepared = result.prepared
     transcript, sizes = prepared.transcript, prepared.sizes
     price = prices.named(prepared.settings.prices or table)
@@ -156,7 +157,7 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
     fold = price.prompt(result.tokens_after, same) + left * price.read * result.tokens_after
     asked, capacity = head + sum(each[:number]), prepared.limits.bounds.capacity
     if asked > capacity:
-        return False  # it was folded before: the provider cannot read the whole any more
+        return False  # the whole exceeds the window, so the provider cannot read it
     summary = min(SUMMARY_TOKENS, int(SUMMARY_SHARE * capacity))
     small = head + summary + sum(each[number:])
     cached = 0 if prepared.limits.cold else asked
@@ -166,11 +167,11 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
 
 
 def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
-    """What of the user's words stays beside a summary: demands of older texts, the newest whole."""
+    """The user's words kept beside a summary: demands in older texts, and the newest text whole."""
     said = [
         block.text
         for message in prepared.transcript.messages[:number]
-        if message.role in ("user", "tool")  # words may stand beside results
+        if message.role in ("user", "tool")  # a user's text may be beside results
         for block in message.blocks
         if block.kind == "text"
     ]
@@ -187,11 +188,11 @@ def _body(tree: Any, format: str, number: int) -> dict[str, Any]:
     return {**{key: tree[key] for key in _ASKED if key in tree}, "input": tree["input"][:number]}
 
 
-# --- what came back ------------------------------------------------------------------------------
+# --- the provider's answer -----------------------------------------------------------------------
 
 
 def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
-    """What the provider's answer stands for; None where it has no compaction."""
+    """The compaction in the provider's answer; None if it has none or saves no tokens."""
     format = offer.before.format
     key = "content" if format == "anthropic" else "output"
     content = answer.get(key) if isinstance(answer, Mapping) else None
@@ -200,10 +201,10 @@ def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
     blocks = [part for part in parts if part.get("type") == "compaction"]
     if len(blocks) != 1:
         return None
-    items: list[Any] = parts  # OpenAI's window goes on as it is, the user's words in it
+    items: list[Any] = parts  # OpenAI's window is used as it is; it contains the user's words
     if format == "anthropic":
         if not blocks[0].get("content"):
-            return None  # it failed: a block that says nothing
+            return None  # an empty block: the compaction failed
         items = [{"role": "assistant", "content": blocks}]
         if offer.kept:
             said = [{"type": "text", "text": text} for text in offer.kept]
@@ -216,7 +217,7 @@ def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
 
 
 def applied(known: Sequence[Compacted], body: RequestBody) -> tuple[RequestBody, Compacted] | None:
-    """The request with the newest compaction of its beginning in place; None where none counts."""
+    """The request with the newest compaction of its beginning applied; None if none matches."""
     tree = body.tree
     for one in reversed(known):
         messages = tree.get(KEYS[one.format]) if isinstance(tree, dict) else None
@@ -233,7 +234,7 @@ def applied(known: Sequence[Compacted], body: RequestBody) -> tuple[RequestBody,
 
 
 def digest(messages: Sequence[Any]) -> str:
-    """Of what messages say: clients move ``cache_control`` about."""
+    """A digest of the messages without ``cache_control``, which clients move."""
     data = paths.dump(_unmarked(list(messages))).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 

@@ -1,8 +1,7 @@
-"""Results that a model or user may take out on request, and the edits that take them out or put the
-model's own words in their place.
+"""Results that a model or user may have removed on request, and the edits that remove them or
+replace them by the model's own words.
 
-Gives each such result a name.  Pure: does not know who asks, nor where edits are
-kept.
+Each such result has a name.  Pure: the caller stores the edits.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.transcript.model import Block, Edit, Place
 
 LEAST_TOKENS = 200
-"""Shorter results are not worth a change."""
+"""Least tokens of a result that may be removed; a shorter one is not worth a change."""
 _LABEL_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Prunable:
-    """One result that may be taken out: its name, the same on every turn; what it is; its size."""
+    """One result that may be removed: its name (the same on every turn), description, size."""
 
     name: str
     ref: str
@@ -44,7 +43,7 @@ class Prunable:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """The outcome: edits and originals to keep; for each name that was refused, the reason."""
+    """The outcome: edits and originals to store; for each refused name, the reason."""
 
     edits: tuple[Edit, ...]
     originals: Mapping[str, str]
@@ -53,7 +52,7 @@ class Pruned:
 
 
 def prunable(prepared: PreparedRequest) -> list[Prunable]:
-    """The results that may be named: whole ones of closed groups, oldest first."""
+    """The results that may be removed: those of closed groups not reduced yet, oldest first."""
     transcript, results = prepared.transcript, list[Prunable]()
     taken = {ref for edit in prepared.active for ref in edit.targets}
     protected = prepared.planner().inputs.protected
@@ -69,7 +68,7 @@ def prunable(prepared: PreparedRequest) -> list[Prunable]:
 
 
 def name_of(ref: str) -> str:
-    """A short name for a block, the same as long as the block stays."""
+    """A short name for a block, the same as long as its ref is."""
     return "p" + blake2b(ref.encode(), digest_size=3).hexdigest()
 
 
@@ -81,7 +80,7 @@ def _about(prepared: PreparedRequest, place: Place) -> str:
 
 
 def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
-    """Take out what is named; what cannot be is reported with the reason."""
+    """Remove the named results; names that cannot be removed are reported with the reason."""
     listed = isinstance(names, (list, tuple, set, frozenset))
     holds = listed and all(isinstance(name, str) for name in names)
     expect(holds, "names", names, "a list of texts")
@@ -94,7 +93,7 @@ def prune(prepared: PreparedRequest, names: Sequence[str]) -> Pruned:
 
 
 def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
-    """Show the model's own words, by name, instead of results; they are labelled as its words."""
+    """Replace named results by the model's own words, labelled as such."""
     holds = isinstance(words, Mapping) and all(
         isinstance(text, str) for pair in words.items() for text in pair
     )
@@ -114,7 +113,7 @@ def distill(prepared: PreparedRequest, words: Mapping[str, str]) -> Pruned:
 
 def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pruned:
     """Replace all results between two named ones by the model's own words, and the long inputs of
-    their calls by notes.  Every call stays; so does what is protected."""
+    their calls by notes.  All calls are kept, and protected results are not changed."""
     for argument, value in (("first", first), ("last", last), ("words", words)):
         expect_text(argument, value)
     choice = _Choice(prepared)
@@ -147,7 +146,7 @@ def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pr
 
 
 def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
-    """Take out the newest ``most`` results; None: those that came since the user spoke."""
+    """Remove the newest ``most`` results; None: all since the user's last text."""
     expect(
         most is None or (type(most) is int and most >= 0), "most", most, "a whole number or None"
     )
@@ -164,7 +163,7 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
 
 
 class _Choice:
-    """Collects what is shown instead of named results."""
+    """Collects the edits for named results."""
 
     def __init__(self, prepared: PreparedRequest) -> None:
         self._prepared, self._seen = prepared, witness(prepared.transcript)
@@ -176,7 +175,7 @@ class _Choice:
         self._done = list[Prunable]()
 
     def place(self, name: str) -> Place | None:
-        """The result of this name, or None with the reason noted."""
+        """The place of the result ``name``; None, with the reason in ``why_not``, if refused."""
         if name in self.free:
             return self._prepared.transcript.refs[self.free[name].ref]
         every = {name_of(ref) for ref in self._prepared.transcript.refs}
@@ -185,16 +184,16 @@ class _Choice:
         return None
 
     def block(self, place: Place) -> Block:
-        """The block, knowing the tool it came from."""
+        """The block with its tool filled in."""
         tool = place.block.tool or self._prepared.transcript.tool(place)
         return replace(place.block, tool=tool)
 
     def shorter(self, place: Place, text: str) -> bool:
-        """Whether this takes less than what stands there."""
+        """Whether ``text`` is smaller than the block's text."""
         return smaller(text, place.block.text, self.config.count)
 
     def show(self, place: Place, text: str, kind: str, why: str, name: str = "") -> None:
-        """Show this instead of a block; ``name``: of the result that it takes out."""
+        """Replace a block by ``text``; ``name``: the name of the removed result, if it is one."""
         ref = self._prepared.transcript.ref(place)
         own = handle((ref,), self._key)
         text = with_handle(text, place.block.text, own)
@@ -204,13 +203,13 @@ class _Choice:
             self._done.append(self.free[name])
 
     def done(self) -> Pruned:
-        """All of it."""
+        """The collected outcome."""
         return Pruned(tuple(self._edits), self._originals, tuple(self._done), self.why_not)
 
 
 def _label(block: Block, config: Config, words: str, steps: int = 1) -> str:
     """``[read result, 3,130 chars, in the model's own words; recall("…") has it]`` and the words;
-    of ``steps`` results together, how many those are."""
+    if they replace several results (``steps``), it gives their number."""
     name = block.tool if block.tool and block.tool.isprintable() else "tool"
     what = f"{name} result, {len(block.text):,} chars,"
     if steps > 1:
@@ -222,7 +221,7 @@ def _label(block: Block, config: Config, words: str, steps: int = 1) -> str:
 
 
 def _problem(words: str) -> str:
-    """Why words cannot be shown; "" where they can."""
+    """Why the model's words cannot be shown; "" if they can."""
     if not words.strip():
         return "is needed until something is said in its place"
     return "cannot be said so: the words look like a call" if CALL_SYNTAX.search(words) else ""
@@ -233,7 +232,7 @@ def _at(place: Place) -> tuple[int, int]:
 
 
 def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
-    """Of the calls that these results answer, those that may be touched."""
+    """The calls answered by these results that may be changed."""
     transcript, places = prepared.transcript, list[Place]()
     held = prepared.planner().inputs.protected
     for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):

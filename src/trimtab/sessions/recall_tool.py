@@ -1,4 +1,4 @@
-"""A tool with which the model gets originals back, ready for each of the six formats.
+"""A tool with which the model fetches originals, for each of the six formats.
 
 Put ``definition`` among the tools of a request and fit it with ``recall=True``.
 """
@@ -39,8 +39,8 @@ _Call = tuple[Any, Any, Any]
 
 @dataclass(frozen=True)
 class _Shape:
-    """How one format spells it: ``define`` a tool, read a ``call`` as (id, name, arguments),
-    make a result ``part``, and the ``message`` around it."""
+    """One format's way to ``define`` a tool, read a ``call`` as (id, name, arguments), make a
+    result ``part``, and the ``message`` around it."""
 
     define: Callable[[], dict[str, Any]]
     call: Callable[[Mapping[str, Any]], _Call]
@@ -62,7 +62,7 @@ def _chat_call(call: Mapping[str, Any]) -> _Call:
 
 
 def _call(call_id: str, arguments: str, *within: str) -> Callable[[Mapping[str, Any]], _Call]:
-    """Reads a call with these keys, from the part that holds it or by itself."""
+    """A reader of calls with these keys, whether given alone or inside a part."""
 
     def read(call: Mapping[str, Any]) -> _Call:
         inner = next((_plain(call[key]) for key in within if call.get(key)), call)
@@ -153,11 +153,11 @@ class RecallTool:
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The tool as the request declares it; a new copy, always the same bytes."""
+        """The tool's declaration for a request; a new copy, always with the same bytes."""
         return _SHAPES[self.format].define()
 
     def is_call(self, call: Any) -> bool:
-        """Whether this is a call of the recall tool, and not of another one."""
+        """Whether this is a call of the recall tool."""
         return bool(_SHAPES[self.format].call(_plain(call))[1] == NAME)
 
     def read(self, call: Any) -> tuple[Any, str, Mapping[str, Any]]:
@@ -166,7 +166,7 @@ class RecallTool:
         return call_id, str(name or ""), _arguments(arguments)
 
     def part(self, call_id: Any, said: Said, name: str = NAME) -> dict[str, Any]:
-        """A text as the result of a call of the tool ``name``, beside those of others."""
+        """A text as the result part of a call of the tool ``name``."""
         part = _SHAPES[self.format].part(call_id, said)
         for inner in (part, *part.values()):
             if isinstance(inner, dict) and inner.get("name") == NAME:
@@ -174,10 +174,10 @@ class RecallTool:
         return part
 
     def result(self, originals: Originals, call: Any) -> dict[str, Any]:
-        """The result of one call, as the part that stands beside those of other calls.
+        """The result of one call, as a part that can be placed beside those of other calls.
 
-        ``originals``: a ``Session`` or ``Fitted``.  An unknown handle or odd arguments are a
-        result that says so.
+        ``originals``: a ``Session`` or ``Fitted``.  For an unknown handle or invalid arguments the
+        result says so.
         """
         has_recall = callable(getattr(originals, "recall", None))
         expect(has_recall, "originals", originals, "a Session, or what fit returned")
@@ -186,7 +186,7 @@ class RecallTool:
         return shape.part(call_id, answer(originals, _arguments(arguments)))
 
     def execute(self, originals: Originals, call: Any) -> dict[str, Any]:
-        """The result of one call as a message of its own, to be appended to the conversation."""
+        """The result of one call as a separate message, to be appended to the conversation."""
         return _SHAPES[self.format].message(self.result(originals, call))
 
 

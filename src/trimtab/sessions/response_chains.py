@@ -1,8 +1,8 @@
-"""Histories that a provider's server holds, as they went by: what each answer's id stands for.
+"""Histories kept by a provider's server, recorded as they pass: answer id → its history.
 
 A request that names an earlier answer (``previous_response_id``, ``conversation``,
-``previous_interaction_id``) carries only what is new.  Where every turn of such a chain was seen,
-the whole can be sent instead, without the server's state.  Kept in this process, bounded.
+``previous_interaction_id``) contains only what is new.  If every turn of such a chain was seen, the
+whole history can be sent instead, without the server's state.  Kept in this process, bounded.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ PREVIOUS = ("previous_response_id", "previous_interaction_id")
 """Keys whose value is the id of the answer before."""
 STATES = (*PREVIOUS, "conversation")
 MOST_CHARS = 64_000_000
-"""Of the histories that are kept; the oldest answers are forgotten first."""
+"""Most chars of the histories kept; the oldest answers are forgotten first."""
 _SLACK = 1.5
-"""A conversation of the server's was seen from its beginning where its first prompt, as billed, is
-no longer than this times what was sent."""
+"""A server-side conversation counts as seen from its beginning if its first prompt, as billed, is
+at most this many times what was sent."""
 _CONTENT = ("text", "image", "audio", "video", "document")
 
 
 @dataclass(frozen=True, eq=False)
 class ChainLink:
-    """What one turn added to a chain; ``tokens``: what the server then holds, as it was billed;
-    ``detached``: the server's conversation lacks a turn that was sent whole, without it."""
+    """What one turn added to a chain; ``tokens``: billed size of the history after it;
+    ``detached``: the server's conversation lacks a turn, because it was sent whole without it."""
 
     before: ChainLink | None
     items: tuple[Any, ...]
@@ -48,7 +48,7 @@ class ChainLink:
 
 
 def state_named(tree: Any) -> tuple[str, str] | None:
-    """The key and the id by which a request names what the server holds; None for any other."""
+    """The key and id by which a request names history on the server; None if it names none."""
     if not isinstance(tree, Mapping):
         return None
     for key in STATES:
@@ -68,13 +68,13 @@ class ResponseChains:
         self._lock = Lock()
 
     def link(self, tree: Any) -> ChainLink | None:
-        """What the server holds for this request, where all of it was seen."""
+        """The history on the server that this request names, if all of it was seen."""
         named = state_named(tree)
         return self._links.get(named[1]) if named else None
 
     def take(self, tree: Any, answer: Any, sent_tokens: int, was_whole: bool = False) -> None:
-        """Remember what this answer's id stands for.  ``tree``: the request as the client made it;
-        ``sent_tokens``: our count of what was sent; ``was_whole``: its history was put into it."""
+        """Record the history behind this answer's id.  ``tree``: the request as the client made it;
+        ``sent_tokens``: our count of what was sent; ``was_whole``: it was sent with its history."""
         response = chained_answer(answer)
         if response is None or not isinstance(tree, Mapping) or not isinstance(response["id"], str):
             return
@@ -82,7 +82,7 @@ class ResponseChains:
         billed = usage.input_tokens if usage else sent_tokens
         if named is not None and before is None:
             begins = named[0] == "conversation" and billed <= _SLACK * sent_tokens
-            if not begins:  # what came before it is not known
+            if not begins:  # the history before it is unknown
                 return
         given = input_items(tree, is_interaction="output" not in response)
         items = copy.deepcopy((*given, *_output(response)))
@@ -104,15 +104,15 @@ class ResponseChains:
 
 
 def unchained(tree: Mapping[str, Any], link: ChainLink) -> dict[str, Any]:
-    """The same request with the whole history in it, and nothing of the server's state; whether the
-    answer is stored stays as the client wished it."""
+    """The request with its whole history and without keys of the server's state; whether the answer
+    is stored stays as the client set it."""
     rest = {key: value for key, value in tree.items() if key not in STATES}
     new = input_items(tree, is_interaction="previous_interaction_id" in tree)
     return {**rest, "input": [*link.history(), *new]}
 
 
 def input_items(tree: Mapping[str, Any], is_interaction: bool) -> list[Any]:
-    """What a request adds, as items: a text, or contents by themselves, are the user's."""
+    """The request's own input as items; a bare text or bare contents become a user item."""
     given = tree.get("input")
     if isinstance(given, str):
         if is_interaction:
@@ -128,13 +128,13 @@ def input_items(tree: Mapping[str, Any], is_interaction: bool) -> list[Any]:
 
 
 def _is_content(given: Any) -> bool:
-    """Whether an input is contents of Gemini's without the turn around them."""
+    """Whether an input is Gemini contents without a step around them."""
     first = given[0] if isinstance(given, list) and given else given
     return isinstance(first, Mapping) and first.get("type") in _CONTENT
 
 
 def chained_answer(answer: Any) -> Mapping[str, Any] | None:
-    """The answer, or the one in an event of a stream, that a later request may name."""
+    """The answer (or the one inside a stream's event) that a later request may name, else None."""
     whole = as_mapping(answer)
     if not isinstance(whole, Mapping):
         return None
@@ -155,5 +155,5 @@ def _output(answer: Mapping[str, Any]) -> list[Any]:
 
 
 def _said(content: Any) -> Any:
-    """A content of the model's as a step."""
+    """The model's content as a step."""
     return {"type": "model_output", "content": [content]}

@@ -12,14 +12,14 @@ from trimtab.pipeline import FitResult
 from trimtab.reducers.redundant import failure_of
 
 PREFIX = "stats/"
-"""Names of the facts that hold totals."""
+"""Prefix of the names of facts that hold totals."""
 
 
 @dataclass
 class ConversationStats:
-    """``saved``: tokens by cause, each edit once, when it was made; ``kept_out``: tokens that
-    were not sent, once for each request they would have been part of; ``failed``: the failed calls
-    whose inputs were taken out, by the category of their error."""
+    """``saved``: tokens by cause, each edit counted once; ``kept_out``: tokens that were not sent,
+    counted for each request that would have contained them; ``failed``: number of failed calls
+    whose inputs were removed, by the category of their error."""
 
     turns: int = 0
     batches: int = 0
@@ -47,7 +47,7 @@ class ConversationStats:
                     self.failed[category] += 1
 
     def join(self, other: ConversationStats) -> None:
-        """Add what was counted elsewhere."""
+        """Add the statistics of another process."""
         for name in ("turns", "batches", "edits", "repairs", "tokens_arrived", "tokens_sent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.saved.update(other.saved)
@@ -66,6 +66,6 @@ class ConversationStats:
 
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> ConversationStats:
-        """What ``as_dict`` gave, of an earlier release too."""
+        """Read what ``as_dict`` of this or an earlier release returned."""
         own = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
         return cls(**{**own, "saved": Tally(row["saved"]), "failed": Tally(row.get("failed"))})

@@ -1,7 +1,7 @@
-"""The steps of an interaction, put together from the events of its stream.
+"""The steps of an interaction, assembled from the events of its stream.
 
-The event at the end of a stream names the interaction and leaves its steps out.  The events are
-those of google-genai 3.4 (``StepStart``, ``StepDelta``, ``InteractionCompletedEvent``).
+The last event of a stream has the interaction without its steps.  The events are those of
+google-genai 3.4 (``StepStart``, ``StepDelta``, ``InteractionCompletedEvent``).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trimtab.pricing.reported_usage import as_mapping
 _COMPLETED = ("interaction.completed", "interaction.complete")
 _MEDIA = ("image", "audio", "document", "video")
 _SERVER = ("_call", "_result")
-"""Ends of the types of steps that Google's own tools make; a delta holds fields of the step."""
+"""Suffixes of the step types of Google's own tools; their deltas contain fields of the step."""
 
 
 class StreamedSteps:
-    """Takes the events of one stream in their order."""
+    """Assembles the steps from the events of one stream, taken in order."""
 
     def __init__(self) -> None:
         self._steps: dict[Any, dict[str, Any]] = {}
@@ -27,7 +27,8 @@ class StreamedSteps:
         self._is_known = True
 
     def take(self, event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The whole interaction at its end; None before, and where an event was not understood."""
+        """Process an event; returns the whole interaction after the last one, else None (also if
+        an event was not understood)."""
         kind, index = event.get("event_type"), event.get("index")
         if kind == "step.start" and isinstance(step := as_mapping(event.get("step")), Mapping):
             self._steps[index] = {key: value for key, value in step.items() if value is not None}
@@ -42,7 +43,7 @@ class StreamedSteps:
         return None
 
     def _grow(self, step: dict[str, Any], delta: Mapping[str, Any], index: Any) -> bool:
-        """Put one delta into its step; whether it was understood."""
+        """Add one delta to its step; returns whether it was understood."""
         kind = str(delta.get("type"))
         if kind == "text":
             content = step.setdefault("content", [])
@@ -50,7 +51,7 @@ class StreamedSteps:
                 content.append({"type": "text", "text": ""})
             content[-1] = {**content[-1], "text": content[-1]["text"] + delta.get("text", "")}
         elif kind == "text_annotation_delta":
-            return True  # annotations are for readers: a later request does not need them
+            return True  # a later request does not need annotations
         elif kind == "arguments_delta":
             self._arguments[index] = self._arguments.get(index, "") + (delta.get("arguments") or "")
         elif kind == "thought_summary":

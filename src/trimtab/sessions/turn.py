@@ -1,4 +1,4 @@
-"""One turn of a conversation: decided, then reported.
+"""One turn of a conversation: fit a request, then report the result.
 
 The caller keeps the journal.
 """
@@ -27,16 +27,16 @@ from trimtab.telemetry import listening
 
 @dataclass(frozen=True)
 class Turn:
-    """What came out, and the journal after it (without originals)."""
+    """The result of a turn, and the journal after it (without originals)."""
 
     result: FitResult
     journal: Journal
     started: float
-    """What ``time.perf_counter`` said before it."""
+    """``time.perf_counter()`` at its start."""
 
     @property
     def is_client_request(self) -> bool:
-        """Whether it was a request of the client's own, no part of the conversation."""
+        """Whether it is a request of the client's own and not part of the conversation."""
         return self.result.prepared.limits.is_client_request
 
 
@@ -47,7 +47,7 @@ def decide(
     journal: Journal,
     facts: SessionFacts | None = None,
 ) -> Turn:
-    """Fit one request.  Raises what ``trimtab.fit`` raises; nothing is kept yet."""
+    """Fit one request.  Raises what ``trimtab.fit`` raises; stores nothing."""
     started = time.perf_counter()
     prepared = pipeline.prepare(request, with_summarizer(settings), cache, journal, facts)
     try:
@@ -60,9 +60,8 @@ def decide(
 
 
 def _run(prepared: PreparedRequest) -> FitResult:
-    """Make it fit; pins of the journal, an undo's too, give way to the window, the largest first.
-
-    Pins of the settings do not.  Raises CannotFit.
+    """Make the request fit.  If it cannot because of pins, pins of the journal (those of undos too)
+    are released, the largest first; pins of the settings are not.  Raises CannotFit.
     """
     try:
         return pipeline.run(prepared)
@@ -98,7 +97,7 @@ def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:
     result, prepared = turn.result, turn.result.prepared
     done = Fitted(result, originals)
     loud = prepared.new_repairs or result.is_refusal_expected or may_warn(result)
-    if loud or (result.new and "logging" in sys.modules):  # else nobody listens
+    if loud or (result.new and "logging" in sys.modules):  # else nothing can be listening
         log_fit(result, done)
     if listening(prepared.settings.on_event):
         fit_events.fitted(result, done, turn.started)
@@ -112,10 +111,10 @@ def take_turn(
     journal: Journal,
     facts: SessionFacts | None = None,
 ) -> tuple[Turn, Fitted, Journal]:
-    """The turn, its ``Fitted``, and the journal after it, originals included."""
+    """Decide and report a turn: the turn, its ``Fitted``, and the journal with originals."""
     turn = decide(request, settings, cache, journal, facts)
     taken = turn.result.originals
-    if turn.is_client_request:  # no part of the conversation: for this result alone
+    if turn.is_client_request:  # not part of the conversation: its edits are not kept
         return turn, reported(turn, {**journal.originals, **taken}), journal
     after = turn.journal
     if after is not journal or taken.keys() - journal.originals.keys():
@@ -124,7 +123,7 @@ def take_turn(
 
 
 def with_summarizer(settings: Settings) -> Settings:
-    """The settings with a plain function as summarizer wrapped in one that asks within bounds."""
+    """The settings with a plain summarizer function wrapped in a ``Summarizer``."""
     say = settings.summarizer
     if say is None or isinstance(say, Summarizer):
         return settings

@@ -16,15 +16,15 @@ from trimtab.stores.memory import MemoryStore
 from trimtab.stores.tenant import TenantStore
 
 KEY_VARIABLE = "TRIMTAB_STORE_KEY"
-"""Environment: what is stored is encrypted with it."""
+"""Environment variable with the key that encrypts what is stored."""
 
 _METHODS = ("write", "read", "original", "handles", "fact", "facts", "close")
-"""What a store of the caller's must have at least."""
+"""Methods that a caller's own store must have at least."""
 _named: dict[str, MemoryStore] = {}
 
 
 def open(url: str | Store, tenant: str = "default", key: bytes | None = None) -> TenantStore:
-    """One tenant's part of a store.  ``key``: instead of TRIMTAB_STORE_KEY.
+    """Open one tenant's part of a store.  ``key`` overrides TRIMTAB_STORE_KEY.
 
     Nothing is read or written yet.  Raises InvalidSetting, MissingExtra.
     """
@@ -51,7 +51,7 @@ def open_store(url: str) -> Store:
             path = unquote(urlsplit(url).path)
             if not rest.startswith("///") or not path.strip("/"):
                 raise InvalidSetting(f"store {url!r}: name a file, as in sqlite:///trimtab.db")
-            # Three slashes and a path of this folder, four and one from the root; as elsewhere.
+            # Three slashes: a path relative to this folder; four: an absolute one; as is usual.
             return SqliteStore(path[1:])
         case "redis" | "rediss" | "unix":
             from trimtab.stores.redis_store import RedisStore

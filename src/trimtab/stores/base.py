@@ -1,7 +1,7 @@
-"""The interface of a store: entries per conversation, originals by handle, facts; per tenant.
+"""The interface of a store: for each tenant, entries per conversation, originals by handle, facts.
 
-Everything is added only where it is absent, and a batch is written whole or not at all.  Entries,
-originals and facts are bytes.
+Existing rows are not overwritten (except ``updated_facts``), and a batch is written whole or not at
+all.  Entries, originals and facts are bytes.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from trimtab.errors import StoreError
 
 @dataclass(frozen=True, slots=True)
 class WriteBatch:
-    """What is written at once: entries of one conversation, originals that belong to it, facts.
+    """Rows written together: entries and originals of one conversation, and facts.
 
     ``entries`` as (id, data) in order, ``originals`` as (handle, data), ``facts`` as (name, data).
-    Each is written only where its name is new; ``updated_facts`` replace what is there.
+    Each is written only if its name is new; ``updated_facts`` replace existing values.
     """
 
     conversation: str = ""
@@ -29,7 +29,7 @@ class WriteBatch:
 
 
 class ConversationInfo(NamedTuple):
-    """One conversation in a store: when it was written last (seconds since 1970), its size."""
+    """One conversation in a store: time of its last write (seconds since 1970), and its size."""
 
     tenant: str
     conversation: str
@@ -40,30 +40,30 @@ class ConversationInfo(NamedTuple):
 
 
 class Store(Protocol):
-    """Where journals and originals live.  Safe to use from several threads and processes.
+    """Keeps journals and originals.  Safe to use from several threads and processes.
 
-    Each method raises StoreError where the store does not answer.  ``StoreLaws`` of
+    Each method raises StoreError if the store does not answer.  ``StoreLaws`` of
     ``trimtab.testing`` are the tests that an implementation inherits.
     """
 
     url: str
-    """As it was opened, without a password."""
+    """The URL it was opened with, without the password."""
     is_local: bool
-    """Whether reading takes microseconds, so that each turn may look for what is new."""
+    """Whether reading takes microseconds, so that each turn can look for new entries."""
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
-        """Keep all of a batch or nothing; when it returns, another process can read it."""
+        """Write all of a batch or nothing; after it returns, other processes can read it."""
         ...
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
-        """The entries behind a place, oldest first, and the place behind them.
+        """The entries after the position ``after``, oldest first, and the new position.
 
-        "" is the place before all; every reader sees the same order.
+        "" is the position before all entries; every reader sees the same order.
         """
         ...
 
     def original(self, tenant: str, handle: str) -> bytes | None:
-        """What is kept under a handle of this tenant, or None."""
+        """The original under a handle of this tenant, or None."""
         ...
 
     def handles(self, tenant: str, conversation: str) -> list[str]:
@@ -75,36 +75,35 @@ class Store(Protocol):
         ...
 
     def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
-        """All facts whose names begin so."""
+        """All facts whose names begin with ``prefix``."""
         ...
 
     def conversations(self) -> Sequence[ConversationInfo]:
-        """Every conversation of every tenant, the one that was written longest ago first."""
+        """Every conversation of every tenant, ordered by last write, oldest first."""
         ...
 
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
-        """Delete a conversation with its originals, unless it was written at or after a time.
-
-        Whether it is gone.  Of facts only its statistics go with it (``stats_of``).
+        """Delete a conversation, its originals and its statistics (facts named ``stats_of``),
+        unless it was written at or after ``before``.  Returns whether it is gone.
         """
         ...
 
     def faults(self) -> Sequence[str]:
-        """What the store itself finds wrong with what it keeps; slow."""
+        """Problems that the store itself finds in its data; slow."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections; a closed store opens them again when it is used."""
+        """Close files and connections; a closed store opens them again when it is used."""
         ...
 
 
 def stats_of(conversation: str) -> str:
-    """How the names of facts begin that hold a conversation's statistics."""
+    """The prefix of the names of facts with a conversation's statistics."""
     return f"stats/{conversation}/"
 
 
 def check_version(version: int, known: int) -> None:
-    """Raises StoreError where a newer release has laid out what is kept."""
+    """Raises StoreError if a newer release wrote the store's layout."""
     if version > known:
         raise StoreError(
             f"this store has version {version}, this release reads up to {known} and has touched "
@@ -113,7 +112,7 @@ def check_version(version: int, known: int) -> None:
 
 
 def without_password(url: str) -> str:
-    """A URL that can be shown: ``redis://:secret@host`` is ``redis://host``."""
+    """The URL without its password, to be shown: ``redis://:secret@host`` → ``redis://host``."""
     scheme, mark, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}"

@@ -1,7 +1,7 @@
-"""A store that is left alone for a while when it does not answer, and tells how it is.
+"""A store behind a circuit breaker that also reports when it fails and recovers.
 
-A store that hangs costs each caller its timeout.  After one failure the next callers are refused
-at once, and every few seconds one of them finds out whether it answers again.
+A store that hangs costs each caller a timeout.  After one failure further calls are refused at
+once, and every few seconds one call tests whether the store answers again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from trimtab.errors import StoreError
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 
 AGAIN_SECONDS = 5.0
-"""After so long a store that did not answer is asked again."""
+"""Seconds after which a store that did not answer is tried again."""
 T = TypeVar("T")
 
 
@@ -32,7 +32,7 @@ class Circuit:
         self._lock = threading.Lock()
 
     def call(self, act: Callable[[], T]) -> T:
-        """Act on the store.  Raises StoreError."""
+        """Call ``act``, which uses the store.  Raises StoreError."""
         refused = self._refused()
         if refused is not None:
             raise refused
@@ -46,7 +46,7 @@ class Circuit:
         return done
 
     def _refused(self) -> StoreError | None:
-        """The error to raise at once; None where this call may try the store."""
+        """The error to raise at once; None if this call may try the store."""
         if self.failing is None or not self._waits:
             return None
         with self._lock:
@@ -65,7 +65,7 @@ class Circuit:
 
 
 class WatchedStore:
-    """A store behind two circuits.  ``on_change`` is called when it fails, and when it is back."""
+    """A store behind two circuits.  ``on_change`` is called when it fails and when it recovers."""
 
     def __init__(self, store: Store, on_change: Callable[[WatchedStore], None]) -> None:
         self.url, self.is_local = store.url, store.is_local

@@ -1,4 +1,4 @@
-"""Encodes what is stored: compressed, encrypted where a key is given, with a checksum."""
+"""Encodes stored data: compressed, with a checksum, or encrypted if a key is given."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from trimtab.errors import MissingExtra, StoreError
 
 PLAIN, PACKED = 0x00, 0x01
 SEALED = 0x10
-"""Flag: encrypted after it was compressed."""
+"""Flag: encrypted (after compression, if any)."""
 WORTH_PACKING = 256
-"""Bytes."""
+"""Least bytes of data that is compressed."""
 _SUM, _NONCE = 16, 12
 
 
 class StorageCodec:
-    """``pack`` and ``unpack``; with a key what is packed can be read with this key alone."""
+    """``pack`` and ``unpack`` data; what is packed with a key can be read only with that key."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._aes: Any = None
@@ -33,7 +33,7 @@ class StorageCodec:
         self._aes = AESGCM(hashlib.sha256(b"trimtab store\x00" + key).digest())
 
     def pack(self, data: bytes, about: str) -> bytes:
-        """``about`` names what it is; it is not kept, but must be the same to read it again."""
+        """Encode ``data``; ``about`` names it, is not stored, and ``unpack`` needs it too."""
         kind, body = PLAIN, data
         if len(data) >= WORTH_PACKING and len(packed := zlib.compress(data, 1)) < len(data):
             kind, body = PACKED, packed
@@ -45,7 +45,7 @@ class StorageCodec:
         return head + nonce + sealed
 
     def unpack(self, frame: bytes, about: str) -> bytes:
-        """What was packed.  Raises StoreError where it was changed or the key is another."""
+        """Decode what ``pack`` returned.  Raises StoreError if it is damaged or the key differs."""
         kind, rest = frame[0] if frame else -1, frame[1:]
         if kind not in (PLAIN, PACKED, PLAIN | SEALED, PACKED | SEALED):
             raise StoreError(

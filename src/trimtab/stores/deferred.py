@@ -1,7 +1,7 @@
-"""A store for somebody whom nobody vouches for yet: what is written waits in memory.
+"""A store for a tenant whose credential is not confirmed yet: writes are held in memory.
 
-With ``accept`` it goes to the real store, and so does all that comes later.  Originals and facts
-that wait can be read; entries cannot: who wrote them has them.
+``accept`` writes them to the real store; later writes go there directly.  Held originals and facts
+can be read; held entries cannot, because their writer has them already.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 from trimtab.stores.memory import MemoryStore
 
 MOST_BYTES = 8_000_000
-"""Held at most before the tenant is accepted."""
+"""Most bytes held before the tenant is accepted."""
 
 
 class DeferredStore:
-    """One tenant's way to a store.  A tenant that the store knows by a fact needs no acceptance."""
+    """One tenant's access to a store.  A tenant needs no acceptance if the store has its fact
+    ``known_by``."""
 
     def __init__(self, store: Store, tenant: str, known_by: str) -> None:
         self.url, self.is_local = store.url, store.is_local
@@ -31,12 +32,12 @@ class DeferredStore:
 
     @property
     def waits(self) -> bool:
-        """Whether nothing is kept yet."""
+        """Whether writes are still held in memory."""
         return self._held is not None
 
     def accept(self) -> None:
-        """The tenant is who it says: keep what was held.  Raises StoreError, and can be called
-        again."""
+        """Write what was held, now that the tenant's credential is confirmed.  Raises StoreError,
+        and can then be called again."""
         if self._held is None:
             return
         with self._lock:
@@ -97,7 +98,7 @@ class DeferredStore:
         return {**self.store.facts(tenant, prefix), **held}
 
     def conversations(self) -> Sequence[ConversationInfo]:
-        """See ``Store``: those that are kept."""
+        """See ``Store``: those in the real store."""
         return self.store.conversations()
 
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
@@ -109,4 +110,4 @@ class DeferredStore:
         return self.store.faults()
 
     def close(self) -> None:
-        """See ``Store``: the real one is closed by whoever opened it."""
+        """See ``Store``: does nothing, since the real store is closed where it was opened."""

@@ -1,6 +1,6 @@
-"""Deletes old conversations on request, and checks the integrity of what is stored.
+"""Deletes old conversations on request, and checks the integrity of stored data.
 
-The handles of deleted originals are remembered, so that a recall can say what happened.
+The handles of deleted originals are recorded, so that a recall can report the purge.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from trimtab.stores.base import ConversationInfo, Store
 from trimtab.stores.tenant import OURS, TenantStore
 
 Of = Callable[[str], TenantStore]
-"""A tenant's part of the store, by the tenant's name."""
+"""Tenant's name → its part of the store."""
 
 
 class Purged(NamedTuple):
-    """What was deleted."""
+    """How much was deleted."""
 
     conversations: int
     originals: int
@@ -35,10 +35,10 @@ def purge(
     keep_bytes: int | None = None,
     tenant: str | None = None,
 ) -> Purged:
-    """Delete whole conversations that were not written for so many seconds, and then the oldest
-    until what is left takes no more than ``keep_bytes``.
+    """Delete whole conversations that were not written for ``older_than`` seconds, and then the
+    oldest until the rest takes at most ``keep_bytes``.
 
-    One that is written to at the same time stays.  Raises StoreError.
+    A conversation that is written to at the same time is kept.  Raises StoreError.
     """
     rows = [row for row in store.conversations() if tenant in (None, row.tenant)]
     total, done = sum(row.stored_bytes for row in rows), [0, 0, 0]
@@ -60,7 +60,7 @@ def purge(
 
 
 def faults(store: Store, of: Of) -> Iterator[str]:
-    """Everything wrong with what is kept, a line each.  Raises StoreError."""
+    """Every problem in the stored data, one line each.  Raises StoreError."""
     yield from store.faults()
     for row in store.conversations():
         where = f"tenant {row.tenant}, conversation {row.conversation}"
@@ -72,7 +72,7 @@ def faults(store: Store, of: Of) -> Iterator[str]:
 
 def _of_conversation(store: Store, row: ConversationInfo, of: Of) -> Iterator[str]:
     mine = of(row.tenant)
-    # Entries first: what is written meanwhile brings its originals along.
+    # Entries first: any written meanwhile then has its originals in ``handles``.
     entries = mine.read(row.conversation)[0]
     handles = set(store.handles(row.tenant, row.conversation))
     for handle in sorted(handles):

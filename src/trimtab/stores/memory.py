@@ -1,6 +1,6 @@
 """A store in the memory of this process, for tests and for data that may be lost.
 
-Two stores opened as ``memory:name`` are one; ``memory:`` is a new one.
+Stores opened with the same ``memory:name`` are one store; ``memory:`` opens a new one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class _Conversation:
     handles: list[str] = field(default_factory=list)
     used_at: float = 0.0
     began: int = 0
-    """Counts conversations, so that a place in a forgotten one is no place in the next."""
+    """Serial number, so that a position in a deleted conversation is invalid in its successor."""
 
 
 class MemoryStore:
-    """Everything in dictionaries behind one lock."""
+    """Keeps everything in dictionaries behind one lock."""
 
     is_local = True
 
@@ -125,8 +125,8 @@ class MemoryStore:
             return True
 
     def faults(self) -> Sequence[str]:
-        """See ``Store``: memory has none."""
+        """See ``Store``: always empty."""
         return ()
 
     def close(self) -> None:
-        """See ``Store``: what is kept stays."""
+        """See ``Store``: does nothing; the data stays."""

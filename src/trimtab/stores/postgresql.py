@@ -1,7 +1,7 @@
 """A store in PostgreSQL, for several machines.
 
 Writes to one conversation wait for each other, so that entries are numbered in the order in which
-they become readable.
+readers see them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from trimtab.stores.base import (
 
 VERSION = 1
 SECONDS = 2
-"""How long to wait for a connection; an answer may take twice as long."""
+"""Most seconds to wait for a connection; an answer may take twice as long."""
 
 _TABLES = """
 CREATE TABLE trimtab_conversations (
@@ -49,7 +49,7 @@ CREATE TABLE trimtab_facts (tenant text, name text, data bytea NOT NULL,
 CREATE TABLE trimtab_version (version integer NOT NULL);
 """
 _LOCK = 7_268_951_000
-"""Of whoever makes the tables."""
+"""Advisory lock held while the tables are created."""
 
 T = TypeVar("T")
 
@@ -80,7 +80,7 @@ class PostgresqlStore:
         self._own = threading.local()
         self._all: weakref.WeakSet[_PostgresqlConnection] = weakref.WeakSet()
         self._inherited: list[_PostgresqlConnection] = []
-        """Of the process that forked this one: never closed here."""
+        """Connections of the process that forked this one: never closed here."""
         self._lock = threading.Lock()
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
@@ -178,7 +178,7 @@ class PostgresqlStore:
         return self._with(act)
 
     def faults(self) -> Sequence[str]:
-        """See ``Store``: whether the server answers; it checks its own pages."""
+        """See ``Store``: checks only that the server answers; it verifies its own pages."""
         self._rows("SELECT version FROM trimtab_version", ())
         return ()
 
@@ -193,7 +193,7 @@ class PostgresqlStore:
     # --- connections ---
 
     def _at_once(self, db: Any) -> AbstractContextManager[Any]:
-        """Statements go out together and are answered together, where the client can do that."""
+        """A pipeline that sends statements together, if the client supports it."""
         able = self._psycopg.Pipeline.is_supported()
         pipeline: AbstractContextManager[Any] = db.pipeline() if able else nullcontext()
         return pipeline
@@ -210,7 +210,7 @@ class PostgresqlStore:
         return bytes(rows[0][0]) if rows else None
 
     def _with(self, act: Callable[[Any], T]) -> T:
-        """Act on this thread's connection; once more on a new one where the old one was cut."""
+        """Call ``act`` with this thread's connection, and again with a new one if it was cut."""
         try:
             old = getattr(self._own, "db", None)
             db = self._connection()
@@ -227,7 +227,7 @@ class PostgresqlStore:
             ) from error
 
     def _connection(self) -> Any:
-        """A connection must cross neither threads nor forks."""
+        """This thread's connection: it must be shared neither between threads nor across forks."""
         connection: _PostgresqlConnection | None = getattr(self._own, "db", None)
         if connection is not None and connection.pid == os.getpid() and not connection.db.closed:
             return connection.db
@@ -260,10 +260,10 @@ def _close(db: Any, pid: int) -> None:
 
 
 def _prepare(db: Any) -> None:
-    """The tables, where there are none yet."""
+    """Create the tables if there are none, and check their version."""
     if not _there(db):
         db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        if not _there(db):  # nobody made them meanwhile
+        if not _there(db):  # not created meanwhile
             with db.transaction():
                 db.execute(_TABLES)
                 db.execute("INSERT INTO trimtab_version VALUES (%s)", (VERSION,))
@@ -277,7 +277,7 @@ def _there(db: Any) -> bool:
 
 
 def _wait(cursor: Any, tenant: str, conversation: str) -> None:
-    """One writer of a conversation at a time."""
+    """Wait until no other transaction writes this conversation."""
     name = f"{tenant}\x1f{conversation}"
     cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
 

@@ -1,7 +1,7 @@
 """A store in Redis, for several machines.
 
-Writes and deletes are scripts that the server runs as a whole.  Durability is the server's setting
-(appendonly).
+Writes and deletes are scripts that the server runs atomically.  Durability depends on the server's
+setting (appendonly).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from trimtab.stores.base import (
 
 VERSION = 1
 SECONDS = 2.0
-"""How long to wait for an answer."""
+"""Most seconds to wait for an answer."""
 
 # KEYS: entries (a stream), ids, handles, facts, used, names of facts, version.  ARGV: member of
 # used, time, version, then four counted lists of pairs: entries, originals (key, data; the handle
-# is after the last colon of the key), facts, updated_facts facts.  What an earlier release kept has
-# no names and no version yet.
+# is after the last colon of the key), facts, updated_facts.  Data of an earlier release has no
+# names of facts and no version yet.
 _WRITE = """
 redis.call('SETNX', KEYS[7], ARGV[3])
 local at = 4
@@ -72,8 +72,8 @@ end
 return found
 """
 
-# KEYS: entries, ids, handles, used, facts, names of facts.  ARGV: member of used, time, how the
-# names of facts begin that go along.
+# KEYS: entries, ids, handles, used, facts, names of facts.  ARGV: member of used, time, prefix of
+# the names of facts to delete too.
 _FORGET = """
 local used = redis.call('ZSCORE', KEYS[4], ARGV[1])
 if used and tonumber(used) >= tonumber(ARGV[2]) then return 0 end
@@ -104,7 +104,7 @@ class RedisStore:
         bare = urlunsplit(parts._replace(query=urlencode(query, doseq=True)))
         self.url = without_password(url)
         self._listed = set[str]()
-        """Tenants of a cluster that are known to stand in the list of all."""
+        """Tenants of a cluster that are known to be in the set of all tenants."""
         try:
             import redis
             from redis.backoff import NoBackoff
@@ -125,7 +125,7 @@ class RedisStore:
 
     @cached_property
     def _redis(self) -> Any:
-        """The client; that of a cluster connects as soon as it is made."""
+        """The client, made on first use: a cluster's client connects as soon as it is made."""
         kind = self._module.RedisCluster if self._cluster else self._module.Redis
         return kind.from_url(
             self._bare, socket_timeout=SECONDS, socket_connect_timeout=SECONDS, retry=self._retry,
@@ -133,7 +133,7 @@ class RedisStore:
         )  # fmt: skip
 
     def _run(self, script: str, keys: list[str], values: list[Any]) -> Any:
-        """A script, sent as a whole only where the server does not have it yet."""
+        """Run a script; its text is sent only if the server does not have it yet."""
         command = self._scripts.get(script)
         if command is None:
             command = self._scripts.setdefault(script, self._redis.register_script(script))
@@ -220,7 +220,7 @@ class RedisStore:
             return bool(self._run(_FORGET, keys, values))
 
     def faults(self) -> Sequence[str]:
-        """See ``Store``: whether the server answers; it keeps no sums of its own."""
+        """See ``Store``: checks only that the server answers; Redis keeps no checksums."""
         with self._said():
             self._redis.ping()
         return ()
@@ -240,7 +240,7 @@ class RedisStore:
         return f"{{{self._prefix}}}:tenants"
 
     def _base(self, tenant: str) -> str:
-        """How keys begin; what stands in braces says in which slot of a cluster they are."""
+        """The prefix of keys; the part in braces decides their slot in a cluster."""
         own = f":{quote(tenant, safe='')}" if self._cluster else ""
         return f"{{{self._prefix}{own}}}"
 

@@ -1,7 +1,7 @@
 """A store in one SQLite file that only its owner can read.
 
-The file is opened in WAL mode, so that readers and one writer do not wait for each other.  A write
-is on the disk when it returns.
+The file is in WAL mode, so that readers and one writer do not wait for each other.  A write is on
+the disk when it returns.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from trimtab.errors import StoreError
 from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, stats_of
 
 MODES = os.name == "posix"
-"""Whether a file's mode says who may read it; on Windows that is the folder's access list."""
+"""Whether a file's mode controls who may read it; on Windows the folder's access list does."""
 
 VERSION = 1
 BUSY_SECONDS = 2.0
-"""How long a write waits for another process's."""
+"""Most seconds that a write waits for another process's."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS conversations (
@@ -49,8 +49,8 @@ CREATE TABLE IF NOT EXISTS facts (
 
 @dataclass(eq=False)
 class _ThreadConnection:
-    """One thread's connection; ``busy`` while it is used, as nobody else may close it then: that
-    would end the process."""
+    """One thread's connection; ``busy`` is held while it is used, because closing it then from
+    another thread would crash the process."""
 
     db: sqlite3.Connection
     pid: int
@@ -58,7 +58,7 @@ class _ThreadConnection:
     closed: bool = False
 
     def close(self) -> None:
-        """Close it, or leave that to its thread where it does not come to an end."""
+        """Close it, unless it stays busy for BUSY_SECONDS: then its thread closes it."""
         if self.pid != os.getpid() or not self.busy.acquire(timeout=BUSY_SECONDS):
             return
         self.closed = True
@@ -78,7 +78,7 @@ class SqliteStore:
         self._own = threading.local()
         self._all: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
         self._inherited: list[_ThreadConnection] = []
-        """Of the process that forked this one: never closed here."""
+        """Connections of the process that forked this one: never closed here."""
         self._lock = threading.Lock()
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
@@ -190,7 +190,7 @@ class SqliteStore:
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
-        """This thread's connection; rolled back where something went wrong."""
+        """This thread's connection; rolled back on an error."""
         try:
             own = self._taken()
         except (sqlite3.Error, OSError) as error:
@@ -212,7 +212,7 @@ class SqliteStore:
         )
 
     def _taken(self) -> _ThreadConnection:
-        """This thread's connection, busy; another where it was closed in between."""
+        """This thread's connection with ``busy`` held; a new one if it was closed meanwhile."""
         while True:
             own = self._connection()
             own.busy.acquire()
@@ -221,12 +221,12 @@ class SqliteStore:
             own.busy.release()
 
     def _connection(self) -> _ThreadConnection:
-        """A connection must cross neither threads nor forks."""
+        """This thread's connection: it must be shared neither between threads nor across forks."""
         connection: _ThreadConnection | None = getattr(self._own, "db", None)
         if connection is not None and connection.pid == os.getpid() and not connection.closed:
             return connection
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with suppress(FileExistsError):  # made before SQLite does, so that nobody else can read it
+        with suppress(FileExistsError):  # created here, as SQLite would let others read it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         db = sqlite3.connect(
             self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
@@ -253,7 +253,7 @@ def _close(db: sqlite3.Connection, pid: int) -> None:
 
 
 def _prepared(db: sqlite3.Connection) -> None:
-    """``_prepare``, again while another process does the same: WAL is not waited for."""
+    """``_prepare``, retried while another process does it: SQLite does not wait to set WAL."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -268,7 +268,7 @@ def _prepared(db: sqlite3.Connection) -> None:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Settings of a connection, and the tables where the file is new."""
+    """Configure a connection, and create the tables in a new file."""
     version = db.execute("PRAGMA user_version").fetchone()[0]
     check_version(version, VERSION)
     db.execute("PRAGMA synchronous = FULL")

@@ -1,6 +1,6 @@
 """One tenant's part of a store: encodes and decodes entries, originals and facts.
 
-Handles are keyed with a secret of the tenant, so that they cannot be guessed.
+Handles are made with a secret of the tenant, so that they cannot be guessed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from trimtab.stores.base import Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
 
 KEY, _PURGED = "key", "gone/"
-"""Facts: the secret of a tenant, there since its first write; what was purged."""
+"""Names of facts: the tenant's secret, created with its first write; prefix for purged handles."""
 
 OURS = "trimtab "
-"""How the names of tenants begin that hold what trimtab itself keeps: nobody's conversations."""
+"""Prefix of tenants that hold trimtab's own records, not a user's conversations."""
 SESSIONS = OURS + "sessions"
-"""What the proxy's dashboard shows: sums, and the beginning of each first prompt."""
+"""The tenant with the data of the proxy's dashboard: sums and the beginning of first prompts."""
 
 
 class Original(NamedTuple):
-    """What an edit took away, and the conversation it belongs to."""
+    """The text that an edit removed, and the conversation it belongs to."""
 
     conversation: str
     text: str
@@ -36,7 +36,7 @@ def _encode_original(conversation: str, text: str) -> bytes:
 
 
 class TenantStore:
-    """What one tenant may see of a store.  Methods raise StoreError."""
+    """The part of a store that one tenant can see.  Methods raise StoreError."""
 
     def __init__(
         self, store: Store, tenant: str = "default", codec: StorageCodec | None = None
@@ -48,12 +48,12 @@ class TenantStore:
         self._key = b""
 
     def handle_key(self, conversation: str) -> bytes:
-        """What handles of a conversation are made with; the same in every process."""
+        """The key from which a conversation's handles are made; the same in every process."""
         return hashlib.blake2b(conversation.encode(), key=self.key, digest_size=32).digest()
 
     @property
     def key(self) -> bytes:
-        """The secret of this tenant; whoever asks first makes it."""
+        """This tenant's secret, created on first use."""
         if not self._key:
             name = self._about("facts", KEY)
             secret = self.store.fact(self.tenant, KEY)
@@ -76,7 +76,7 @@ class TenantStore:
         facts: Mapping[str, Any] | None = None,
         updated_facts: Mapping[str, Any] | None = None,
     ) -> WriteBatch:
-        """What ``store.write`` takes."""
+        """Encode entries, originals and facts as a batch for ``write``."""
         about, pack = self._about, self._codec.pack
         return WriteBatch(
             conversation,
@@ -90,17 +90,17 @@ class TenantStore:
         )
 
     def write(self, batch: WriteBatch) -> None:
-        """Keep all of a batch or nothing."""
+        """Write all of a batch or nothing."""
         self.store.write(self.tenant, batch)
 
     def read(self, conversation: str, after: str = "") -> tuple[list[bytes], str]:
-        """The entries behind a place, and the place behind them."""
+        """The entries after the position ``after``, and the new position."""
         about = self._about("entries", conversation)
         rows, place = self.store.read(self.tenant, conversation, after)
         return [self._codec.unpack(row, about) for row in rows], place
 
     def original(self, handle: str) -> Original | None:
-        """The original under a handle and whose it is, or None."""
+        """The original under a handle with its conversation, or None."""
         packed = self.store.original(self.tenant, handle)
         if packed is None:
             return None
@@ -116,16 +116,16 @@ class TenantStore:
         return None if packed is None else self._read(name, packed)
 
     def facts(self, prefix: str) -> dict[str, Any]:
-        """All facts whose names begin so."""
+        """All facts whose names begin with ``prefix``."""
         packed = self.store.facts(self.tenant, prefix)
         return {name: self._read(name, data) for name, data in packed.items()}
 
     def purged(self, handle: str) -> Any:
-        """What is known of an original that was purged, or None."""
+        """The record of a purged original (see ``mark_purged``), or None."""
         return self.fact(_PURGED + handle)
 
     def mark_purged(self, handles: Iterable[str], what: Any) -> None:
-        """Remember that these were here."""
+        """Record ``what`` about each of these purged originals."""
         self.write(self.batch("", updated_facts={_PURGED + handle: what for handle in handles}))
 
     def _fact(self, name: str, value: Any) -> bytes:

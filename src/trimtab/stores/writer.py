@@ -1,6 +1,7 @@
-"""Writes to a store from one background thread, each tenant's in order, with retries.
+"""Writes to a store from one background thread, in order for each tenant, with retries.
 
-A request waits for what must be stored before it is sent.  Other writes go along with the next one.
+A request waits for the data that must be stored before it is sent.  Other writes are joined to the
+next one.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import TenantStore
 
 WAIT_SECONDS = 2.0
-"""How long a request waits for the store."""
+"""Most seconds that a request waits for the store."""
 LATER_SECONDS = 2.0
-"""After so long what may be kept later is written by itself."""
+"""Seconds after which a deferred fact is written on its own."""
 IDLE_SECONDS = 10.0
-"""After so long without work the thread ends; the next job begins another."""
+"""Seconds without work after which the thread ends; the next job starts another."""
 RETRY_SECONDS = (0.2, 1.0, 5.0)
 MOST_BYTES = 64_000_000
-"""Of batches that wait for a store that does not answer; above, the newest are not kept."""
+"""Most bytes of batches that wait for a store that does not answer; further ones are given up."""
 
 
 class QueueFull(StoreError):
-    """A batch was not even put in the queue."""
+    """A batch was not queued because too much is waiting."""
 
 
 @dataclass(eq=False)
 class WriteJob:
-    """One thing to do on the store; ``error`` says why it was not done so far."""
+    """One job for the store; ``error``: why the last try failed."""
 
     owner: Writer
     act: Callable[[], None]
@@ -47,14 +48,14 @@ class WriteJob:
     error: StoreError | None = None
     tried: int = 0
     resume_at: float = 0.0
-    """Not before this time (monotonic): it has failed."""
+    """Earliest time (monotonic) of the next try after a failure."""
 
 
 @dataclass(eq=False)
 class WriteQueue:
-    """What is to be written to one store, by all its tenants, and the thread that does it.
+    """The jobs of one store, for all its tenants, and the thread that runs them.
 
-    It belongs to one process: after a fork the child begins with nothing to do.
+    It belongs to one process: after a fork the child starts with an empty queue.
     """
 
     pid: int = field(default_factory=os.getpid)
@@ -65,15 +66,15 @@ class WriteQueue:
     thread: threading.Thread | None = None
     flushing: int = 0
     ending: bool = False
-    """Whether the thread ends as soon as there is nothing to do, and not only after a while."""
+    """Whether the thread ends as soon as it is idle, without waiting IDLE_SECONDS."""
 
     def add(self, job: WriteJob) -> None:
-        """One more, behind all others."""
+        """Append a job and wake the thread."""
         self.jobs.append(job)
         self.awake()
 
     def awake(self) -> None:
-        """Let the thread look what there is to do."""
+        """Wake the thread, or start it if there is none."""
         self.ending = False
         if self.thread is None or not self.thread.is_alive():
             self.thread = threading.Thread(target=self._run, daemon=True, name="trimtab-store")
@@ -81,7 +82,7 @@ class WriteQueue:
         self.changed.notify_all()
 
     def waits_for(self, owner: Writer) -> bool:
-        """Whether something of this tenant is not written yet."""
+        """Whether something of this writer is not written yet."""
         return owner in self.later or any(job.owner is owner for job in self.jobs)
 
     # --- the thread ---
@@ -93,7 +94,7 @@ class WriteQueue:
                 error = None
             except StoreError as failed:
                 error = failed
-            except Exception as failed:  # a fault of the store's code is one of the store
+            except Exception as failed:  # a bug in the store's code counts as a store failure
                 url = job.owner.store.store.url
                 error = StoreError(f"{url}: {type(failed).__name__}: {failed}")
             self._after(job, error)
@@ -118,14 +119,14 @@ class WriteQueue:
                     return None
 
     def _runnable(self, now: float) -> WriteJob | None:
-        """The first that is not behind another one of its tenant, nor to be tried later."""
+        """The first job that no other of its writer precedes and that is due (or flushed)."""
         for job in self._first_jobs():
             if job.resume_at <= now or self.flushing:
                 return job
         return None
 
     def _first_jobs(self) -> Iterator[WriteJob]:
-        """The oldest job of each tenant: those behind it wait for it, whatever their time."""
+        """The oldest job of each writer; its later jobs wait for it, even if they are due."""
         seen = set[Writer]()
         for job in self.jobs:
             if job.owner not in seen:
@@ -133,7 +134,7 @@ class WriteQueue:
                 yield job
 
     def _queue_later(self) -> None:
-        """What may be kept later is kept now; where its tenant has a job, it goes with that."""
+        """Queue the deferred facts now; a writer that has a job already writes them with that."""
         busy = {job.owner for job in self.jobs}
         for owner in self.later:
             if owner not in busy:
@@ -153,7 +154,7 @@ class WriteQueue:
                 job.tried += 1
             self.changed.notify_all()
             if error is not None and self.flushing:
-                self.changed.wait(0.05)  # whoever waits for the end looks whether to go on
+                self.changed.wait(0.05)  # lets ``flush`` see the failure and stop waiting
 
 
 _queues: weakref.WeakKeyDictionary[Any, WriteQueue] = weakref.WeakKeyDictionary()
@@ -172,23 +173,23 @@ def _queue_of(store: Any) -> WriteQueue:
 
 
 class Writer:
-    """One tenant's jobs: done one by one; one that fails stays first and is tried again."""
+    """Runs one tenant's jobs one by one; a job that fails stays first and is tried again."""
 
     def __init__(self, store: TenantStore) -> None:
         self.store = store
         self.lost = 0
-        """Batches that were given up because too many waited."""
+        """Number of batches given up because too much was waiting."""
         self.failing: StoreError | None = None
-        """Why the store does not answer; None while it does."""
+        """The error if the store does not answer, else None."""
         self._pid = os.getpid()
         _all.add(self)
 
     def write(
         self, batch: WriteBatch, then: Callable[[], None] | None = None, *, wait: bool = True
     ) -> StoreError | None:
-        """Keep a batch, and wait until it is kept; ``then`` is called once it is.
+        """Queue a batch and (if ``wait``) wait until it is written; ``then`` is called after that.
 
-        Returns why it is not kept yet; it is tried again, in order.
+        Returns the error if it is not written yet; it is then tried again, in order.
         """
         size = sum(len(data) for _, data in (*batch.entries, *batch.originals))
         job = WriteJob(self, lambda: self._keep(batch), size, then)
@@ -206,31 +207,31 @@ class Writer:
             return None if job.done or not wait else job.error or self.failing
 
     def write_later(self, name: str, value: Any) -> None:
-        """State a fact some time soon; of several with one name the last is kept."""
+        """Write a fact within LATER_SECONDS; of several with one name only the last is written."""
         queue = self._queue
         with queue.changed:
             first = not queue.later
             queue.later.setdefault(self, {})[name] = value
-            if first:  # what comes behind it goes with it: nobody has to wake up for that
+            if first:  # later facts are written with this one and need not wake the thread
                 queue.later_since = time.monotonic()
                 queue.awake()
 
     def pending_fact(self, name: str) -> Any:
-        """The value of a fact that is to be kept later; None where none is."""
+        """The value of a fact that is not written yet; None if there is none."""
         return self._queue.later.get(self, {}).get(name)
 
     def run_when_idle(self, act: Callable[[], None]) -> None:
-        """Do something when there is nothing else to do; a failure is passed over."""
+        """Queue ``act`` as a job that is not retried; its failure is ignored."""
         queue = self._queue
         with queue.changed:
             if self.failing is None:
                 queue.add(WriteJob(self, act, tried=-1))
 
     def flush(self, seconds: float = WAIT_SECONDS) -> StoreError | None:
-        """Wait until everything is kept, as long as the store answers."""
+        """Wait until everything is written, as long as the store answers."""
         queue, until = self._queue, time.monotonic() + seconds
         with queue.changed:
-            queue.flushing += 1  # what may be kept later is kept now
+            queue.flushing += 1  # deferred facts are written now
             queue.awake()
             while queue.waits_for(self) and self.failing is None:
                 if not queue.changed.wait(until - time.monotonic()):
@@ -239,7 +240,7 @@ class Writer:
             return self.failing
 
     def close(self) -> None:
-        """Wait as ``flush`` does, and leave no thread behind where nothing else waits."""
+        """Flush, and end the thread if nothing else waits."""
         self.flush()
         queue = self._queue
         with queue.changed:
@@ -255,17 +256,17 @@ class Writer:
         return self._queue.waits_for(self)
 
     def empty_job(self) -> WriteJob:
-        """Writes what may be kept later."""
+        """A job that writes only the deferred facts."""
         return WriteJob(self, lambda: self._keep(WriteBatch()))
 
     @property
     def _queue(self) -> WriteQueue:
-        if self._pid != os.getpid():  # what failed, failed in the process before the fork
+        if self._pid != os.getpid():  # the failure was in the process before the fork
             self._pid, self.failing = os.getpid(), None
         return _queue_of(self.store.store)
 
     def _keep(self, batch: WriteBatch) -> None:
-        """Write a batch together with what may be kept later."""
+        """Write a batch together with the deferred facts."""
         queue = self._queue
         with queue.changed:
             taken = dict(queue.later.get(self, {}))
@@ -285,7 +286,7 @@ _all: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 @atexit.register
 def _flush_all() -> None:
-    """Statistics and what was learned from answers are kept at the end of a program."""
+    """Write statistics and learned facts that are still deferred when the program ends."""
     for writer in list(_all):
         if writer.waits:
             writer.flush()
