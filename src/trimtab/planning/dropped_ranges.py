@@ -7,7 +7,7 @@ import json
 from bisect import bisect_left, bisect_right
 from collections import Counter as Tally
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from trimtab.planning.runs import (
@@ -66,6 +66,8 @@ class DroppedRange:
     asked: str = ""
     tokens: int = 0
     edit: Edit | None = None
+    called: Tally[str] = field(default_factory=Tally)
+    """Of a drop: how often each tool was called; ranges that join add theirs."""
 
     @property
     def run(self) -> Run:

@@ -219,7 +219,9 @@ class PlanState:
     def run_cost(self, first: int, last: int) -> int:
         """Tokens that go with groups[first:last + 1], as their blocks are shown now."""
         sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
-        changed = [number for number in self._changed if first <= number <= last]
+        within = range(first, last + 1)
+        fewer, more = sorted((within, self._changed), key=len)
+        changed = [number for number in fewer if number in more]
         for number in changed:
             if number not in self._more:
                 self._more[number] = self._shown_more(groups[number])
@@ -314,13 +316,16 @@ class PlanState:
             touching.append(after)
             run.last = after.last
         own = self.handle(run) if self.recall else ""
-        run.note = marker(run.last - run.first + 1, self._tools(run), own)
+        run.called = self._tools(first, last)
+        for old in touching:
+            run.called.update(old.called)
+        run.note = marker(run.last - run.first + 1, run.called, own)
         run.tokens = self._marker_cost(run)
         return run, touching
 
-    def _tools(self, run: DroppedRange) -> Tally[str]:
+    def _tools(self, first: int, last: int) -> Tally[str]:
         """How often each tool was called, as a marker tells it."""
-        called = self.transcript.table.called_tools(run.first, run.last)
+        called = self.transcript.table.called_tools(first, last)
         shown: Tally[str] = Tally()
         for tool, times in Tally(called).items():
             shown[shown_name(tool)] += times
@@ -350,7 +355,7 @@ class PlanState:
             made.asked = self._asked(run, fold, own)
             own = ""
         if fold.anchor is not None:
-            made.note = marker(steps, self._tools(made), own)
+            made.note = marker(steps, self._tools(run.first, run.last), own)
             if fold.lines:
                 made.note = left_note(steps_text(steps), fold.lines_left, fold.lines, own)
             own = ""
@@ -493,7 +498,7 @@ class PlanState:
         return first, first + len(groups) - 1
 
     def _load_drop(self, edit: Edit, first: int, last: int) -> None:
-        run = DroppedRange(first, last, note=edit.text, edit=edit)
+        run = DroppedRange(first, last, called=self._tools(first, last), note=edit.text, edit=edit)
         self.tokens -= self.run_cost(first, last)
         run.tokens = self._marker_cost(run)
         self._add(run)
