@@ -1,3 +1,3 @@
-"""Which edits a request needs: what may be reduced, which lines stay, folding old steps into notes,
-and the choice with the least loss.
+"""Plans the edits of a request: what may be reduced, which lines stay, folding old steps into
+notes, and the choice with the least loss.
 """

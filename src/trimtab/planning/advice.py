@@ -1,4 +1,4 @@
-"""What a user can do about a request that is too large, derived from what fills it.
+"""Advice for the user about a request that is too large, derived from what fills it.
 
 Knows blocks and their sizes.  Does not know limits or refusals.
 """
@@ -13,7 +13,7 @@ from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
 MOST_SHARE = 0.5
-"""Advice is given where one kind of thing takes so much."""
+"""Advice is given if one kind of content takes at least this share of the request."""
 
 _DO = {
     "media": "send fewer or smaller ones, or name them by URL or file id",
@@ -27,7 +27,7 @@ _DO = {
 
 
 def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str) -> str:
-    """One sentence, with its numbers in ``unit``; "" where nothing takes most of the request."""
+    """One sentence, with its numbers in ``unit``; "" if no kind takes most of the request."""
     kinds, tools = Counter[str](), Counter[tuple[str, str]]()
     for place, size in sizes:
         kind = _kind(transcript, place)
@@ -44,7 +44,7 @@ def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str
 
 
 def size_in_bytes(place: Place) -> int:
-    """Bytes of a block, what is no text among them."""
+    """Bytes of a block, including content that is not text."""
     return utf8_bytes(place.block.text) + place.block.payload_bytes
 
 

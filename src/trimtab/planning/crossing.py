@@ -1,8 +1,8 @@
-"""Old turns folded with the words of the user in them: one message of the user, one call with a
-result of ours where there is one, one message of the model.
+"""Folds old turns together with the user's words in them, into one message of the user, one call
+with a result of ours (if any call can stay), and one message of the model.
 
-It comes last: only where nothing else frees enough.  What the user demands or forbids stays word
-for word; the newest turns stay whole.
+This is the last resort, if nothing else frees enough.  What the user demands or forbids stays
+verbatim; the newest turns stay whole.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ from trimtab.transcript.notes import without_notes
 from trimtab.transcript.user_constraints import demands
 
 KEPT_SHARE = 0.25
-"""So much of what is folded has to find room, or more turns are folded."""
+"""The share of the folded text that must have room for its lines; else more turns are folded."""
 PASSES, LEAST_TOKENS = 4, 24
-"""What lines cost is an estimate: what was left is spent, so often and while it is so much."""
+"""The cost of lines is estimated, so room that is left over is used in further passes: at most so
+many, while at least so many tokens are left."""
 
 
 @dataclass
 class Stretch:
-    """Turns that may be folded together: the message they begin with, and the groups with
-    which a turn of them ends."""
+    """Turns that may be folded together: ``opening`` is their first message, ``ends`` are the
+    groups at which a turn ends."""
 
     opening: int
     ends: list[int] = field(default_factory=list)
 
 
 def cross(planner: Planner, first: int, anew: int, *, protected: bool = False) -> None:
-    """Fold the oldest turns, as few as bring the request under ``first`` tokens with a fair share
-    of their lines; where that cannot be, all of them, earlier folds included, under ``anew``.
-    What of earlier runs they leave behind is folded again; a request that would be larger then
-    stays as it was."""
+    """Fold as few of the oldest turns as bring the request under ``first`` tokens with a fair share
+    of their lines; if that is impossible, all of them, including earlier folds, under ``anew``
+    tokens.  The parts of earlier runs outside the new folds are folded again.  Nothing changes if
+    the request would be larger."""
     state = planner.state
     before, stood = state.tokens, state.runs
     for again, goal in ((False, first), (True, anew)):
@@ -68,8 +69,8 @@ def cross(planner: Planner, first: int, anew: int, *, protected: bool = False) -
 
 
 def cross_all(planner: Planner, *, constraints: bool) -> None:
-    """Fold every old turn into as little as may stand for it: what the user demands, or not even
-    that.  Turns that would take more so stay as they are."""
+    """Fold every old turn into the least possible: what the user demands, or not even that.  Turns
+    that would become larger are not folded."""
     state = planner.state
     before, stood = state.tokens, state.runs
     reopened = _reopen(planner, crossing=True)
@@ -92,7 +93,7 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
 
 
 def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
-    """Neighbouring turns that stand and may be folded, oldest first."""
+    """Neighbouring turns that are not folded yet and may be, oldest first."""
     now: Stretch | None = None
     last = -1
     for number, group in _units(planner):
@@ -123,8 +124,8 @@ def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
 
 
 def _may_begin(planner: Planner, number: int) -> bool:
-    """Whether a fold may begin with this message of the model: the user's words of the fold stand
-    before it, where no other words of the user or results stand."""
+    """Whether a fold may begin with this message of the model: the fold puts a user message before
+    it, which must not follow another user message or results."""
     if number == 0:
         return True
     before = planner.transcript.messages[number - 1]
@@ -132,8 +133,8 @@ def _may_begin(planner: Planner, number: int) -> bool:
 
 
 def _units(planner: Planner) -> Iterator[tuple[int, int]]:
-    """Messages before the user's newest words, as (message, −1), and groups as (first message,
-    its number)."""
+    """What comes before the user's newest words: (message, −1) for a message outside groups,
+    (first message, group number) for a group."""
     transcript, groups = planner.transcript, planner.transcript.groups
     newest = _newest_words(planner)
     number = 0
@@ -159,7 +160,7 @@ def _newest_words(planner: Planner) -> int:
 
 
 def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool:
-    """Whether a message or a group may go."""
+    """Whether a message or a group may be folded."""
     transcript, eligibility = planner.transcript, planner.eligibility
     if group < 0:
         if not _is_plain(planner, number):
@@ -184,7 +185,7 @@ def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool
 
 
 def _is_plain(planner: Planner, number: int) -> bool:
-    """Whether a message is the user's, without results, and stands."""
+    """Whether a message is the user's, has no results, and is not folded yet."""
     message = planner.transcript.messages[number]
     of_group = planner.transcript.table.of_message[number] >= 0
     own = message.role == "user" and not message.results and not of_group
@@ -199,7 +200,7 @@ def _run(planner: Planner, stretch: Stretch, end: int) -> Run:
 
 
 def _oldest(planner: Planner, goal: int, *, protected: bool, whatever: bool) -> list[Run]:
-    """The fewest of the oldest turns that free enough; none where all do not (``whatever``: then
+    """The fewest of the oldest turns that free enough; none if even all don't (with ``whatever``:
     all of them)."""
     transcript, usage, state = planner.transcript, planner.usage, planner.state
     costs = [
@@ -232,11 +233,11 @@ def _oldest(planner: Planner, goal: int, *, protected: bool, whatever: bool) -> 
 
 
 FRAME_TOKENS = 80
-"""What a fold that crosses the user's words takes beside its lines."""
+"""Tokens of a fold that crosses the user's words, without its lines."""
 
 
 def _constraint_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
-    """Tokens of what the user demands in these messages and has not demanded before."""
+    """Tokens of the user's demands in these messages that are not in ``said``."""
     tokens = 0
     for number in numbers:
         if planner.transcript.messages[number].role == "user":
@@ -270,7 +271,7 @@ def _put_back(planner: Planner, runs: Sequence[DroppedRange]) -> None:
 
 
 def _restore(planner: Planner, stood: Sequence[DroppedRange]) -> None:
-    """Let these runs stand again, and no others."""
+    """Restore the state with exactly these runs."""
     state = planner.state
     for run in state.runs:
         if not any(run is one for one in stood):
@@ -320,7 +321,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
 
 
 def _sources(planner: Planner, candidate: Candidate) -> Iterator[CandidateLines]:
-    """The blocks of a run in order; the user's with what they demand marked to stay."""
+    """The blocks of a run in order; in the user's blocks, lines with demands are forced to stay."""
     transcript, run = planner.transcript, candidate.run
     assert run.opening is not None
     said: set[str] = set()
@@ -348,7 +349,7 @@ def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
 def _bare(
     planner: Planner, run: Run, made: Fold | None = None, *, constraints: bool = True
 ) -> Fold | None:
-    """A fold without any lines of tools: no call stays where none has to."""
+    """A fold without any lines of tools, and without a call unless one is required."""
     if made is None:
         asked = ""
         if constraints:

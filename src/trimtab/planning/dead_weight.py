@@ -1,7 +1,7 @@
-"""Dead weight: results that came again later, reads and writes that later ones made stale, and the
-inputs of failed calls.
+"""Dead weight: results that were repeated later, reads and writes that later ones made stale, and
+the inputs of failed calls.
 
-It goes before everything else, wherever it stands, but for what the user protects.
+It is reduced before everything else, at any position, except what the user protects.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from trimtab.transcript.model import Place
 
 @dataclass(frozen=True, slots=True)
 class DeadBlock:
-    """One block of dead weight: what is shown instead, and the tokens that saves."""
+    """One block of dead weight: the offer to show instead, and the tokens that it saves."""
 
     place: Place
     offer: Offer
@@ -27,7 +27,7 @@ class DeadBlock:
 
 
 def dead_places(planner: Planner) -> Iterator[Place]:
-    """The blocks that may be dead weight: at any age, whatever a preset keeps whole."""
+    """The blocks that may be dead weight, of any age, including those that a preset keeps whole."""
     for place in planner.reducible(
         0, len(planner.transcript.messages), prose=False, protected=True
     ):
@@ -38,13 +38,13 @@ def dead_places(planner: Planner) -> Iterator[Place]:
 def remove_dead_weight(
     planner: Planner, enough: Callable[[], bool], most_loss: float = STALE
 ) -> None:
-    """Show dead weight smaller until it is enough, what loses least first."""
+    """Reduce dead weight, the least loss first, until ``enough``."""
     if not enough():
         planner.reduce(dead_places(planner), enough, most_loss=most_loss, which="dead")
 
 
 def dead_blocks(planner: Planner) -> list[DeadBlock]:
-    """The dead weight that still stands, oldest first; of each block what loses least."""
+    """The dead weight not reduced yet, oldest first, each with the offer of least loss."""
     dead = []
     for place in dead_places(planner):
         if planner.state.is_dropped(place) or planner.state.cost(place) <= LEAST_GAIN:
@@ -58,7 +58,7 @@ def dead_blocks(planner: Planner) -> list[DeadBlock]:
 
 
 class SentTokens:
-    """How many tokens stand before each message, as a plan would send them."""
+    """The tokens before each message in the request that a plan would send."""
 
     def __init__(self, planner: Planner) -> None:
         transcript, usage, state = planner.transcript, planner.usage, planner.state
@@ -72,6 +72,6 @@ class SentTokens:
         self._notes = list(accumulate((run.tokens for run in runs), initial=0))
 
     def before(self, number: int) -> int:
-        """Tokens that stand before a message, notes included."""
+        """Tokens before a message, notes included."""
         number = max(0, number)
         return self._before[number] + self._notes[bisect_right(self._noted, number - 1)]

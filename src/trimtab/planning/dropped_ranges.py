@@ -1,5 +1,5 @@
-"""Runs of groups that are gone: what stands in place of each and takes how many tokens, and the set
-of their numbers."""
+"""Dropped and folded runs of groups: the text in place of each and its tokens, and the set of their
+group numbers."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ from trimtab.transcript.transcript import Transcript
 
 @dataclass(frozen=True)
 class Fold:
-    """What a fold leaves of a run, each speaker's by itself; "" where nothing of one is left.
+    """The contents of a fold by speaker; "" if nothing of one is left.
 
-    ``lines`` of results stand in the anchor's; ``words`` are the model's, ``asked`` the user's.
+    ``lines`` of results are put into the anchor's result; ``words`` are the model's, ``asked`` the
+    user's.
     """
 
     anchor: Anchor | None
@@ -39,20 +40,20 @@ class Fold:
     words: str = ""
     asked: str = ""
     arguments: str = ""
-    """The anchor's, where they are shown shorter."""
+    """The anchor's arguments, if they are shown shorter; else ""."""
     lines_left: str = LINES
     words_left: str = WORDS
-    """How the notes call what is left."""
+    """The label of what is left, in notes."""
 
     @property
     def quotes(self) -> bool:
-        """Whether all of it is word for word, none of it in the words of a model asked for it."""
+        """Whether everything in the fold is verbatim, nothing summarized by a model."""
         return (self.lines_left, self.words_left) == (LINES, WORDS)
 
 
 @dataclass
 class DroppedRange:
-    """Neighbouring groups that are gone together, and what stands for them.
+    """Neighbouring groups that are dropped or folded together, and the text in their place.
 
     ``note``: a marker for a drop; for a fold the anchor's result, beside it ``said`` and ``asked``.
     """
@@ -71,19 +72,19 @@ class DroppedRange:
 
     @property
     def run(self) -> Run:
-        """Where it stands."""
+        """The run of groups."""
         return Run(self.first, self.last, self.opening)
 
 
 def shown_name(name: str) -> str:
-    """A tool's name as a note tells it."""
+    """A tool's name as notes show it; "other" if it is long or not ASCII."""
     return name if name.isascii() and len(name) <= 24 else "other"
 
 
 def marker(steps: int, tools: Tally[str], handle: str = "") -> str:
     """``[14 earlier steps left out to fit: Read ×9, Bash ×4, others ×1]``; at most 64 tokens.
 
-    ``handle``: of what was left out, where the model can recall it.
+    ``handle``: of what was left out, if the model can recall it.
     """
     named = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{name} ×{count}" for name, count in named[:3]]
@@ -99,7 +100,7 @@ def left_note(what: str, left: str, text: str, handle: str = "") -> str:
 
 
 def words_note(left: str, text: str, handle: str = "") -> str:
-    """``[earlier words, in part]`` over the model's."""
+    """``[earlier words, in part]`` over the model's words."""
     return f"[{EARLIER_WORDS}, {left}{_fetch(handle)}]\n{text}"
 
 
@@ -118,7 +119,7 @@ def _fetch(handle: str) -> str:
 
 
 class IntervalSet:
-    """A set of numbers that costs as much as it has gaps, not as it has members."""
+    """A set of numbers kept as intervals: its cost grows with the gaps, not with the members."""
 
     def __init__(self) -> None:
         self._first: list[int] = []
@@ -129,20 +130,20 @@ class IntervalSet:
         return row >= 0 and number <= self._last[row]
 
     def begin(self, number: int) -> int:
-        """The first of the neighbours that end right before this one; itself where there are
-        none."""
+        """The start of the interval that ends right before ``number`` or contains it; ``number`` if
+        there is none."""
         row = bisect_left(self._first, number) - 1
         return self._first[row] if row >= 0 and self._last[row] >= number - 1 else number
 
     def add(self, first: int, last: int) -> None:
-        """Take first … last in."""
+        """Add first … last."""
         begin, end = bisect_left(self._last, first - 1), bisect_right(self._first, last + 1)
         if begin < end:
             first, last = min(first, self._first[begin]), max(last, self._last[end - 1])
         self._first[begin:end], self._last[begin:end] = [first], [last]
 
     def remove(self, first: int, last: int) -> None:
-        """Take first … last out."""
+        """Remove first … last."""
         begin, end = bisect_left(self._last, first), bisect_right(self._first, last)
         firsts, lasts = self._first[begin:end], self._last[begin:end]
         rows = [(n, first - 1) for n in firsts[:1] if n < first]
@@ -156,7 +157,7 @@ class IntervalSet:
 def run_tokens(
     transcript: Transcript, usage: TokenSizes, run: Run, cost: Callable[[Place], int]
 ) -> int:
-    """Tokens of a run that crosses the user's words, each block at this cost."""
+    """Tokens of a run that crosses the user's words; ``cost`` gives the tokens of a block."""
     end, tokens = transcript.groups[run.last], 0
     assert run.opening is not None
     for number in range(run.opening, end.last + 1):
@@ -169,7 +170,7 @@ def run_tokens(
 
 
 def fold_tokens(transcript: Transcript, usage: TokenSizes, made: DroppedRange) -> int:
-    """Tokens of what stands for a folded run."""
+    """Tokens of the fold in place of a run."""
     fold, count = made.fold, usage.counter
     assert fold is not None
     frame, tokens = count.scaled(MESSAGE_TOKENS), 0
@@ -192,7 +193,7 @@ def fold_tokens(transcript: Transcript, usage: TokenSizes, made: DroppedRange) -
 
 
 def folded_tokens(transcript: Transcript, usage: TokenSizes, edit: Edit) -> tuple[int, int]:
-    """Tokens of what a fold takes out as it came, and of what stands for it."""
+    """(original tokens of the run that a fold replaces, tokens of the fold)."""
     run = run_of(transcript, edit)
     assert run is not None
     fold = Fold(anchor_of(transcript, edit), arguments=edit.arguments)
@@ -207,7 +208,7 @@ def folded_tokens(transcript: Transcript, usage: TokenSizes, edit: Edit) -> tupl
 def _call_tokens(
     transcript: Transcript, usage: TokenSizes, anchor: Anchor, arguments: str, words: str
 ) -> int:
-    """The anchor's message: the call, what stays beside it, and these words."""
+    """Tokens of the anchor's message: the call, the blocks that stay beside it, and ``words``."""
     number, count = anchor.call.message, usage.counter
     message, frame = transcript.messages[number], count.scaled(MESSAGE_TOKENS)
     beside = (transcript.at(number, index) for index in kept_beside(transcript, anchor))

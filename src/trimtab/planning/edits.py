@@ -1,4 +1,4 @@
-"""Where an edit applies: the groups that it takes out, and the message that takes its note.
+"""Finds where an edit applies: the groups that it removes, and the message that gets its note.
 
 ``operations.py`` turns edits into operations on the request.
 """
@@ -19,7 +19,7 @@ from trimtab.transcript.model import Edit, Group
 from trimtab.transcript.transcript import Transcript
 
 EMPTIED = "[left out to fit]"
-"""Stands in a message whose every part was removed."""
+"""The text of a message all of whose parts were removed."""
 
 
 def handle(targets: Sequence[str], key: bytes = b"") -> str:
@@ -32,15 +32,15 @@ def handle(targets: Sequence[str], key: bytes = b"") -> str:
 
 
 def joins_next(transcript: Transcript, edit: Edit) -> bool:
-    """Whether an inserted text begins the user message behind it, where two may not meet."""
+    """Whether an inserted text is put into the next user message, because roles must alternate."""
     number = transcript.refs[edit.targets[0]].message + 1
     following = transcript.messages[number : number + 1]
     return transcript.facts.alternates and any(m.role == "user" and m.listed for m in following)
 
 
 def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
-    """The groups that a drop or fold takes out; None where they are not all there, whole, in a
-    run, or where the call that a fold keeps can no longer stay."""
+    """The groups that a drop or fold removes; None if they are not all present, whole and adjacent,
+    or if the call that a fold keeps can no longer stay."""
     if edit.op == "fold":
         run = runs.run_of(transcript, edit)
         if run is None or (edit.anchor and anchor_of(transcript, edit) is None):
@@ -63,7 +63,7 @@ def groups_of(transcript: Transcript, edit: Edit) -> tuple[Group, ...] | None:
 
 
 def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
-    """What a drop or a fold takes out, in order."""
+    """The paths of the items that a drop or a fold removes, in order."""
     if edit.op == "fold":
         run = runs.run_of(transcript, edit)
         return runs.items(transcript, run) if run else []
@@ -72,7 +72,7 @@ def gone_items(transcript: Transcript, edit: Edit) -> list[Path]:
 
 
 def _is_run(transcript: Transcript, groups: Sequence[Group]) -> bool:
-    """Whether nothing stands between these groups."""
+    """Whether the groups are adjacent."""
     return all(transcript.adjoin(before, after) for before, after in pairwise(groups))
 
 
@@ -94,10 +94,10 @@ def group_index(transcript: Transcript, group: Group) -> int:
 def note_host(
     transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None = None
 ) -> int | None:
-    """The user message that takes the note of a dropped run, or None: then the run's first
-    message becomes the note (so that two user messages never meet), as it does where only
-    results stand before it and a message with results holds no text.  ``dropped``: numbers of
-    dropped groups, which a note passes over on its way."""
+    """The user message that gets the note of a dropped run.  None: the run's first message becomes
+    the note, so that two user messages never meet; also if the message before has results and a
+    message with results must not have text.  ``dropped``: numbers of dropped groups, which are
+    skipped when looking for the message."""
     before = _user_before(transcript, groups, dropped)
     alone = getattr(transcript.format, "results_alone", False)
     return None if before is None or (alone and transcript.messages[before].results) else before
@@ -106,8 +106,8 @@ def note_host(
 def has_place(
     transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None = None
 ) -> bool:
-    """Whether a note can stand for a dropped run at all: not where it would meet a user's message
-    of results, which may hold no words."""
+    """Whether there is a place for the note of a dropped run: not if it would follow a user message
+    with results that must not have text."""
     host = note_host(transcript, groups, dropped) if transcript.facts.apart else None
     if host is None or not transcript.messages[host].results:
         return True
@@ -120,7 +120,7 @@ def has_place(
 def _user_before(
     transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None
 ) -> int | None:
-    """The user message before a run that a model's message follows, or None."""
+    """The user message right before a run, if a model's message follows the run; else None."""
     before, after = _first_of(transcript, groups[0], dropped) - 1, groups[-1].last + 1
     messages = transcript.messages
     while transcript.facts.alternates and before >= 0 and messages[before].role == "system":
@@ -133,7 +133,7 @@ def _user_before(
 
 
 def _first_of(transcript: Transcript, group: Group, dropped: IntervalSet | None) -> int:
-    """The first message of the dropped groups that end with this one."""
+    """The first message of the adjacent dropped groups that end with ``group``."""
     number = group_index(transcript, group)
     if dropped is None:
         return group.first

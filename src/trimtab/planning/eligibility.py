@@ -1,4 +1,4 @@
-"""What may be touched at all: pins, protected tools, the newest part, the open group, groups.
+"""Decides what may be edited: pins, protected tools, the newest part, the open group, groups.
 
 Knows places, groups and shares of the room.  Does not know offers or what anything is shown as.
 """
@@ -21,28 +21,28 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 RAW_SHARE = 0.12
-"""Share of the room, newest first, that a batch leaves as it is."""
+"""Share of the room, newest first, that a batch leaves unchanged."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the
 next turn, a tenth does (measured on real sessions)."""
 ARRIVAL_ROOM = 0.6
-"""The same where the head is large: a share of the room."""
+"""The same limit as a share of the room; it applies if the head is large."""
 LARGE_HEAD = 0.4
-"""Where what no batch touches takes that share of the capacity, there is little room, and a batch
-writes little again, since the head stays cached."""
+"""If the fixed part takes this share of the capacity, there is little room; a batch then rewrites
+little, since the head stays cached."""
 OLD_WORDS = 0.4
-"""What the user said long ago takes none of the room up to this share of the capacity; above it,
-old turns are what a batch is about."""
+"""The user's old words count as fixed up to this share of the capacity; what is above it counts as
+room for a batch, which may fold old turns."""
 LEAST_ROOM = 4_000
-"""In less, so little left free is less than what the estimate of lines errs by."""
+"""Tokens: in a smaller room, the error of the estimated lines is larger than LEFT_FREE."""
 CROWDED, LEFT_FREE = 0.25, 0.02
-"""Where besides the newest turn takes that share of the room, no more than the last stays free
-before the trigger: it is folded next turn in any case, with the next batch (measured)."""
+"""If there is little room and the newest turn takes CROWDED of it, a batch leaves only LEFT_FREE of
+the room free below the trigger: the next turn needs another batch anyway (measured)."""
 
 
 @dataclass(frozen=True)
 class PlanInputs:
-    """What may be chosen from, and what must stay whole."""
+    """The inputs of a plan: reducers and settings, and what must stay whole."""
 
     config: Config
     reducers: Sequence[Reducer]
@@ -50,27 +50,27 @@ class PlanInputs:
     protected: frozenset[Key] = frozenset()
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
     facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
-    """What the rest of the transcript tells about a block."""
+    """Facts about a block from the rest of the transcript."""
     held_by_user: frozenset[Key] = frozenset()
-    """Of these, what the user protects and no preset: there dead weight stays too."""
+    """Blocks in ``protected`` by the user's wish, not by a preset: even dead weight stays there."""
     open_tail: bool = False
     drops: bool = True
     to_target: bool = True
     lines: Callable[[Block], Lines] = lines_of
     most_loss: float = 1.0
-    """Of an offer that is taken for the target's sake."""
+    """The largest loss of offers taken only to reach the target."""
     folds: bool = True
     below: Which | None = None
     """Until the window is full only these reducers are used and no step is folded; None: all."""
     recent: int = 0
-    """So many of the newest steps with calls stay as they are, where none is larger than a newest
+    """How many of the newest steps with calls stay unchanged, unless one is larger than a newest
     turn may be."""
     handle_key: bytes = b""
     failures: list[str] = field(default_factory=list)
     about: Callable[[Place], Config] | None = None
-    """What reducers may know of one block's surroundings."""
+    """The reducers' configuration for one block, with its context."""
     offered: OfferCache = field(default_factory=OfferCache)
-    """What they offered for this transcript before."""
+    """Offers already computed for this transcript."""
 
     def config_for(self, place: Place) -> Config:
         """The configuration for reducers on this block."""
@@ -96,7 +96,7 @@ class Eligibility:
         return (place.message, place.index) in self.inputs.protected
 
     def protected_by_user(self, place: Place) -> bool:
-        """The same, but for what a preset keeps whole."""
+        """Whether the user protects this block, not only a preset."""
         return (place.message, place.index) in self.inputs.held_by_user
 
     @cached_property
@@ -113,7 +113,7 @@ class Eligibility:
 
     @cached_property
     def open_from(self) -> int:
-        """The first message of the open group, which is not ours to touch."""
+        """The first message of the open group, which must not be edited."""
         groups = self.transcript.groups
         if self.inputs.open_tail and groups and not groups[-1].closed:
             return groups[-1].first
@@ -121,13 +121,13 @@ class Eligibility:
 
     @property
     def fixed(self) -> int:
-        """Tokens that no batch touches, or only as the last resort: head, system messages, pins,
+        """Tokens that a batch edits only as the last resort, or never: head, system messages, pins,
         and the user's words, old ones up to a share of the capacity."""
         return self._fixed + min(self._old_words, int(OLD_WORDS * self.capacity))
 
     @cached_property
     def least_fixed(self) -> int:
-        """The same without the user's old words."""
+        """``fixed`` without the user's old words."""
         return self._fixed
 
     @cached_property
@@ -155,21 +155,21 @@ class Eligibility:
 
     @property
     def room(self) -> int:
-        """Tokens for the history: capacity without what no batch touches."""
+        """Tokens for the history: the capacity minus ``fixed``."""
         return max(0, self.capacity - self.fixed)
 
     def _said_cost(self, place: Place) -> int:
-        """Tokens of the user's own words: notes of ours take none of the room, or it would be
-        another one once they stand there."""
+        """Tokens of the user's own words.  Our notes are left out; otherwise the room would change
+        once notes are added."""
         cost, text = self.usage.block(self.transcript, place), place.block.text
         said = without_notes(text)
         return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
     def target(self, share: float, trigger: int) -> int:
-        """Where a batch stops: what is fixed, and a share of the room.
+        """The size in tokens at which a batch stops: the fixed part plus a share of the room.
 
-        Of what may be used before the trigger the same part stays free, however large the head:
-        else the next turn would need the next batch.
+        With any size of the head, the same share of the room below the trigger stays free;
+        otherwise the next turn would need another batch.
         """
         part = min(1.0, share * self.capacity / trigger) if trigger else share
         if self._newest_turn_is_large:
@@ -200,12 +200,12 @@ class Eligibility:
 
     @property
     def arrival_tokens(self) -> int:
-        """What the newest turn may take before it is cut at once."""
+        """The largest newest turn, in tokens, that is not cut at once."""
         return int(min(self.capacity * ARRIVAL_SHARE, self.room * ARRIVAL_ROOM))
 
     @cached_property
     def raw_from(self) -> int:
-        """The first message of the newest part, which a batch leaves as it is."""
+        """The first message of the newest part, which a batch leaves unchanged."""
         allowed, number = int(self.room * RAW_SHARE), len(self.transcript.messages)
         groups, recent = self.transcript.groups, self.inputs.recent
         for index in range(len(groups) - 1, -1, -1):
@@ -236,7 +236,7 @@ class Eligibility:
                     yield place
 
     def droppable(self, index: int, *, protected: bool = True) -> bool:
-        """Whether a group may go as a whole: closed, answered, not the newest, nothing pinned."""
+        """Whether a whole group may be dropped: closed, answered, not the newest, without pins."""
         groups = self.transcript.groups
         group = groups[index]
         return (
@@ -249,8 +249,8 @@ class Eligibility:
         )
 
     def spans(self, first: int, end: int) -> Iterator[tuple[int, int]]:
-        """Neighbouring droppable groups among groups[first:end], none of them protected: the first
-        and the last of each row.  A row costs the same however long it is."""
+        """(first, last) of each row of neighbouring droppable groups among groups[first:end], none
+        of them protected.  The cost does not depend on the length of a row."""
         table, held = self.transcript.table, self._held
         end = min(end, len(self.transcript.groups) - 1) if self.inputs.drops else first
         while first < end:
@@ -271,7 +271,7 @@ class Eligibility:
 
     @cached_property
     def _held(self) -> list[int]:
-        """The groups with a block that is pinned or protected."""
+        """The numbers of groups with a pinned or protected block."""
         transcript = self.transcript
         pins = (transcript.refs.get(ref) for ref in self.inputs.pinned)
         keys = {*self.inputs.protected, *((p.message, p.index) for p in pins if p is not None)}

@@ -1,9 +1,9 @@
-"""The oldest steps folded into notes: their best lines, word for word, under one-line headers.
+"""Folds the oldest steps into notes: their best lines, verbatim, under one-line headers.
 
-Notes of earlier batches stay as they are, so that the prompt cache keeps hitting, as long as there
-is room for a fair part of what is folded.  Else they are taken back and lines are chosen anew: a
-batch then reads the newest steps whole; of what lies before them, the lines that notes left; of
-what lies far back, nothing: else it would cost more the longer a session lasts.
+Notes of earlier batches stay unchanged, so that the prompt cache keeps hitting, as long as there is
+room for a fair part of what is folded.  Otherwise they are undone and lines are chosen again.  A
+batch then reads the newest steps whole, of older steps only the lines kept in notes, and nothing of
+steps far back; otherwise its cost would grow with the length of a session.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from trimtab.reducers.base import smaller
 from trimtab.transcript.model import Block, Group, Place
 
 FAIR_SHARE = 0.3
-"""Of what is folded so much must have room, or all notes are chosen anew (measured)."""
+"""The share of the folded text that must have room, or all notes are chosen again (measured)."""
 SMALL = 128
-"""Blocks up to this many tokens are left alone as long as only the target asks for them."""
+"""Blocks up to this many tokens are left alone if only the target, no limit, requires more room."""
 PASSES, LEFT_TOKENS = 3, 64
-"""What lines cost is estimated high, by a fifth: where there is little room, what was left is
-spent, so often and while it is so much.  Elsewhere that adds cost as it adds lines (measured)."""
+"""The estimated cost of lines is a fifth too high.  If there is little room, room left over is used
+in further passes: at most PASSES, while at least LEFT_TOKENS are left.  With more room the added
+lines only add cost (measured)."""
 FRAME_TOKENS = 30
-"""What a marker takes."""
+"""Tokens of a marker."""
 
 
 def fold(planner: Planner, goal: int) -> None:
@@ -77,8 +78,8 @@ def fold(planner: Planner, goal: int) -> None:
 
 
 def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
-    """Let notes of the journal stand where nothing new stands for their groups: they would count
-    again on the next turn."""
+    """Restore notes of the journal whose groups are in no new run: they would apply again on the
+    next turn."""
     dropped = planner.state.dropped
     for run in stood:
         if run.edit and not any(number in dropped for number in range(run.first, run.last + 1)):
@@ -86,7 +87,7 @@ def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
 
 
 def _fold(planner: Planner, candidate: Candidate, sources: Sequence[CandidateLines]) -> None:
-    """Show what was chosen of one run; a marker where that is nothing."""
+    """Show the chosen lines of one run, or a marker if there are none."""
     state, run = planner.state, candidate.run
     kept = written_apart(sources)
     made = replace(candidate.fold, lines=kept.lines, words=kept.words)
@@ -103,14 +104,14 @@ def _fold(planner: Planner, candidate: Candidate, sources: Sequence[CandidateLin
 
 
 USED = 0.7
-"""A batch that ends below this share of its goal has cut more than was asked for; above it, the
-lines that say something are kept, and more of the others costs more than it brings (measured)."""
+"""A batch that ends below this share of its goal has cut more than needed.  Above it, all useful
+lines are kept, and further lines cost more than they are worth (measured)."""
 
 
 def _unfold_newest(
     planner: Planner, run: Run, sources: Sequence[CandidateLines], goal: int
 ) -> None:
-    """Where much of the room is left, the newest steps of a run stay whole after all."""
+    """If much of the room is left, keep the newest steps of a run whole after all."""
     state = planner.state
     made = next((one for one in state.runs if one.first == run.first and one.edit is None), None)
     if state.tokens >= USED * goal or made is None or made.last != run.last:
@@ -137,24 +138,25 @@ def _unfold_newest(
 
 @dataclass(frozen=True)
 class Candidate:
-    """A run that may be folded: the call that would stay, and who of it can be quoted."""
+    """A run that may be folded: the fold with the call that would stay, and which speakers can be
+    quoted in it."""
 
     run: Run
     fold: Fold
     quotes_tools: bool
     quotes_model: bool
     droppable: bool
-    """Whether a marker may stand for it."""
+    """Whether a marker alone may replace it."""
     frame: int
     """Tokens of the fold without any line."""
 
     def quotes(self, source: CandidateLines) -> bool:
-        """Whether there is a place for lines of this speaker."""
+        """Whether the fold has a place for lines of this source's speaker."""
         return self.quotes_tools if source.kind == "result" else self.quotes_model
 
 
 def candidate_for(planner: Planner, run: Run) -> Candidate:
-    """What a fold of this run would keep, its lines not yet chosen."""
+    """The candidate for folding ``run``, before its lines are chosen."""
     transcript, state = planner.transcript, planner.state
     groups = transcript.groups[run.first : run.last + 1]
     anchor, arguments = best_anchor(planner, run)
@@ -169,13 +171,13 @@ def candidate_for(planner: Planner, run: Run) -> Candidate:
 
 
 ANCHOR_TOKENS, TINY_TOKENS = 80, 24
-"""A call that takes more than the second is not chosen to stay while there is a smaller one; one
-that takes more than the first is shown with shorter arguments."""
+"""A call above TINY_TOKENS is kept only if there is no smaller one; a call above ANCHOR_TOKENS is
+shown with shorter arguments."""
 
 
 def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
-    """The smallest call of a run that may stay, of tiny ones the oldest; and its arguments where
-    they have to be shown shorter."""
+    """(the smallest call of a run that may stay, of tiny ones the oldest; its shortened arguments,
+    or "")."""
     transcript, usage = planner.transcript, planner.usage
     best, least = None, 0
     for group in transcript.groups[run.first : run.last + 1]:
@@ -216,7 +218,7 @@ def _take(
 def _all_sources(
     planner: Planner, candidate: Candidate, old: ReopenedGroups
 ) -> Iterator[CandidateLines]:
-    """The blocks of a run that can be quoted; of ``old`` groups, the lines that were left."""
+    """The sources of a run; of groups in ``old``, only the lines that their notes kept."""
     for number in old.read(candidate.run):
         left = old.left.get(number)
         for source in sources_of(planner, candidate, number, partial(_of, left) if left else None):
@@ -247,7 +249,7 @@ def _of(left: Mapping[Key, Lines], place: Place) -> Lines | None:
 def _room(
     planner: Planner, goal: int, fresh: Sequence[Candidate], prose: Sequence[Place]
 ) -> tuple[int, int]:
-    """Tokens there are for lines, and of what they are chosen from."""
+    """(tokens available for lines, tokens of the blocks they are chosen from)."""
     state = planner.state
     size = sum(state.cost_of(candidate.run) for candidate in fresh)
     size += sum(state.cost(place) for place in prose)
@@ -256,7 +258,7 @@ def _room(
 
 
 def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
-    """What the agent said in old turns without calls; ``again``: what was shortened before too."""
+    """The agent's texts in old turns without calls; ``again``: also those shortened before."""
     state, transcript, eligibility = planner.state, planner.transcript, planner.eligibility
     places = []
     for group in (transcript.groups[number] for number in transcript.table.without_calls):
@@ -292,12 +294,13 @@ def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
 
 
 def _foldable(planner: Planner) -> list[Candidate]:
-    """The rows of neighbouring groups that stand and may go."""
+    """The candidates among groups that are not folded yet."""
     return [candidate_for(planner, run) for run in _spans(planner)]
 
 
 def _spans(planner: Planner) -> list[Run]:
-    """Where they stand; with the model's words behind one, where these have no other place."""
+    """The runs of foldable groups, each with the model's words right behind it if these have no
+    other place."""
     groups, eligibility, runs = planner.transcript.groups, planner.eligibility, list[Run]()
     number, end = 0, bisect_left(groups, eligibility.raw_from, key=lambda group: group.last)
     for run in planner.state.runs:
@@ -327,9 +330,9 @@ def _sources(
     anchor: Anchor | None,
     candidate: Candidate,
 ) -> list[CandidateLines]:
-    """The blocks of a group as the model reads them: each result behind its call.
+    """The blocks of a group in the order in which the model reads them: each result after its call.
 
-    The call that stays is quoted nowhere else, and its result needs no header where it is first.
+    The call that stays is not quoted, and its result needs no header if it is first.
     """
     results: dict[str, list[Place]] = {}
     for place in group.places:
@@ -360,7 +363,7 @@ def _sources(
 
 
 def _stale(planner: Planner, place: Place) -> bool:
-    """Whether the same came again later, or what came later holds instead."""
+    """Whether a block was repeated or superseded later."""
     facts = planner.inputs.facts(place)
     return facts.duplicate in ("call", "text") or bool(facts.superseded and not facts.lacks)
 
@@ -375,7 +378,7 @@ def _source(planner: Planner, place: Place, lines: Lines, header: str) -> Candid
 def standing_identifiers(
     planner: Planner, fresh: Sequence[Candidate], prose: Sequence[Place] = ()
 ) -> set[str]:
-    """Identifiers that stand among words in what is sent anyway."""
+    """Identifiers that occur among words in what is sent anyway."""
     read, transcript, state = planner.inputs.lines, planner.transcript, planner.state
     names: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
@@ -395,7 +398,7 @@ def standing_identifiers(
 
 
 def _kept_messages(planner: Planner, fresh: Sequence[Candidate]) -> Iterator[int]:
-    """The numbers of all messages but those of dropped and of ``fresh`` runs; the head's too."""
+    """The numbers of all messages outside dropped and ``fresh`` runs, the head (−1) included."""
     groups = planner.transcript.groups
     every = [*(run.run for run in planner.state.runs), *(candidate.run for candidate in fresh)]
     spans = [

@@ -10,11 +10,11 @@ from trimtab.reducers import Offer, cut_to_chars
 from trimtab.transcript.model import Place
 
 NOTHING = "."
-"""Stands for a text of which only white space would be left."""
+"""Replaces a text of which only white space would be left."""
 
 
 def meet_images(planner: Planner) -> int:
-    """Replace the oldest images until the count is met; returns how many are too many."""
+    """Replace the oldest images until the limit is met; return how many are still too many."""
     limit = planner.bounds.images
     if limit is None or planner.usage.media(planner.transcript) <= limit:
         return 0
@@ -39,7 +39,7 @@ def meet_images(planner: Planner) -> int:
 
 
 def meet_result_chars(planner: Planner) -> int:
-    """Cut each result that is too long; returns the longest that stays too long, or 0."""
+    """Cut each result that is too long; return the chars of the longest still too long, or 0."""
     limit = planner.bounds.result_chars
     if limit is None:
         return 0
@@ -56,7 +56,7 @@ def meet_result_chars(planner: Planner) -> int:
 
 
 def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
-    """Cut the longest texts of one result; returns its chars if it stays too long, else 0."""
+    """Cut the longest texts of one result; return its chars if it is still too long, else 0."""
     state = planner.state
     if places and all(state.is_dropped(place) for place in places):
         return 0
@@ -67,7 +67,7 @@ def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
             continue
         room = max(limit - (chars - len(now)), 1)
         text = cut_to_chars(place.block.text, room, "over the limit") or now[:room]
-        # A short cut of spaces or digits can cost more tokens than it spares: then plainly cut.
+        # A short cut of spaces or digits can cost more tokens than it saves: then cut plainly.
         count = planner.usage.counter
         if len(text) >= len(now) or count(text) > count(now):
             text = now[:room]

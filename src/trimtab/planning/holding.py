@@ -1,7 +1,7 @@
-"""Whether a later text holds what an earlier one says: by content, never by the count of lines.
+"""Decides whether a later text contains an earlier one: by content, never by the number of lines.
 
-A stub ("unchanged since last read"), an error and a text that was cut short hold little of it, and
-stand for nothing.
+A stub ("unchanged since last read"), an error or a truncated text contains little of it and does
+not replace it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Iterable, Mapping
 from trimtab.reducers.content.base import unnumbered
 
 HELD_SHARE = 0.8
-"""A later text that lacks more of an earlier one (by characters of its distinct lines) does not
-stand for it; what it lacks below that stays in the marker."""
+"""A later text replaces an earlier one only if it has at least this share of it (by chars of
+distinct lines); the lines that it lacks are kept in the marker."""
 
 POINTER_CHARS = 2_000
-"""A text that only points elsewhere is short; a file may quote such words."""
+"""A longer text is not taken for a mere pointer to another text, because a file may quote such
+words."""
 
 _BREAK = re.compile(r"\n|\\n")
 _POINTER = re.compile(
@@ -34,7 +35,7 @@ _FAILS = re.compile(
 
 
 def content(texts: Iterable[str]) -> Mapping[str, str]:
-    """Distinct lines, without the numbers of reading tools and outer spaces → as they stand.
+    """Distinct lines, without line numbers of read tools and outer spaces → the original lines.
 
     Lines of a JSON string count as lines too.
     """
@@ -47,8 +48,8 @@ def content(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def lacking(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The lines of ``older`` that ``newer`` lacks, as they stand; None where that is too much of
-    it for ``newer`` to stand for it, or nothing is known of ``older``."""
+    """The original lines of ``older`` that ``newer`` lacks; None if they are too many for ``newer``
+    to replace it, or if ``older`` is empty."""
     only = [line for line in older if line not in newer]
     if not older or sum(map(len, only)) > (1.0 - HELD_SHARE) * sum(map(len, older)):
         return None
@@ -56,7 +57,7 @@ def lacking(older: Mapping[str, str], newer: Mapping[str, str]) -> tuple[str, ..
 
 
 def says_nothing_itself(texts: Iterable[str]) -> bool:
-    """Whether a result is empty, an error, or only points to something that stands elsewhere.
+    """Whether a result is empty, an error, or only points to content elsewhere.
 
     >>> says_nothing_itself(["File unchanged since last read. Refer to that result."])
     True

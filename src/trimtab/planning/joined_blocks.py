@@ -1,6 +1,6 @@
-"""A result of many small texts, taken as one block: each by itself is too small to be reduced.
+"""Treats a result of many small texts as one block, because each text alone is too small to reduce.
 
-Knows places.  The first of the texts stands for all of them; where less is shown, the others go.
+Knows places.  The first text represents all of them; if less is shown, the others are removed.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Key = tuple[int, int]
 LEAST_TEXTS = 8
 """Fewer texts are reduced one by one."""
 SMALL_TOKENS = 96
-"""And larger ones: what so many tokens say on average is a text, above it is rather a document."""
+"""Texts that are larger on average are documents, and are reduced one by one too."""
 
 
 class JoinedBlocks:
-    """The runs of small texts of one transcript that are taken as one block each."""
+    """The runs of small texts in one transcript that are treated as one block each."""
 
     def __init__(self, transcript: Transcript, usage: TokenSizes) -> None:
         self._runs: dict[Key, tuple[Place, ...]] = {}
-        """First text → all of its run."""
+        """Key of the first text → all texts of its run."""
         self._first: dict[Key, Key] = {}
-        """Each text of a run → the first."""
+        """Key of each text of a run → key of the first."""
         for number, message in enumerate(transcript.messages):
             if len(message.blocks) < LEAST_TEXTS or not message.results:
                 continue
@@ -40,13 +40,13 @@ class JoinedBlocks:
         return len(self._runs)
 
     def add(self, run: Sequence[Place]) -> None:
-        """Take these texts as one."""
+        """Treat these texts as one block."""
         first = (run[0].message, run[0].index)
         self._runs[first] = tuple(run)
         self._first.update(((place.message, place.index), first) for place in run)
 
     def leave_out(self, place: Place) -> None:
-        """Take one text by itself again; those before and behind it stay together."""
+        """Separate one text from its run; the texts before it, and those after it, stay joined."""
         run = self._runs.pop(self.first(place), ())
         for member in run:
             del self._first[member.message, member.index]
@@ -56,19 +56,19 @@ class JoinedBlocks:
                 self.add(part)
 
     def first(self, place: Place) -> Key:
-        """Where the first of the texts stands of which this is one; of any other its own place."""
+        """The key of the first text of this text's run; its own key if it is in none."""
         key = (place.message, place.index)
         return self._first.get(key, key)
 
     def members(self, place: Place) -> tuple[Place, ...]:
-        """The texts that a place stands for: the first for all, the others for none."""
+        """The texts that a place represents: all for the first of a run, none for the others."""
         key = (place.message, place.index)
         if key not in self._first:
             return (place,)
         return self._runs.get(key, ())
 
     def as_one(self, places: Iterable[Place]) -> Iterator[Place]:
-        """These places, of a run only the first, with the text of all."""
+        """``places`` with each run reduced to its first place, which has the text of all."""
         for place in places:
             key = (place.message, place.index)
             if key not in self._first:
@@ -80,7 +80,7 @@ class JoinedBlocks:
 
 
 def _runs(number: int, message: Message) -> Iterator[list[Place]]:
-    """Neighbouring plain texts of one result without a cache breakpoint among them."""
+    """Runs of neighbouring plain texts of one result, without a cache breakpoint among them."""
     marked = set(message.inner_marks)
     run: list[Place] = []
     for index, block in enumerate(message.blocks):

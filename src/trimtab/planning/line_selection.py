@@ -1,8 +1,8 @@
-"""Which lines of old steps to keep: a weighted set cover, greedy by value a token.
+"""Chooses which lines of old steps to keep: a weighted set cover, greedy by value per token.
 
 Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
-counts once, and not at all where it stands in what is sent anyway.  What a line's place and kind
-are worth was tried on recorded sessions; what that comes to is in docs/benchmark.md.
+counts once, and not at all if it occurs in what is sent anyway.  The weights of a line's place and
+kind were tuned on recorded sessions; docs/benchmark.md has the results.
 """
 
 from __future__ import annotations
@@ -18,55 +18,55 @@ from typing import NamedTuple
 from trimtab.planning.lines import Line, Lines
 
 OWN = {"call": 0.08, "text": 0.03}
-"""Value a token of what the agent wrote itself, beside the identifiers in it; once a line."""
+"""Value per token of the agent's own lines, in addition to their identifiers; once per line."""
 ASKED = "asked"
-"""The kind of lines that the user said."""
+"""The kind of the user's lines."""
 USER_WORTH = 0.3
-"""Their value a token."""
+"""Value per token of the user's lines."""
 BARE = 0.5
-"""What an identifier counts on a line without words."""
+"""Factor on the value of an identifier on a line without words."""
 AGAIN = 0.6
-"""Value a token of a line that stands more than once, and of which one was the agent's."""
+"""Value per token of a line that occurs more than once, at least once written by the agent."""
 END = 0.3
-"""Value of a block's first and last line: how it began, how it ended."""
+"""Value of a block's first and last line, which show how it began and ended."""
 CONTEXT = 0.05
-"""Share of a kept line's value that its neighbours get, because they say what it is about."""
+"""Share of a kept line's value that its neighbours get as its context."""
 
 
 MISSES = 50
-"""So many lines in a row that are too long for what is left end the search."""
+"""The search ends after so many lines in a row that are too long for the remaining room."""
 HEADER_RATE = 0.3
-"""Tokens a character of a header."""
+"""Tokens per char of a header."""
 
 
 @dataclass
 class CandidateLines:
-    """The lines of one block, under one header; ``rate`` tokens a character."""
+    """The lines of one block, under one header; ``rate``: tokens per char."""
 
     kind: str
     lines: Lines
     rate: float
     header: str = ""
     forced: frozenset[int] = frozenset()
-    """Lines that stay whatever they cost."""
+    """Lines that are always kept."""
     group: int = -1
-    """The step it belongs to."""
+    """The number of the group it belongs to."""
     far: bool = False
-    """Whether it counts against what is far back."""
+    """Whether its lines count against ``LineSelector.far``."""
     kept: set[int] = field(default_factory=set)
 
 
 class LineSelector:
-    """One selection in progress; the lines of all sources are numbered in one sequence."""
+    """The state of one selection; the lines of all sources are numbered in one sequence."""
 
     def __init__(
         self, sources: Sequence[CandidateLines], weights: Mapping[str, float], covered: set[str]
     ) -> None:
         self.sources, self.weights, self.covered = sources, weights, covered
         self.far = inf
-        """Tokens that may go to what is far back."""
+        """Tokens that may be used for sources with ``far``."""
         self.named: set[str] = set()
-        """Identifiers that stand, but with no words by them."""
+        """Identifiers that are kept, but only on lines without words."""
         self.kept_texts: set[str] = set()
         """Lines that are kept."""
         self.source: list[CandidateLines] = []
@@ -77,7 +77,7 @@ class LineSelector:
         self.heads: list[float] = []
         """Tokens of the header above each line."""
         self.own: list[float] = []
-        """What the agent's own words are worth beside the identifiers on them."""
+        """The value of the agent's own lines, in addition to their identifiers."""
         self.bonus: list[float] = []
         seen: set[str] = set()
         again: set[str] = set()
@@ -109,15 +109,15 @@ class LineSelector:
             self.bonus[start] = self.bonus[-1] = END
 
     def force(self) -> None:
-        """Keep what has to stay."""
+        """Keep the forced lines."""
         for at, source in enumerate(self.source):
             if at - self.starts[at] in source.forced:
                 for near in self._keep(at):
                     assert near >= 0
 
     def take(self, tokens: float) -> float:
-        """Keep the lines worth most a token until ``tokens`` are used or nothing is worth
-        keeping; returns the tokens that are left."""
+        """Keep the lines of highest value per token until ``tokens`` are used or no line has any
+        value; return the tokens that are left."""
         heap, missed = self._heap, 0
         passed: list[tuple[float, int]] = []
         price = self._price
@@ -153,14 +153,14 @@ class LineSelector:
 
     @cached_property
     def _heap(self) -> list[tuple[float, int]]:
-        """Lines by what they were worth a token when last looked at, the best first."""
+        """A heap of lines by their last computed value per token, the best first."""
         heap = self._priced()
         heapq.heapify(heap)
         return heap
 
     def _priced(self) -> list[tuple[float, int]]:
-        """(−price, number) of every line that is worth anything: ``_price`` of all, written out
-        because it is asked for every line of every old step."""
+        """(−price, number) of every line with a positive price: ``_price`` inlined for speed, as it
+        runs for every line of every old step."""
         if self.kept_texts or self.named or any(source.kept for source in self.sources):
             return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
         priced: list[tuple[float, int]] = []
@@ -179,7 +179,7 @@ class LineSelector:
         return priced
 
     def _price(self, at: int) -> float:
-        """Value a token."""
+        """The value per token of a line."""
         line = self.lines[at]
         value = self.bonus[at]
         if line.names:
@@ -189,7 +189,7 @@ class LineSelector:
         return round(value / self._cost(at), 9) if value else 0.0
 
     def _gain(self, line: Line) -> float:
-        """What the identifiers on a line are worth that do not stand elsewhere."""
+        """The value of the identifiers on a line that are not kept elsewhere."""
         value, covered, weigh = 0.0, self.covered, self.weights.get
         if line.has_words:
             for name in line.names:
@@ -206,7 +206,7 @@ class LineSelector:
         return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
 
     def _keep(self, at: int) -> Iterator[int]:
-        """Keep a line; its neighbours that are worth more now."""
+        """Keep a line; yield the neighbours whose value rises by that."""
         line, source, start = self.lines[at], self.source[at], self.starts[at]
         gain = self._gain(line)
         source.kept.add(at - start)
@@ -250,8 +250,8 @@ def written_apart(sources: Sequence[CandidateLines]) -> Written:
 
 
 def with_short_headers(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
-    """A result stands under its call; the call's own lines, which say the rest, under the name of
-    its tool."""
+    """Shorten the headers of the agent's own sources to the tool's name, as their lines say the
+    rest; a result keeps the header with its call."""
     return [
         replace(source, header=source.header.partition(" ")[0]) if source.kind in OWN else source
         for source in sources

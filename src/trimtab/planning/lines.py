@@ -1,8 +1,7 @@
-"""Blocks as lines: what a line says, which identifiers stand among words on it, what each
-identifier weighs, and where the lines that notes left are found again.
+"""Splits blocks into lines, finds the identifiers on each line and their weights, and finds the
+lines that earlier notes kept.
 
-Nothing is changed in a line, save that colours and the number a reading tool put before it are
-left out.
+Lines are verbatim, except that colours and the line numbers of read tools are left out.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demand_spans
 
 LONG_CHARS, PIECE_CHARS = 240, 160
-"""A longer line is taken in pieces of about so many characters."""
+"""A line above LONG_CHARS is split into pieces of about PIECE_CHARS."""
 GROUND_WORDS = 2
-"""Plain words that must stand on a line for its identifiers to say anything."""
+"""How many plain words a line needs for its identifiers to count fully."""
 HEADER_CHARS = 80
-"""How much of a call's arguments a header shows."""
+"""The most chars of a header (a call's tool and arguments)."""
 _NUMBERED = re.compile(r"[ \t]*\d+(?:→|\t)")
 _BREAK = re.compile(r"[\s,;]\S*$")
 
@@ -33,7 +32,7 @@ _BREAK = re.compile(r"[\s,;]\S*$")
 class Line(NamedTuple):
     """One line, or a piece of a long one: ``joined`` to the piece before it.
 
-    ``names``: the identifiers on it; ``has_words``: whether at least two plain words stand by them.
+    ``names``: the identifiers on it; ``has_words``: whether it has at least two plain words.
     """
 
     text: str
@@ -50,7 +49,7 @@ class Lines:
     names: frozenset[str]
     grounded: frozenset[str]
     header: str = ""
-    """Of a call: its tool and the beginning of its arguments' values on one line."""
+    """For a call: its tool and the beginning of its argument values, on one line."""
 
 
 def lines_of(block: Block) -> Lines:
@@ -94,7 +93,7 @@ def _strings(tree: Any) -> Iterator[str]:
 
 
 def _header(block: Block) -> str:
-    """``Read src/app.py 40``: the values, of long ones the beginning of their first line."""
+    """``Read src/app.py 40``: the tool and the first line of each argument value, shortened."""
     shown = ""
     for text in texts_of(block):
         line = text.strip().split("\n", 1)[0].strip()
@@ -125,7 +124,7 @@ def _split(text: str, *, numbered: bool) -> Iterator[tuple[str, bool]]:
 
 
 def pieces(row: str) -> Iterator[str]:
-    """A long line in pieces; of what begins with one of them, the same ones."""
+    """A long line in pieces, split in the same way whatever follows a piece."""
     start = 0
     while start < len(row):
         end = start + PIECE_CHARS
@@ -137,8 +136,8 @@ def pieces(row: str) -> Iterator[str]:
 
 
 def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
-    """The lines of what a user said, and which of them hold what the user demands: such a sentence
-    is a piece of its own."""
+    """(lines of a user's text, numbers of those with demands); a sentence with a demand is a piece
+    of its own."""
     lines: list[Line] = []
     wanted: set[int] = set()
     spans, start = demand_spans(text), 0
@@ -182,8 +181,8 @@ def _names(text: str) -> tuple[tuple[str, ...], int]:
 # --- what an identifier weighs: most where the agent itself wrote it ---
 
 WRITTEN, REUSED = 4.0, 2.5
-"""How much more an identifier counts that the agent ever wrote, and that it wrote after it had
-seen it (tried on recorded sessions: docs/benchmark.md)."""
+"""Weight of an identifier that the agent ever wrote, and of one that it wrote after having seen it
+(tuned on recorded sessions: docs/benchmark.md)."""
 
 
 def counts(block: Block) -> bool:
@@ -194,7 +193,7 @@ def counts(block: Block) -> bool:
 def identifier_weights(
     transcript: Transcript, read: Callable[[Block], Lines] = lines_of
 ) -> Mapping[str, float]:
-    """The weight of each identifier in a transcript; of one that is missing, 1."""
+    """Identifier → weight in a transcript; a missing one has weight 1."""
     return weighed(
         (message.role == "assistant", read(block))
         for message in transcript.messages
@@ -204,7 +203,7 @@ def identifier_weights(
 
 
 def weighed(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
-    """The same of blocks in order, each with whether the agent wrote it."""
+    """Identifier → weight, from (whether the agent wrote it, lines) of each block in order."""
     seen: set[str] = set()
     weights: dict[str, float] = {}
     for own, lines in blocks:
@@ -225,15 +224,14 @@ Speaker = Literal["tool", "model", "user"]
 
 
 def speaker_of(message: Message, block: Block) -> Speaker:
-    """Who said what stands in a block of a message."""
+    """The speaker of a block."""
     if block.kind == "result":
         return "tool"
     return "model" if message.role == "assistant" else "user"
 
 
 class LineIndex:
-    """One speaker's lines in the first ``end`` messages of a transcript.  Of equal lines the
-    newest counts."""
+    """An index of one speaker's lines in the first ``end`` messages; of equal lines, the newest."""
 
     def __init__(
         self,
@@ -251,7 +249,7 @@ class LineIndex:
                         self._at[line.text] = number, index, row
 
     def left(self, notes: Iterable[str]) -> dict[Key, list[int]]:
-        """Block → the numbers of those of its lines that stand in one of these notes."""
+        """Block → the numbers of its lines that occur in one of ``notes``."""
         rows_by_block: dict[Key, set[int]] = {}
         for text in dict.fromkeys(row for note in notes for row in note.split("\n")):
             for message, index, row in self._stand(text):
@@ -259,7 +257,7 @@ class LineIndex:
         return {key: sorted(rows_by_block[key]) for key in sorted(rows_by_block)}
 
     def _stand(self, row: str) -> Iterator[tuple[int, int, int]]:
-        """Where a row of a note was taken from; pieces of one line stand joined there."""
+        """The origins of a row of a note; a row may be several joined pieces of one line."""
         if whole := self._at.get(row):
             yield whole
         else:
@@ -267,7 +265,7 @@ class LineIndex:
 
 
 def only(lines: Lines, numbers: Iterable[int]) -> Lines:
-    """Those of a block's lines; a piece whose neighbour is gone begins a row."""
+    """``lines`` with only these numbers; a piece whose previous piece is missing begins a row."""
     kept, before = [], -1
     for number in numbers:
         line = lines.lines[number]

@@ -1,7 +1,7 @@
-"""One batch: down to the target where that can be had cheaply, under the limits in any case.
+"""Makes one batch: down to the target if that is cheap, under the limits in any case.
 
-Dead weight goes first, then what loses little; then old steps are folded, the newest is cut where
-it is too large, and last old turns are folded with the words of the user in them.
+Dead weight is reduced first, then what loses little; then old steps are folded, the newest turn is
+cut if it is too large, and last, old turns are folded together with the user's words in them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trimtab.planning.presets import STALE
 
 
 def make_room(planner: Planner) -> None:
-    """Down to the target where that can be had cheaply, under the limits in any case."""
+    """Reduce to the target if that is cheap, and below the limits in any case."""
     bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
     goal = eligibility.target(bounds.target, bounds.trigger)
     if planner.inputs.to_target and state.tokens > bounds.trigger:
@@ -68,13 +68,14 @@ def make_room(planner: Planner) -> None:
 
 
 OVERSHOOT = 0.25
-"""Where tools alone bring a request to within this share of what is free between target and
-trigger, the user's words are not touched."""
+"""If reducing tools alone brings a request to within this share of the distance from target to
+trigger, the user's words are not folded."""
 
 
 LEFT_FREE = 0.21, 0.3
-"""Such a fold begins at the beginning: it leaves that share of the room free, so that it comes
-seldom; more where earlier ones are written anew, as in a long chat each is."""
+"""A fold of the user's words rewrites the request from its beginning, so it leaves a share of the
+room free and is seldom needed again: the first share for a new fold, the second if earlier folds
+are rewritten, as every time in a long chat."""
 
 
 def _enough(planner: Planner, goal: int) -> int:
@@ -84,7 +85,7 @@ def _enough(planner: Planner, goal: int) -> int:
 
 
 def _attempt(planner: Planner, name: str, act: Callable[[], None]) -> None:
-    """An error of ours must never break a request."""
+    """Run ``act``; an error of ours is recorded and never breaks the request."""
     try:
         act()
     except Exception as error:
@@ -93,7 +94,8 @@ def _attempt(planner: Planner, name: str, act: Callable[[], None]) -> None:
 
 
 def _cut_newest(planner: Planner) -> None:
-    """A newest turn that is too large for the room is cut before older ones lose all for it."""
+    """Cut a newest turn that is too large for the room, so that older turns don't lose everything
+    for it."""
     groups, eligibility, state = planner.transcript.groups, planner.eligibility, planner.state
     if not groups or groups[-1].first >= eligibility.raw_from:
         return
@@ -105,7 +107,7 @@ def _cut_newest(planner: Planner) -> None:
 
 
 def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:
-    """Dearer rungs in turn, until it is enough."""
+    """Take ever more costly steps until ``enough``."""
     end, raw = len(planner.transcript.messages), planner.eligibility.raw_from
     planner.reduce(planner.reducible(0, raw, prose=False, protected=False), enough)
     planner.drop_until(enough, raw, protected=False)

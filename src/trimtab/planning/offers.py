@@ -1,6 +1,4 @@
-"""The levels of detail of each block, worked out once, as far as somebody asked; and what is lost
-with all of a block.
-"""
+"""Computes the levels of detail of each block lazily and once, and the value of a whole block."""
 
 from __future__ import annotations
 
@@ -13,13 +11,13 @@ from trimtab.reducers import Offer
 from trimtab.transcript.model import Block
 
 Which = Literal["all", "light", "dead"]
-"""Reducers that are asked: all, those that do not always lose something, those of dead weight."""
+"""The reducers to use: all, those that don't always lose something, those for dead weight."""
 Key = tuple[int, int, Which, int]
-"""(message, index) of a block, which reducers were asked, and for how many texts as one."""
+"""(message, index) of a block, which reducers, and how many texts are joined in it."""
 
 
 class _Chain:
-    """One block's levels: those worked out, the rest of them, and the reducers that failed."""
+    """One block's levels: those computed so far, the rest, and the reducers that failed."""
 
     __slots__ = ("failures", "offers", "rest")
 
@@ -30,7 +28,7 @@ class _Chain:
 
 
 class OfferCache:
-    """The chains of one transcript, for one choice of reducers."""
+    """The offers of one transcript for one set of reducers."""
 
     def __init__(self) -> None:
         self._chains: dict[Key, _Chain] = {}
@@ -41,9 +39,9 @@ class OfferCache:
         begin: Callable[[list[str]], Iterator[Offer]],
         failures: list[str],
     ) -> Iterator[Offer]:
-        """The levels of one block in order; ``begin`` starts them, given a list for failures.
+        """The levels of one block in order; ``begin(failures)`` starts their computation.
 
-        Each reader gets the failures on its way, in a list of its own.
+        The failures met so far are added to the caller's list ``failures``.
         """
         chain = self._chains.get(key)
         if chain is None:
@@ -64,12 +62,12 @@ class OfferCache:
 
 
 _WEIGHT = {"result": 1.0, "call": 1.5, "reasoning": 0.3, "media": 0.8, "text": 2.0}
-"""Arguments are written again 1.4–3.5 times as often as results, per token (measured on real
-coding sessions); old reasoning hardly ever is."""
+"""Agents write text from arguments again 1.4–3.5 times as often as from results, per token
+(measured on real coding sessions); text from old reasoning hardly ever."""
 
 
 def value(block: Block, tokens: int, age: float) -> float:
-    """What is lost with all of this block.
+    """The value of a block, which is lost if all of it is removed.
 
     ``age`` runs from 0 (newest) to 1 (oldest).  Value grows with the square root of size: the
     second thousand tokens of a block say less than the first.

@@ -1,4 +1,4 @@
-"""Shows results that have just arrived smaller, before they are cached: no cached prefix moves.
+"""Reduces results that have just arrived, before they are cached, so no cached prefix changes.
 
 Knows which results came after the model last spoke, and what may be lost of them.  Does not know
 how a result is shown smaller, nor what a batch does later.
@@ -20,16 +20,16 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 OnArrival = Literal["none", "lossless", "large"]
-"""``lossless``: a new result is re-spelled where that loses nothing.  What was read from a file is
-not: an edit may have to quote it.  ``large``: also, a result that takes more than a quarter of what
-may be sent is cut to a quarter."""
+"""``lossless``: a new result is rewritten if that loses nothing; not if it was read from a file,
+because an edit may have to quote it.  ``large``: also, a result above a quarter of the capacity is
+cut to a quarter."""
 
 LEAST_TOKENS = 256
-"""Smaller results are left alone, and a re-spelling has to save at least this much (measured)."""
+"""Smaller results are left alone, and rewriting must save at least so many tokens (measured)."""
 
 
 def new_results(transcript: Transcript) -> Iterator[Place]:
-    """The results behind the last words of the model, which no request has had before."""
+    """The results after the model's last message, which no earlier request had."""
     messages, first = transcript.messages, len(transcript.messages)
     while first and messages[first - 1].role != "assistant":
         first -= 1
@@ -47,10 +47,10 @@ def due(
     offers: Callable[[Block], Iterable[Offer]],
     quotable: Callable[[Place], bool],
 ) -> bool:
-    """Whether any new result can be shown smaller; where none can, nothing has to be planned.
+    """Whether any new result can be reduced; if not, nothing has to be planned.
 
-    ``offers``: the levels of detail of a block, rising in what they lose; ``quotable``: whether
-    it was read from a file.
+    ``offers``: the levels of detail of a block by rising loss; ``quotable``: whether a result was
+    read from a file.
     """
     for place in new_results(transcript):
         tokens = usage.block(transcript, place)
@@ -71,7 +71,7 @@ def _fits(plan: Planner, place: Place, most: int) -> bool:
 
 
 def arrive(plan: Planner, on_arrival: OnArrival, quotable: Callable[[Place], bool]) -> None:
-    """Show new results smaller, as far as ``on_arrival`` allows."""
+    """Reduce new results as far as ``on_arrival`` allows."""
     new, end = list(new_results(plan.transcript)), len(plan.transcript.messages)
     free = plan.reducible(new[0].message if new else end, end, prose=False, protected=False)
     allowed = {(place.message, place.index): place for place in free}

@@ -1,4 +1,4 @@
-"""Edits as operations on the request: what each kind of edit sets, deletes and inserts, and where.
+"""Turns edits into operations on the request: what each edit sets, deletes and inserts, and where.
 
 Does not know why an edit was chosen, nor JSON text (``paths`` applies the operations).
 """
@@ -35,7 +35,7 @@ from trimtab.wire.base import alone
 
 
 class Applied(NamedTuple):
-    """One edit on one request: where it stands and what it does."""
+    """One edit on one request: its paths and its operations."""
 
     edit: Edit
     paths: tuple[Path, ...]
@@ -65,7 +65,7 @@ _ORDER = {"replace": 0, "remove": 1, "insert": 2, "fold": 3, "drop": 4}
 
 
 def in_order(applied: Iterable[Applied]) -> Ops:
-    """All operations, so ordered that the last one on a path is the one that counts."""
+    """All operations, in the order in which the last one on a path takes effect."""
     return Ops(op for a in sorted(applied, key=lambda a: _ORDER[a.edit.op]) for op in a.ops)
 
 
@@ -113,7 +113,7 @@ def _remove(transcript: Transcript, edit: Edit, emptied: Mapping[int, str]) -> A
 
 
 def _insert(transcript: Transcript, edit: Edit) -> Applied:
-    """A user message behind the message in which the target stands."""
+    """Insert a user message after the target's message."""
     place, format = transcript.refs[edit.targets[0]], transcript.format
     where: Path = (*transcript.base, place.message + 1)
     if joins_next(transcript, edit):
@@ -162,8 +162,8 @@ def _drop(
 
 
 def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
-    """One call with a result of ours, the user's words before it and the model's beside or behind
-    it; everything else of the run goes."""
+    """Replace a run by one call with a result of ours, the user's words before it and the model's
+    beside or after it."""
     run, anchor, format = runs.run_of(transcript, edit), None, transcript.format
     assert run is not None
     items, base = runs.items(transcript, run), transcript.base
@@ -205,7 +205,7 @@ def _fold(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
 
 
 def _anchor_call(transcript: Transcript, tree: Any, anchor: Anchor, arguments: str) -> Any:
-    """The call as it came, with these arguments if any."""
+    """The original call, with ``arguments`` if given."""
     value = paths.get(tree, (*transcript.base, anchor.call.message, *anchor.part.path))
     if not arguments:
         return value
@@ -240,7 +240,7 @@ def _closed(transcript: Transcript, tree: Any, closing: Closing, text: str) -> A
 
 
 def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
-    """What stays behind these groups and would refer to a block that goes with them."""
+    """Paths of what remains after these groups and refers to a block removed with them."""
     if transcript.format.goes_with is alone:
         return []
     depth = len(transcript.base) + 1
@@ -256,7 +256,7 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
 
 
 def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
-    """Who speaks the message that stands for a run: the one who does not speak the next.
+    """The role of the message in place of a run: not the role of the next message.
 
     A message of the model would become the beginning of its next turn, which may have to begin
     with thinking; a user's would meet the next user's.
@@ -270,7 +270,7 @@ def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
 
 
 def _last_mark(transcript: Transcript, tree: Any, items: Sequence[Path]) -> Any:
-    """The newest cache breakpoint among what is dropped; the note carries it on."""
+    """The newest cache breakpoint among the dropped items; the note gets it."""
     base = len(transcript.base)
     for item in reversed(items):
         number = item[base]

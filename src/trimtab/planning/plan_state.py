@@ -1,7 +1,7 @@
-"""The state of a choice: what each block is shown as, and what the request costs so.
+"""The state of a plan: what each block is shown as, and the resulting size of the request.
 
-Knows sizes, offers and dropped runs, and keeps the total exact.  Does not choose (plan.py does)
-and has never seen JSON.
+Knows sizes, offers and dropped runs, and keeps the total exact.  Does not choose (``planner.py``
+does) and does not handle JSON.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ FRAME_BYTES = 256
 
 
 class Replacement(NamedTuple):
-    """What stands in place of a block: an offer, its size, and the journal's edit if it has one."""
+    """What is shown in place of a block: an offer, its tokens, and the journal's edit, if any."""
 
     offer: Offer
     tokens: int
@@ -93,11 +93,11 @@ class PlanState:
         self.drops = IntervalSet()
         """Of these, those of drops: a note passes over them on its way to the user's message."""
         self._crossed = IntervalSet()
-        """Messages that are gone because a run crosses the user's words."""
+        """Messages folded away in runs that cross the user's words."""
         self.inserted: list[Edit] = []
         self._removed: Tally[int] = Tally()
         self._changed: set[int] = set()
-        """Groups of which a block was shown otherwise."""
+        """Groups with a block that is not shown as it came."""
         self._more: dict[int, int] = {}
         """What each of them takes more so, as far as it is known."""
 
@@ -109,8 +109,7 @@ class PlanState:
         return self.whole(place) if shown is None else shown.tokens
 
     def whole(self, place: Place) -> int:
-        """Tokens of a block as it came; the first of texts that are taken as one has those of
-        all."""
+        """Original tokens of a block; the first of joined texts has those of all."""
         if not self.joined:
             return self.usage.block(self.transcript, place)
         members = self.joined.members(place)
@@ -132,19 +131,19 @@ class PlanState:
         return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
 
     def is_dropped(self, place: Place) -> bool:
-        """Whether the block stands in a run that is gone."""
+        """Whether the block is in a dropped or folded run."""
         number = self.transcript.group_number(place.message, place.index)
         return (number is not None and number in self.dropped) or place.message in self._crossed
 
     def standing(self) -> list[tuple[Place, Replacement]]:
-        """Every block that is shown otherwise than it came, dropped ones apart."""
+        """Every block that is not shown as it came, without dropped ones."""
         shown_at = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
         return [(place, shown) for place, shown in shown_at if not self.is_dropped(place)]
 
     # --- moves ---
 
     def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
-        """Show this offer instead of what stands there."""
+        """Show this offer in place of the block."""
         key = self._touched(place)
         before = self.text(place)
         self.tokens += tokens - self.cost(place)
@@ -165,7 +164,7 @@ class PlanState:
         return key
 
     def _saved_bytes(self, place: Place, text: str) -> int:
-        """Encoded bytes saved by showing this text instead of the block as it came."""
+        """Encoded bytes saved by showing ``text`` instead of the original block."""
         if text is place.block.text:
             return 0
         size = utf8_bytes if place.block.spelling == "json" else json_bytes
@@ -173,7 +172,7 @@ class PlanState:
         return whole - size(text)
 
     def restore(self, place: Place, back: Replacement | None) -> None:
-        """Take a move back: show what stood there before it."""
+        """Undo a move: show what was shown before it."""
         key = self._touched(place)
         now = self.shown[key]
         if self._item_bytes is not None:
@@ -212,12 +211,12 @@ class PlanState:
     # --- dropped groups ---
 
     def group_cost(self, group: Group) -> int:
-        """Tokens that go with this group, as its blocks are shown now."""
+        """Tokens of this group, as its blocks are shown now."""
         number = group_index(self.transcript, group)
         return self.run_cost(number, number)
 
     def run_cost(self, first: int, last: int) -> int:
-        """Tokens that go with groups[first:last + 1], as their blocks are shown now."""
+        """Tokens of groups[first:last + 1], as their blocks are shown now."""
         sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
         within = range(first, last + 1)
         fewer, more = sorted((within, self._changed), key=len)
@@ -228,12 +227,12 @@ class PlanState:
         return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
 
     def size(self, first: int, end: int) -> int:
-        """Tokens of groups[first:end] as they came."""
+        """Original tokens of groups[first:end]."""
         sums = self.usage.runs(self.transcript).tokens
         return sums[end] - sums[first]
 
     def _shown_more(self, group: Group) -> int:
-        """Tokens that a group takes more as it is shown now than as it came."""
+        """Tokens of a group as it is shown now, minus its original tokens."""
         usage, transcript = self.usage, self.transcript
         more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
         depth = len(transcript.base) + 1
@@ -251,7 +250,7 @@ class PlanState:
         return [self._first[index] for index in sorted(self._first)]
 
     def messages(self, first: int, end: int) -> Iterator[int]:
-        """The numbers of messages[first:end] that are not gone, or not as a whole."""
+        """The numbers of messages[first:end] that are not dropped, or only in part."""
         groups, partial = self.transcript.groups, self.transcript.table.partial_messages
         for run in self.runs:
             start, stop = groups[run.first].first, groups[run.last].last + 1
@@ -270,11 +269,11 @@ class PlanState:
         return self.transcript.groups[run.first : run.last + 1]
 
     def handle(self, run: DroppedRange) -> str:
-        """The handle of a run: named by every block, as a client may change one of them."""
+        """The handle of a run; it depends on every block, as a client may change one of them."""
         return handle(("run", *runs.targets(self.transcript, run.run)), self.handle_key)
 
     def cost_of(self, run: Run) -> int:
-        """Tokens that go with a run, as its blocks are shown now."""
+        """Tokens of a run, as its blocks are shown now."""
         if run.opening is None:
             return self.run_cost(run.first, run.last)
         tokens = run_tokens(self.transcript, self.usage, run, self.cost)
@@ -287,7 +286,7 @@ class PlanState:
     # --- a drop: a marker stands for the run ---
 
     def drop_saving(self, first: int, last: int) -> int:
-        """Tokens that dropping groups[first:last + 1] would save, the marker paid."""
+        """Tokens that dropping groups[first:last + 1] would save, minus the marker's."""
         run, touching = self._joined(first, last)
         if not has_place(self.transcript, self.groups(run), self.drops):
             return 0
@@ -305,7 +304,7 @@ class PlanState:
         self._add(run)
 
     def _joined(self, first: int, last: int) -> tuple[DroppedRange, list[DroppedRange]]:
-        """The run these groups make with the dropped runs right before and after them."""
+        """(the run of these groups joined with adjacent dropped runs, those adjacent runs)."""
         groups, adjoin = self.transcript.groups, self.transcript.adjoin
         run, touching = DroppedRange(first, last), list[DroppedRange]()
         before, after = self._last.get(first - 1), self._first.get(last + 1)
@@ -324,7 +323,7 @@ class PlanState:
         return run, touching
 
     def _tools(self, first: int, last: int) -> Tally[str]:
-        """How often each tool was called, as a marker tells it."""
+        """How often each tool was called, by its name in a marker."""
         called = self.transcript.table.called_tools(first, last)
         shown: Tally[str] = Tally()
         for tool, times in Tally(called).items():
@@ -346,7 +345,7 @@ class PlanState:
     # --- a fold: the best of each speaker stands for the run ---
 
     def folded(self, run: Run, fold: Fold) -> DroppedRange:
-        """The run as this fold would leave it: its texts and what they cost."""
+        """The run with this fold: its texts and their tokens."""
         made = DroppedRange(run.first, run.last, run.opening, fold)
         steps = run.last - run.first + 1
         own = self.handle(made) if self.recall else ""
@@ -367,7 +366,7 @@ class PlanState:
         return made
 
     def _asked(self, run: Run, fold: Fold, own: str) -> str:
-        """What stands in the user's words: what is left of them under a line that says so."""
+        """The fold's user message: a line that says what is left, and the kept text."""
         assert run.opening is not None
         end = self.transcript.groups[run.last].last + 1
         what = messages_text(end - run.opening)
@@ -381,7 +380,7 @@ class PlanState:
         return self.cost_of(run) - self.folded(run, fold).tokens
 
     def fold(self, run: Run, fold: Fold) -> None:
-        """Fold a run; none of its groups is gone yet."""
+        """Fold a run none of whose groups is dropped yet."""
         made = self.folded(run, fold)
         self.tokens -= self.cost_of(run)
         self._count_items(run, 1)
@@ -390,18 +389,18 @@ class PlanState:
     # --- both ---
 
     def is_crossed(self, message: int) -> bool:
-        """Whether a message is gone as a whole in a run that crosses the user's words."""
+        """Whether a whole message is folded away in a run that crosses the user's words."""
         return message in self._crossed
 
     def may_stand(self, run: Run, *, anchored: bool) -> bool:
-        """Whether what a fold leaves may stand there: two messages of the user may not meet where
-        roles have to alternate."""
+        """Whether the messages of a fold are allowed at its place: two messages of the user must
+        not meet if roles must alternate."""
         if anchored or closing_of(self.transcript, run, anchored=False) is not None:
             return True
         return not meets_user(self.transcript, run)
 
     def reopen(self, run: DroppedRange) -> None:
-        """Take a run back: its groups stand again as they are shown."""
+        """Undo a run: its groups are shown again."""
         del self._first[run.first], self._last[run.last]
         self.tokens -= run.tokens
         self.bytes_saved += self._shown_bytes(run)
@@ -414,7 +413,7 @@ class PlanState:
         self._count_items(run.run, -1)
 
     def put_back(self, run: DroppedRange) -> None:
-        """Take back a run that was just reopened."""
+        """Restore a run that was just reopened."""
         self.tokens -= self.cost_of(run.run)
         self._count_items(run.run, 1)
         self._add(run)
@@ -439,7 +438,7 @@ class PlanState:
             self._crossed.add(run.opening, self._crossed_end(run))
 
     def _crossed_end(self, run: DroppedRange) -> int:
-        """The last message that is gone as a whole."""
+        """The last message of a run that is folded away as a whole."""
         end = self.transcript.groups[run.last]
         return end.last - 1 if end.partial else end.last
 
@@ -453,7 +452,7 @@ class PlanState:
         self.bytes_saved += sign * saved
 
     def _shown_bytes(self, run: DroppedRange) -> int:
-        """Bytes of what stands for a run; of a fold an upper bound."""
+        """Bytes of the text in place of a run; for a fold an upper bound."""
         size = json_bytes(run.note) + json_bytes(run.said) + json_bytes(run.asked)
         if run.fold is None or run.fold.anchor is None or self._item_bytes is None:
             return size
@@ -463,7 +462,7 @@ class PlanState:
     # --- the journal's edits ---
 
     def load(self, edits: Iterable[Edit]) -> None:
-        """Show what the journal's edits show."""
+        """Apply the journal's edits to the state."""
         for edit in edits:
             if edit.op in ("replace", "remove"):
                 place = self._edited(edit)
@@ -483,7 +482,7 @@ class PlanState:
             self._load_drop(edit, first, last)
 
     def _edited(self, edit: Edit) -> Place:
-        """The place of an edit: texts are taken as one as it took them."""
+        """The place of an edit; its texts are joined as they were when the edit was made."""
         places = tuple(self.transcript.refs[ref] for ref in edit.targets)
         if self.joined.members(places[0]) != places:
             for place in places:
@@ -519,18 +518,18 @@ class PlanState:
 
 
 def _body(text: str) -> str:
-    """What stands under the line of ours."""
+    """The text below our first line."""
     return text.partition("\n")[2]
 
 
 def _left(text: str, quoted: str, summaries: Sequence[str]) -> str:
-    """How a note calls what is left."""
+    """The label in a note for what is left."""
     head = text.partition("\n")[0]
     return next((left for left in summaries if f" {left}" in head), quoted)
 
 
 def normal(place: Place, text: str) -> str:
-    """The text as the model will read it once it is written back."""
+    """The text as the model will read it after it is written to the request."""
     if place.block.spelling != "json":
         return text
     return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))

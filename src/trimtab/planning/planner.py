@@ -1,11 +1,11 @@
-"""Which edits to make: the least loss that meets the limits, decided once for a batch.
+"""Chooses the edits of one batch: those with the least loss that meet the limits.
 
 Knows limits, offers and their order.  Does not know JSON, formats or the network.
 
-Two goals, in the order that ``make_room`` keeps.  *want*: down to ``target``: dead weight and small
-losses outside the newest part first, then old groups folded into notes.  *must*: under the window
-(and the bytes), by dearer steps in turn: older groups dropped, the newest part cut, the model's
-words cut, and last the user's.
+There are two goals; ``make_room`` has their order.  *want*: reach ``target``, first by dead weight
+and small losses outside the newest part, then by folding old groups into notes.  *must*: get under
+the window (and the bytes) by ever more costly steps: drop older groups, cut the newest part, the
+model's words, and last the user's.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
 FOLD_LOSS = 0.5
-"""Loss of a step of which the best lines stay."""
+"""Loss of folding a step, of which the best lines are kept."""
 LEAST_GAIN = 16
-"""Tokens an edit must save: less is not worth a changed block."""
+"""The least tokens that an edit must save."""
 FILL_TOKENS = 128
-"""Room that is worth a longer excerpt."""
+"""The least free tokens for which an excerpt is lengthened."""
 USER_TOKENS, SHORTEST = 60, 1
-"""What the last rung leaves of a user's text, beside what it demands, and where that is not enough:
-its first and last 100 characters."""
+"""Tokens that the last step leaves of a user's text besides its demands; if that is not enough,
+SHORTEST: only its first and last 100 chars."""
 
 Steps = Iterator[tuple[float, Offer, int]]
 """(value lost per token saved, offer, tokens) of each level of one block."""
@@ -94,25 +94,26 @@ class Planner:
         self.state.load(active)
         self.body_bytes = body_bytes
         self.goal: int | None = None
-        """Where this batch stops, in tokens; None where there is none, or only the limits count."""
+        """The size in tokens at which this batch stops; None without a batch or if only the limits
+        count."""
         self.tried: list[str] = []
         self.folded: dict[int, Sequence[CandidateLines]] = {}
-        """First group of a run that was folded → what its lines were chosen from."""
+        """First group of a folded run → the sources its lines were chosen from."""
         self._moves: list[tuple[Place, Replacement | None]] = []
 
     def _leave_out_pins(self) -> None:
-        """A text that the user keeps whole is not taken as one with its neighbours."""
+        """Separate pinned texts from the neighbours they are joined with."""
         for ref in self.inputs.pinned:
             if (place := self.transcript.refs.get(ref)) is not None:
                 self.state.joined.leave_out(place)
 
     def over(self) -> bool:
-        """Whether tokens or bytes are above what the provider takes."""
+        """Whether tokens or bytes are above the provider's limits."""
         return self.state.tokens > self.bounds.capacity or self._bytes_over()
 
     @property
     def waits_for_the_window(self) -> bool:
-        """Whether no more than dead weight that pays goes, as the window is not full."""
+        """Whether only dead weight that pays is reduced, because the window is not full."""
         return self.inputs.below == "dead" and not self.over()
 
     def _bytes_over(self) -> bool:
@@ -122,7 +123,7 @@ class Planner:
     # --- moves ---
 
     def show(self, place: Place, offer: Offer, tokens: int | None = None) -> None:
-        """Show an offer, remembered so that it can be given back."""
+        """Show an offer, and record the move so that it can be undone."""
         self._moves.append((place, self.state.shown.get((place.message, place.index))))
         cost = self.state.price(place, offer) if tokens is None else tokens
         self.state.show(place, offer, cost)
@@ -134,7 +135,7 @@ class Planner:
             self.tried.append(kind)
 
     def revert(self, goal: int) -> None:
-        """Take moves back, dearest and newest first, where the room allows it after all."""
+        """Undo moves, the most costly and newest first, as far as the room allows."""
         state = self.state
         for place, before in reversed(self._moves):
             key = (place.message, place.index)
@@ -149,7 +150,7 @@ class Planner:
         self._moves = []
 
     def fill(self, goal: int) -> None:
-        """Lengthen the excerpts and digests made last, where a level was more than it took."""
+        """Lengthen the excerpts and digests made last, if they cut more than needed."""
         state, first = self.state, dict[Key, tuple[Place, Replacement | None]]()
         for place, before in self._moves:
             first.setdefault((place.message, place.index), (place, before))
@@ -172,7 +173,7 @@ class Planner:
                 state.show(place, offer, cost)
 
     def _longer(self, place: Place, kind: str, tokens: int) -> Offer | None:
-        """What a level of this kind shows with so many tokens."""
+        """The offer of this kind that shows up to ``tokens``."""
         block, config = self._named(place), self.inputs.config
         if kind == "head-and-tail":
             return cut_to(block, config, tokens)
@@ -187,7 +188,7 @@ class Planner:
         return digest_to(block, config, tokens)
 
     def reducible(self, first: int, end: int, *, prose: bool, protected: bool) -> Iterator[Place]:
-        """Blocks of messages[first:end] that stand and may be shown smaller."""
+        """Blocks of messages[first:end] that are not dropped and may be reduced."""
         numbers = self.state.messages(first, min(end, self.eligibility.open_from))
         places = self.eligibility.reducible(numbers, prose=prose, protected=protected)
         return self.state.joined.as_one(places)
@@ -195,7 +196,7 @@ class Planner:
     # --- levels of detail ---
 
     def offers(self, place: Place, which: Which = "all") -> Iterator[Offer]:
-        """Levels of one block, rising loss, handles filled in."""
+        """The offers for one block by rising loss, with handles filled in."""
         inputs = self.inputs
 
         def begin(failures: list[str]) -> Iterator[Offer]:
@@ -216,15 +217,15 @@ class Planner:
         return {"all": ours, "light": light, "dead": tuple(one for one in ours if one in DEAD)}
 
     def _named(self, place: Place) -> Block:
-        """The block, a result knowing the tool it came from."""
+        """The block; a result gets the name of its tool."""
         block = place.block
         if block.kind == "result" and block.tool is None:
             return replace(block, tool=self.transcript.tool(place))
         return block
 
     def shortest_arguments(self, place: Place, run: Run) -> str:
-        """The arguments of a call as short as reducers show them, with the run's handle where
-        there is one; "" where that saves nothing."""
+        """The shortest form of a call's arguments that reducers offer, with the run's handle if
+        there is one; "" if that saves nothing."""
         own = self.state.handle(DroppedRange(*run))
         reducers, config = self.inputs.reducers, self.inputs.config_for(place)
         levels = levels_of(self._named(place), config, reducers=reducers)
@@ -235,7 +236,7 @@ class Planner:
         return least.text if least and self.state.price(place, least) < whole else ""
 
     def handle(self, place: Place) -> str:
-        """The handle of one block, or of texts that are taken as one."""
+        """The handle of one block, or of joined texts."""
         return handle(self._refs(place), self.inputs.handle_key)
 
     def _refs(self, place: Place) -> tuple[str, ...]:
@@ -248,7 +249,7 @@ class Planner:
         return replace(offer, text=with_handle(offer.text, place.block.text, own))
 
     def _steps(self, place: Place, which: Which = "all") -> Steps:
-        """The useful levels of one block and what each costs in value per token saved."""
+        """The useful levels of one block, each with its value lost per token saved."""
         whole = self.state.whole(place)
         age = 1.0 - place.message / max(len(self.transcript.messages), 1)
         worth, lost, now = value(place.block, whole, age), 0.0, self.state.cost(place)
@@ -298,7 +299,7 @@ class Planner:
             push(place, steps)
 
     def exhaust(self, places: Iterable[Place]) -> None:
-        """Show the smallest level of each block, which no steps together lead below."""
+        """Show the smallest level of each block, which no sequence of steps can beat."""
         for place in places:
             now = self.state.cost(place)
             if now <= LEAST_GAIN or self.state.is_dropped(place):
@@ -315,7 +316,7 @@ class Planner:
         self.used("drop")
 
     def drop_until(self, enough: Callable[[], bool], end: int, *, protected: bool) -> None:
-        """Drop groups, oldest first, where that saves anything."""
+        """Drop groups, oldest first, if that saves anything, until ``enough``."""
         state = self.state
         for stretch in self.eligibility.stretches(end, protected=protected):
             for index in stretch:
@@ -323,14 +324,14 @@ class Planner:
                     return
                 if index not in state.dropped and state.drop_saving(index, index) > 0:
                     self._drop(index, index)
-            # One small group may cost less than the note that stands for it; several do not.
+            # One small group may cost less than the note in its place; several do not.
             rest = [index for index in stretch if index not in state.dropped]
             whole = bool(rest) and rest == list(range(rest[0], rest[-1] + 1))
             if whole and not enough() and state.drop_saving(rest[0], rest[-1]) > 0:
                 self._drop(rest[0], rest[-1])
 
     def strip_notes(self, enough: Callable[[], bool]) -> None:
-        """Leave no more than a marker of folded runs, oldest first."""
+        """Replace folds by markers, oldest first, until ``enough``."""
         for run in [run for run in self.state.runs if run.fold and run.opening is None]:
             if enough():
                 return
@@ -342,8 +343,8 @@ class Planner:
                 self.state.put_back(run)
 
     def cut_users(self, enough: Callable[[], bool], *, bare: bool) -> None:
-        """The user's own words that stand, longest first, only as far as it takes; ``bare``: what
-        they demand too."""
+        """Cut the user's own texts, longest first, until ``enough``; ``bare``: their demands
+        too."""
         texts = sorted(self.eligibility.user_texts, key=lambda p: (-len(p.block.text), p.message))
         for place in texts:
             if enough():
@@ -359,7 +360,7 @@ class Planner:
                     return
 
     def cut_user(self, place: Place, tokens: int) -> None:
-        """Cut one text of the user to so many tokens, if that helps and is allowed."""
+        """Cut one text of the user to ``tokens``, if that helps and is allowed."""
         state, eligibility = self.state, self.eligibility
         if (
             eligibility.pinned(place)
@@ -376,9 +377,9 @@ class Planner:
             self.show(place, offer)
 
     def unbind(self, first: tuple[int, int]) -> None:
-        """Remove the reasoning behind position ``first``: it is bound to what stood there.
+        """Remove the reasoning after position ``first``: it is bound to the content that was there.
 
-        Of the latest model turn all goes, as it may not go in part.
+        In the latest model turn all reasoning is removed, as it must not be removed in part.
         """
         why = "this model binds it to what stood before it, which an edit changed"
         thoughts = [
@@ -402,7 +403,7 @@ class Planner:
     # --- the result ---
 
     def edits(self) -> tuple[Edit, ...]:
-        """The new edits, in order of place; what the journal already shows is not repeated."""
+        """The new edits, in order of place, without those already in the journal."""
         placed: list[tuple[Key, Edit]] = []
         seen = witness(self.transcript)
         for place, shown in self.state.standing():
@@ -437,7 +438,7 @@ class Planner:
         )  # fmt: skip
 
     def kept(self) -> tuple[Edit, ...]:
-        """The journal's edits that still stand on this request."""
+        """The journal's edits that still apply to this request."""
         state = self.state
         old = [shown.edit for _, shown in state.standing() if shown.edit is not None]
         return (*old, *(run.edit for run in state.runs if run.edit), *state.inserted)

@@ -1,4 +1,4 @@
-"""Named choices: how deep a batch goes, and what it may lose on the way.
+"""Presets: how deep a batch goes, and what it may lose.
 
 Knows numbers.  One dial, the target; the rest follows from it or from the preset's name.
 """
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 LOSSLESS_AND_DUPLICATES = 0.05
-"""Loss up to which an offer re-spells, or says that the same came again later."""
+"""The largest loss of offers that rewrite without loss, or point to a later repetition."""
 
 STALE = 0.15
-"""Loss up to which an offer concerns what is out of date as well: superseded reads and writes,
-inputs of failed calls."""
+"""The largest loss of offers for outdated content too: superseded reads and writes, inputs of
+failed calls."""
 
 
 EARLY = 1_000
-"""Tokens of dead weight that are worth a changed beginning at all."""
+"""The least tokens of dead weight that are worth breaking the cache before the trigger."""
 
 
 @dataclass(frozen=True, slots=True)

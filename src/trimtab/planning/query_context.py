@@ -1,4 +1,4 @@
-"""What was asked: the user's last words, what the model searched for, what was found twice.
+"""The context of a query: the user's last words, the model's search strings, repeated content.
 
 Knows blocks and groups of one transcript.  Does not know formats, offers or limits.
 """
@@ -18,21 +18,21 @@ from trimtab.transcript.transcript import Transcript
 
 QUESTION_CHARS = 4_000
 QUERY_CHARS, MOST_QUERIES = 400, 32
-"""Longer arguments are no query; of more calls only the newest count."""
+"""A longer argument is not taken for a query; only the newest MOST_QUERIES are used."""
 LOOKED_AT = 4 * MOST_QUERIES
-"""So many messages are looked at for them."""
+"""How many of the newest messages are searched for queries."""
 
 
 @dataclass(frozen=True)
 class QueryContext:
-    """One transcript, and the refs of blocks that are shown otherwise than they came."""
+    """The query context of one transcript; ``edited``: refs of blocks not shown as they came."""
 
     transcript: Transcript
     config: Config
     edited: Collection[str] = ()
 
     def about(self, place: Place) -> Config:
-        """The configuration with what concerns this block."""
+        """The configuration with the context of this block."""
         block = place.block
         if block.kind != "result":
             return self.config
@@ -46,7 +46,7 @@ class QueryContext:
 
     @cached_property
     def question(self) -> str:
-        """The text of the last human message, "" where there is none; ends kept if it is long."""
+        """The text of the last user message, its ends if it is long; "" if there is none."""
         for number in reversed(self.transcript.table.user_and_system):
             message = self.transcript.messages[number]
             if message.role != "user":
@@ -71,7 +71,7 @@ class QueryContext:
         return queries[:MOST_QUERIES]
 
     def _call(self, place: Place) -> str:
-        """The arguments of the call that a result answers; "" where there is none."""
+        """The arguments of the call that a result answers; "" if there is none."""
         number = self.transcript.group_number(place.message, place.index)
         if number is None:
             return ""
@@ -84,11 +84,11 @@ class QueryContext:
 
     @cached_property
     def _calls(self) -> dict[int, dict[str | None, str]]:
-        """Group → the arguments of its calls by id, of those that were asked for."""
+        """A cache: group → the arguments of its calls by id."""
         return {}
 
     def _newest(self, content: str) -> tuple[int, int]:
-        """Where this content stands last as it came; before everything where it does not."""
+        """The last place where this content is unedited; (−1, −1) if there is none."""
         return self._contents.get(_digest(content), (-1, -1))
 
     @cached_property

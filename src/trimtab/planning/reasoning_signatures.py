@@ -1,7 +1,7 @@
-"""Reasoning that is signed over what stands before it: what an edit costs there.
+"""Handles reasoning whose signature covers everything before it and that an edit invalidates.
 
-Knows where a batch changes the request.  Which models bind reasoning, and how the API is asked
-to drop it, stands in ``rules``.
+Knows where a batch changes the request.  ``rules`` knows which models bind reasoning, and how the
+API is asked to drop it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from trimtab.transcript.model import Edit, Facts
 from trimtab.transcript.transcript import Transcript
 
 Thinking = Literal["drop", "drop_block"]
-"""What becomes of reasoning that an edit unbinds: taken out, or the API is asked to."""
+"""How invalidated reasoning is handled: removed here, or the API is asked to drop it."""
 
 DROP_BLOCK = "drop-block"
 """The kind of edit that asks the API to drop reasoning."""
 
 
 def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None:
-    """Reasoning behind the first change of this call goes too, unless the API is asked to.
+    """Remove the reasoning after the first change of this call, unless the API is asked to drop it.
 
     ``thinking``: "drop" or "drop_block"; ``repairs``: those that change the request this time.
     """
@@ -38,12 +38,12 @@ def unbind(plan: Planner, thinking: Thinking, repairs: Sequence[Repair]) -> None
 
 
 def _asks(facts: Facts, thinking: Thinking) -> bool:
-    """Whether the API is asked to drop what no longer fits: only where thinking is on at all."""
+    """Whether the API is asked to drop invalid reasoning; only if thinking is on at all."""
     return thinking == "drop_block" and not facts.bare and facts.thinking != "disabled"
 
 
 def _positions(plan: Planner, repairs: Sequence[Repair]) -> list[tuple[int, int]]:
-    """Where this call changes the request, as (message, index of block)."""
+    """The places where this call changes the request, as (message, index of block)."""
     state, transcript = plan.state, plan.transcript
     spots = [key for key, shown in state.shown.items() if shown.edit is None]
     for run in state.runs:

@@ -1,8 +1,7 @@
-"""What the rest of a transcript says about a block: duplicate, superseded, input of a failed call.
+"""Finds redundant blocks: duplicates, superseded reads and writes, inputs of failed calls.
 
-``CallHistory`` looks at calls, results and their order alone; ``Redundancy`` says what the settings
-let count.  A *turn* is one step of the model: a group.  Age is counted over all calls and turns,
-edited or not.
+``CallHistory`` uses calls, results and their order alone; ``Redundancy`` applies the settings.  A
+*turn* is one step of the model: a group.  Age is counted over all calls and turns, edited or not.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from trimtab.transcript.tool_calls import CallReader, Key, ToolCall, calls_of
 from trimtab.transcript.transcript import Transcript
 
 STALE_SHARE = 0.5
-"""Up to this share (by characters of lines) the later result of a call that only looks is the same
-thing, seen anew; above it (a next page) it is another."""
+"""If a later result of the same read-only call differs by at most this share (by chars of lines),
+it is a newer version of the same content; above it (a next page) it is different content."""
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Whether results may give way to a later result that makes them dispensable."""
+    """Whether results may be replaced by a pointer to a later result that makes them redundant."""
 
     enabled: bool = setting(True, FLAG, "older results may give way to a later equal one")
     superseded: bool = setting(
@@ -41,7 +40,7 @@ class Duplicates:
 
 @dataclass(frozen=True)
 class FailedInputs:
-    """Whether long inputs of failed calls may go."""
+    """Whether long inputs of failed calls may be removed."""
 
     enabled: bool = setting(True, FLAG, "long values that a failed call was given may go")
     min_calls: int = setting(5, COUNT, "so many calls must have come after; 0: none is too recent")
@@ -50,7 +49,7 @@ class FailedInputs:
 
 
 class Redundancy:
-    """One transcript, and what its settings let reducers know of it."""
+    """The redundancy of one transcript's blocks, as far as the settings allow to use it."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Redundancy:
         self.failed_inputs = failed_inputs or FailedInputs()
 
     def facts(self, place: Place) -> BlockFacts:
-        """What is known of a block, as far as the settings let reducers know it."""
+        """The facts about a block that reducers may use by the settings."""
         call = self._of(place)
         if call is None:
             return BlockFacts()
@@ -74,7 +73,7 @@ class Redundancy:
         return self._of_result(call)
 
     def action(self, place: Place) -> str:
-        """What the call did that this block belongs to: "read", "write", …; "" if there is none."""
+        """The action of the block's call: "read", "write", …; "" if it has no call."""
         call = self._of(place)
         return call.arguments.action if call else ""
 
@@ -83,7 +82,8 @@ class Redundancy:
         return self.calls.at.get((place.message, place.index))
 
     def rests_on(self, place: Place) -> tuple[Key, ...]:
-        """Where that stands which makes a block a duplicate or superseded; () for any other."""
+        """The keys of the later blocks that make this block a duplicate or superseded; () if it is
+        neither."""
         call = self._of(place)
         if call is None:
             return ()
@@ -137,7 +137,7 @@ class Redundancy:
         return facts
 
     def _over_write(self, call: ToolCall) -> Literal["", "read", "write", "edit"]:
-        """What later came over a file that this call wrote."""
+        """How a file that this call wrote was later superseded; "" if it was not."""
         if call.arguments.action != "write" or call.failed:
             return ""
         if matches([call.tool], self.duplicates.protected_tools):
@@ -145,23 +145,25 @@ class Redundancy:
         return self._over(call).superseded  # type: ignore[return-value]
 
     def _over(self, call: ToolCall) -> BlockFacts:
-        """What later came over the file that a call read or wrote, and what that lacks."""
+        """How the file that a call read or wrote was superseded, and the lines missing later."""
         later = self.calls.over(call) if self.duplicates.superseded else None
         return BlockFacts(superseded=later.how, lacks=later.lacks) if later else BlockFacts()
 
 
 SAME_TEXT_CHARS = 1_000
-"""From this length on equal results of different calls count as duplicates: it is no chance."""
+"""Equal results of different calls count as duplicates from this length on, as equality is then not
+accidental."""
 WHOLE_LINES, WHOLE_CHARS = 2_000, 50_000
-"""Agents' read tools stop at about so much: a longer result shows what it shows, no more."""
+"""Agents' read tools truncate at about these sizes, so a result of this size may not show all that
+was requested."""
 SIZE_SHARE = 0.5
-"""Where a file was written or edited in between, what came later stands for what came before even
-if its lines are others, but not with less than this share of its characters."""
+"""If a file was changed in between, a later read replaces an earlier one even with other lines, but
+only if it has at least this share of its chars."""
 _MOST_LATER = 16
 
 
 class Superseding(NamedTuple):
-    """What later came over a file: the call that brought it, and the lines it lacks although
+    """The later call that supersedes a read or write of a file, and the lines it lacks although
     nothing changed the file in between."""
 
     how: Literal["read", "write", "edit"]
@@ -181,7 +183,7 @@ class CallHistory:
         self.at: dict[Key, ToolCall] = {}
         """(message, index) of a block → the call it belongs to."""
         self._newest: dict[Hashable, ToolCall] = {}
-        """What two calls may have in common → the newest that has it."""
+        """A property that calls may share → the newest call with it."""
         self._by_file: defaultdict[str, list[ToolCall]] = defaultdict(list)
         for turn, group in enumerate(transcript.groups):
             if group.has_calls:
@@ -204,7 +206,7 @@ class CallHistory:
         return len(self.calls) - 1 - call.number
 
     def content(self, call: ToolCall) -> Mapping[str, str]:
-        """The lines that a call brought into the conversation: what came back, or was written."""
+        """The lines of a call's result, or those that it wrote."""
         held = self._content.get(call.number)
         if held is None:
             texts: Iterable[str] = call.texts
@@ -215,13 +217,13 @@ class CallHistory:
         return held
 
     def changed(self, earlier: ToolCall, later: ToolCall) -> bool:
-        """Whether a call after the one, up to the other, may have changed what they show."""
+        """Whether a call after ``earlier``, up to ``later``, may have changed what they show."""
         number = bisect_left(self._acts, earlier.number + 1)
         return number < len(self._acts) and self._acts[number] <= later.number
 
     @cached_property
     def _over(self) -> dict[int, Superseding | None]:
-        """Number of a call that read or changed a file → what later came over that file."""
+        """Number of a call that read or changed a file → what superseded it."""
         superseding: dict[int, Superseding | None] = {}
         for calls in self._by_file.values():
             later = _Later(self)
@@ -242,9 +244,9 @@ class CallHistory:
         return ("text", later) if later and call.chars >= SAME_TEXT_CHARS else None
 
     def repeat(self, call: ToolCall) -> ToolCall | None:
-        """Of one that only looked, the newest later one of the same call.
+        """The newest later repetition of a read-only call.
 
-        A failed one never stands for one that succeeded.
+        A failed call never replaces one that succeeded.
         """
         if not call.answered or not _looks(call):
             return None
@@ -254,11 +256,11 @@ class CallHistory:
         return good
 
     def over(self, call: ToolCall) -> Superseding | None:
-        """What later came over the file that one read or wrote."""
+        """What superseded the file that the call read or wrote; None if nothing did."""
         return self._over.get(call.number)
 
     def _later(self, call: ToolCall, key: Hashable) -> ToolCall | None:
-        """The newest one that has this in common, if it came later."""
+        """The newest call with this property, if it is later than ``call``."""
         newest = self._newest.get(key)
         return newest if newest is not None and newest.number > call.number else None
 
@@ -294,7 +296,7 @@ def _file(call: ToolCall) -> str:
 
 
 class _Later:
-    """What came later over one file, while its events are walked backwards."""
+    """The later calls on one file, collected while walking backwards."""
 
     def __init__(self, history: CallHistory) -> None:
         self._history = history
@@ -303,7 +305,7 @@ class _Later:
         self.edits: list[ToolCall] = []
 
     def add(self, call: ToolCall) -> None:
-        """Take note of one that succeeded."""
+        """Add a call, unless it failed."""
         if call.failed:
             return
         action = call.arguments.action
@@ -315,7 +317,7 @@ class _Later:
             self.reads.append((*_shown(call), call))
 
     def over(self, call: ToolCall) -> Superseding | None:
-        """What of this makes an earlier read or write of the same file stale; None for nothing."""
+        """The later call that makes an earlier read or write of the file stale; None if none."""
         action = call.arguments.action
         if action == "edit" or not (self.writes or self.reads or self.edits):
             return None

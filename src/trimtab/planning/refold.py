@@ -1,7 +1,7 @@
-"""Notes of earlier batches taken back, so that what they stood for is folded anew.
+"""Undoes notes of earlier batches, so that their groups are folded again.
 
-Says which notes, and which of their groups are read whole: the newest are; of older ones only the
-lines that their notes left are read.  What lies ``PAST`` windows back gets a note of its own.
+Decides which notes, and which of their groups are read whole: the newest.  Of older groups only the
+lines kept in their notes are read.  Groups more than ``PAST`` windows back get a note of their own.
 """
 
 from __future__ import annotations
@@ -15,31 +15,32 @@ from trimtab.planning.planner import Planner
 from trimtab.planning.runs import Run
 
 HORIZON = 2
-"""Windows of history whose lines are all chosen from (on 30 recordings as much stays as with all
-of them)."""
+"""Windows of history whose lines are all candidates (on 30 recordings as much is kept as with the
+whole history)."""
 PAST = 3
-"""What lies so many windows back has a note of its own, which stands while others are chosen anew.
+"""History more than so many windows back has a note of its own, unchanged while others are redone.
 With 2 fewer of the lines that are needed stay: 36.7 for 38.4 of 100, on 60 recordings whose windows
 were small for them; with 3 or 4 as many as without such a note (docs/benchmark.md)."""
 REACH = 2
-"""Windows of history that come together behind that note before it is chosen anew, with them."""
+"""Windows of history that may collect after that note before they are folded into a new one."""
 FAR_SHARE = 0.5
-"""Of the room for lines so much may go to it then; and of all room, before."""
+"""Share of the room for lines that a new note may use; and the share of all room above which the
+old note is redone."""
 
 
 @dataclass
 class ReopenedGroups:
-    """Groups whose notes were taken back."""
+    """Groups whose notes were undone."""
 
     far: Sequence[range] = ()
-    """Those of them that are not read whole."""
+    """Ranges of groups that are not read whole."""
     left: Mapping[int, Mapping[Key, Lines]] = field(default_factory=dict)
-    """Of these, what their notes left: group → block → lines."""
+    """The lines that their notes kept: group → block → lines."""
     past: int = 0
     """Groups before this one get a note of their own; 0: none do."""
 
     def read(self, run: Run) -> Iterator[int]:
-        """The groups of a run of which there is anything to read."""
+        """The groups of a run that have lines to read."""
         number, last, _ = run
         for far in self.far:
             begin, stop = max(far.start, number), min(far.stop, last + 1)
@@ -50,7 +51,7 @@ class ReopenedGroups:
         yield from range(number, last + 1)
 
     def parted(self, runs: Iterable[Run]) -> Iterator[Run]:
-        """Runs as they get a note each."""
+        """``runs`` split at ``past``, so that each part gets its own note."""
         for run in runs:
             if run.first < self.past <= run.last and run.opening is None:
                 yield from (run._replace(last=self.past - 1), run._replace(first=self.past))
@@ -59,10 +60,10 @@ class ReopenedGroups:
 
 
 def reopen(planner: Planner) -> ReopenedGroups:
-    """Take back what was dropped or folded and may be folded anew.
+    """Undo drops and folds whose groups may be folded again.
 
-    What a model said of steps is none of their lines: these are read whole, or nothing would be
-    left of them.
+    A model's summary contains no lines of the steps, so summarized steps are read whole; otherwise
+    nothing of them would be kept.
     """
     near, past, state = _newest(planner, HORIZON), _newest(planner, PAST), planner.state
     due = _due(planner, past)
@@ -78,7 +79,7 @@ def reopen(planner: Planner) -> ReopenedGroups:
 
 
 def _may_reopen(planner: Planner, run: DroppedRange) -> bool:
-    """Whether all of a run may still go."""
+    """Whether a run may still be folded as a whole."""
     groups, last = planner.transcript.groups, run.last
     if run.opening is not None:
         return False
@@ -88,8 +89,8 @@ def _may_reopen(planner: Planner, run: DroppedRange) -> bool:
 
 
 def _due(planner: Planner, past: int) -> bool:
-    """Whether what lies before this group gets a new note: there is much that has none of its
-    own, or its notes take too much."""
+    """Whether the groups before ``past`` get a new note: many of them are not in their own note, or
+    its notes take too much."""
     runs, eligibility = planner.state.runs, planner.eligibility
     begin = next((run.first for run in runs if run.last >= past), past)
     if planner.state.size(begin, past) >= REACH * eligibility.capacity:
@@ -100,7 +101,7 @@ def _due(planner: Planner, past: int) -> bool:
 def _left(
     planner: Planner, near: int, far: Sequence[range], notes: Sequence[Fold]
 ) -> dict[int, dict[Key, Lines]]:
-    """The lines of these groups, all before ``near``, that stand in these notes."""
+    """Group → block → the lines kept in ``notes``, for groups in ``far``, all before ``near``."""
     transcript, read = planner.transcript, planner.inputs.lines
     lines_left: dict[int, dict[Key, Lines]] = {}
     end = transcript.groups[near - 1].last + 1
@@ -119,7 +120,7 @@ def _left(
 
 
 def _newest(planner: Planner, windows: float) -> int:
-    """The first group of the newest so many windows of history."""
+    """The first group of the newest ``windows`` windows of history."""
     groups, usage, messages = planner.transcript.groups, planner.usage, planner.transcript.messages
     tokens, number = windows * planner.bounds.capacity, len(groups)
     while number and tokens > 0:

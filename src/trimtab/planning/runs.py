@@ -1,4 +1,4 @@
-"""Runs of steps that are taken out together: what is in one, and what of it stays in a fold.
+"""Runs of steps that are removed together: their contents, and what of them stays in a fold.
 
 A run is neighbouring groups.  One that crosses the user's words takes every message from the one it
 begins with, of the user or the model, to the end of its last group.
@@ -16,8 +16,8 @@ from trimtab.transcript.transcript import Transcript
 
 
 class Run(NamedTuple):
-    """Groups ``first`` … ``last``; ``opening``: the message it begins with, where it crosses the
-    user's words: a message of the user, or the first of a group."""
+    """Groups ``first`` … ``last``.  ``opening``: only if the run crosses the user's words: its
+    first message, one of the user or the first of a group."""
 
     first: int
     last: int
@@ -25,12 +25,12 @@ class Run(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A call that was answered in text, and where its result stands."""
+    """A call that was answered in text, and the place of its result."""
 
     call: Place
     part: Part
     message: int
-    """Of the result."""
+    """The index of the result's message."""
     result: Part
 
 
@@ -53,7 +53,7 @@ def targets(transcript: Transcript, run: Run) -> tuple[str, ...]:
 
 
 def items(transcript: Transcript, run: Run) -> list[Path]:
-    """The absolute paths of what a run consists of."""
+    """The absolute paths of a run's items."""
     if run.opening is None:
         return transcript.table.items(run.first, run.last)
     end = transcript.groups[run.last]
@@ -63,7 +63,7 @@ def items(transcript: Transcript, run: Run) -> list[Path]:
 
 
 def run_of(transcript: Transcript, edit: Edit) -> Run | None:
-    """The run that a fold takes out; None where its blocks are not all of a run, in order."""
+    """The run that a fold replaces; None if its blocks are not exactly a run, in order."""
     if not edit.asked:
         span = transcript.table.span(edit.targets)
         return Run(*span) if span and transcript.table.adjoining(*span) else None
@@ -91,7 +91,7 @@ def run_of(transcript: Transcript, edit: Edit) -> Run | None:
 
 
 def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
-    """The first call of a step, where the client answered it in text and without an error."""
+    """The first call of a step, if the client answered it in text and without an error."""
     messages = transcript.messages
     called = next((n for n in group.numbers if messages[n].calls), None)
     if called is None or not group.closed:
@@ -118,7 +118,7 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
 
 
 def anchor_of(transcript: Transcript, edit: Edit) -> Anchor | None:
-    """The call that a fold keeps; None where it keeps none, or can't any more."""
+    """The call that a fold keeps; None if it keeps none, or no longer can."""
     place = transcript.refs.get(edit.anchor)
     number = None if place is None else transcript.group_number(place.message, place.index)
     if place is None or number is None:
@@ -132,8 +132,8 @@ _SPOKEN = ("tool_calls", "function_call")
 
 
 def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
-    """The blocks that stay beside the anchor's: what is not content, and reasoning where the
-    provider wants it back."""
+    """The blocks that stay beside the anchor: those that are not content, and reasoning if the
+    provider requires it."""
     number, format = anchor.call.message, transcript.format
     wanted = not rules.may_drop_reasoning(transcript, number)
     return [
@@ -147,14 +147,14 @@ def kept_beside(transcript: Transcript, anchor: Anchor) -> list[int]:
 
 
 def beside_words(transcript: Transcript, run: Run) -> bool:
-    """Whether a run ends in a message with words of the user that stay, beside which its note has
-    to stand: two messages of the user may not meet."""
+    """Whether a run ends in a message with words of the user that stay: then its note must be put
+    into that message, because two user messages must not meet."""
     return transcript.facts.alternates and transcript.groups[run.last].partial
 
 
 def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
-    """Messages of thoughts that stay before the anchor's, where each goes with its step or not at
-    all."""
+    """Messages with only thoughts that stay before the anchor, for formats in which thoughts can
+    only be removed with their whole step."""
     if not getattr(transcript.format, "thoughts_stay", False):
         return []
     group = transcript.groups[transcript.table.of_message[anchor.call.message]]
@@ -166,18 +166,19 @@ def kept_thoughts(transcript: Transcript, anchor: Anchor) -> list[int]:
 
 
 class Closing(NamedTuple):
-    """The model's last words in a run: their message, and its blocks that stay beside them."""
+    """The model's last words in a run: their message, and its blocks that stay."""
 
     message: int
     kept: tuple[int, ...] = ()
 
 
 def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | None:
-    """Where a fold's words close the run: in its last message, where that is the model's.
+    """The message that gets a fold's words of the model at the end of a run: its last message, if
+    that is the model's.
 
-    Where a provider wants reasoning back of all that is said in a turn with calls, its reasoning
-    stays; a message that has none cannot stand there, and the words go before the call.  A run of
-    whose calls none stays ends with words of ours where the user speaks next.
+    If a provider requires reasoning in every message of a turn with calls, the message keeps its
+    reasoning; without reasoning it can't stay, and the words go before the call.  If no call of the
+    run stays and the user speaks next, the run ends with a text of ours.
     """
     group = transcript.groups[run.last]
     if group.has_calls:
@@ -197,8 +198,8 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
 
 
 def meets_user(transcript: Transcript, run: Run) -> bool:
-    """Whether words of the user would meet words of the user where roles have to alternate, if a
-    run left no message of the model."""
+    """Whether two messages of the user would meet although roles must alternate, if a run left no
+    message of the model."""
     if not transcript.facts.alternates:
         return False
     end = transcript.groups[run.last]
