@@ -10,8 +10,8 @@ A page marks what a command printed:
     | a table | 12.5 % |
     <!-- end of NAME -->
 
-Every number between the marks has to stand in the output of NAME (``COMMANDS``).  Which numbers
-they are is nobody's business here.
+Every number between the marks must occur in the output of NAME (``COMMANDS``).  This script does
+not know what the numbers mean.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ COMMANDS = {
 
 
 def pages() -> list[Path]:
-    """Where figures stand."""
+    """The pages that have figures."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -69,12 +69,12 @@ def blocks() -> Iterator[tuple[Path, str, str]]:
 
 
 def numbers(text: str) -> set[str]:
-    """Every number as it is written, without the commas of thousands."""
+    """Every number as written, without thousands separators."""
     return {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
 
 
 def run(name: str) -> str:
-    """What a command prints now.  Raises RuntimeError where it fails."""
+    """Run a command; return its output.  Raises RuntimeError if it fails."""
     words = COMMANDS[name].words.format(data=DATA).split()
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "TRIMTAB_DATA": DATA}
     done = subprocess.run(
@@ -86,7 +86,7 @@ def run(name: str) -> str:
 
 
 def kept(name: str) -> str:
-    """What a long command printed when it was run last."""
+    """The output of a long command's last run."""
     file = RESULTS / f"{name}.txt"
     if not file.exists():
         raise RuntimeError(f"{name}: never run; python scripts/benchmark.py --full {name}")
@@ -94,7 +94,7 @@ def kept(name: str) -> str:
 
 
 def keep(name: str, output: str) -> None:
-    """Keep it, with what it was printed by."""
+    """Store a command's output, with the commit and the day of the run."""
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=ROOT
     ).stdout.strip()

@@ -30,10 +30,10 @@ EXAMPLES = ROOT / "examples"
 
 IDLE_FILES = 34
 CUTTING_FILES = 78
-"""One file for each kind of reduction is worth more than a lower number here."""
+"""The bound is this high because each kind of reduction has a file of its own."""
 LONG_FILE_LINES = 400
 DOORS = ("proxy", "replay", "testing", "clients", "conversion", "mcp", "cli")
-"""What ``fit`` must not load."""
+"""Packages that ``fit`` must not load."""
 
 FORMATS = {"openai-chat": "session.openai.json", "anthropic": "session.anthropic.json"}
 """Format → the recorded session that is cut to a window of 32k."""
@@ -74,8 +74,8 @@ print(json.dumps({"idle": idle, "cutting": cutting, "modules": modules}))
 
 
 def traced(src: Path, format: str) -> dict[str, Any]:
-    """What an idle and a cutting ``fit`` enter (file → functions), and all modules of the package
-    that are loaded after both."""
+    """The functions that an idle and a cutting ``fit`` enter (file → functions), and all modules of
+    the package that are loaded after both."""
     done = subprocess.run(
         [sys.executable, "-c", FIT, f"{src}/trimtab/", format, str(EXAMPLES / FORMATS[format])],
         capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(src)},
@@ -175,7 +175,7 @@ def repeated_classes(known: Mapping[str, Module]) -> dict[str, list[str]]:
 
 
 def show(title: str, value: Any, rows: Iterable[str] = ()) -> None:
-    """One figure, and what it is made of below it."""
+    """Print one figure, and its details below it."""
     print(f"{title:<52}{value:>8}")
     for row in rows:
         print(f"    {row}")

@@ -38,10 +38,10 @@ HOSTS = {
     "openrouter", "cerebras", "github_copilot", "chatgpt", "databricks", "novita", "sambanova",
     "nebius", "snowflake", "cloudflare", "vercel_ai_gateway", "watsonx", "oci",
 }  # fmt: skip
-"""Whose own limits are kept beside the maker's, as ``host/name``."""
+"""Hosts whose own limits are kept in addition to the model provider's, as ``host/name``."""
 
 APART = re.compile(r"^(gpt-([5-9]|\d\d)|gemini)")
-"""Models whose output does not come out of the input's window."""
+"""Models whose input and output don't share one window."""
 
 HEADER = """\
 # Windows, output limits and prices of models; written by scripts/model_table.py from LiteLLM {version}
@@ -77,7 +77,7 @@ def source(argument: str | None) -> tuple[Mapping[str, Any], str, str]:
 
 
 def rows(table: Mapping[str, Any]) -> Iterator[tuple[int, str, str, str]]:
-    """(rank of whose word it is, host, name, facts as text) of every chat model with a window."""
+    """(rank of the source, host, name, facts as text) of every chat model with a window."""
     for key, row in table.items():
         if row.get("mode") not in MODES or not row.get("max_input_tokens"):
             continue
@@ -91,7 +91,7 @@ def rows(table: Mapping[str, Any]) -> Iterator[tuple[int, str, str, str]]:
 
 
 def facts(name: str, row: Mapping[str, Any]) -> str:
-    """What holds for one model, as the table spells it."""
+    """The facts about one model in the table's notation."""
     given, said = int(row["max_input_tokens"]), int(row.get("max_output_tokens") or 0)
     plain = float(row.get("input_cost_per_token") or 0)
     kind = "a" if APART.match(name) else "s"
@@ -116,12 +116,12 @@ def facts(name: str, row: Mapping[str, Any]) -> str:
 
 
 def window(text: str) -> list[str]:
-    """What of the facts is a limit, not a price."""
+    """The limits among the facts, without prices."""
     return text.split()[:3]
 
 
 def chosen(table: Mapping[str, Any]) -> dict[str, str]:
-    """Name → facts: the maker's word first, of equal ones the smaller window."""
+    """Name → facts: the model provider's own row first; of equal ranks, the smaller window."""
     best: dict[str, tuple[int, int, str]] = {}
     hosted: dict[str, tuple[int, int, str]] = {}
     apart = {text.split()[0] for _, _, _, text in rows(table) if text.split()[2] == "a"}
@@ -160,7 +160,7 @@ def page(table: Mapping[str, Any], licence: str, version: str) -> str:
 
 
 def main() -> int:
-    """Write the table; says how large it came out."""
+    """Write the table and print its size."""
     text = page(*source(sys.argv[1] if len(sys.argv) > 1 else None))
     OUT.write_text(text, encoding="utf-8")
     names = sum(len(line.split(" | ")[1].split()) for line in text.splitlines() if " | " in line)

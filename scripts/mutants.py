@@ -48,10 +48,10 @@ TESTS = (
 )  # fmt: skip
 SLOW = "not thousands and not 50_mb and not ten_thousand and not in_time"
 SECONDS = 60
-"""Of CPU time.  A mutant that is not done by then hangs: it is noticed.  The tests that it meets
-take a third of that without it."""
+"""CPU time after which a mutant counts as hanging, and so as noticed.  Its tests take at most a
+third of that without the mutant."""
 DEAR = 2.0
-"""A test that takes more seconds of CPU time meets no mutants."""
+"""A test that takes more seconds of CPU time is not run on mutants."""
 
 
 # --- which tests enter which line ----------------------------------------------------------------
@@ -105,7 +105,7 @@ def pytest_sessionfinish():
 
 
 def environment(copy: Path) -> dict[str, str]:
-    """Few examples, always the same ones, nothing written."""
+    """The environment of test runs: few examples, always the same ones, no files written."""
     more = {
         "PYTHONPATH": f"{copy / 'src'}{os.pathsep}{copy}", "HYPOTHESIS_PROFILE": "quick",
         "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / ".hypothesis"),
@@ -155,12 +155,12 @@ def _read(copy: Path, seconds: dict[str, float]) -> Covered:
 
 
 def mutated(mutant: Mutant, whole: bytes) -> bytes:
-    """The file with it."""
+    """The file's content with the mutant."""
     return whole[: mutant.start] + mutant.new.encode() + whole[mutant.end :]
 
 
 def survives(mutant: Mutant, tests: list[str], copy: Path, told: bool = False) -> bool:
-    """Whether every test passes with it, in a process of its own."""
+    """Whether every test passes with the mutant, in a process of its own."""
     file = copy / "src" / "trimtab" / mutant.file
     whole = file.read_bytes()
     command = [
@@ -181,7 +181,7 @@ def survives(mutant: Mutant, tests: list[str], copy: Path, told: bool = False) -
 
 
 def limit_cpu() -> None:
-    """Of this process from now on."""
+    """Limit the CPU time of this process."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
@@ -205,7 +205,7 @@ class Forks:
         return self.alive
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Instead of running the tests."""
+        """Try the mutants instead of running the tests."""
         gc.unfreeze()  # modules and collected tests: see tests/conftest.py
         for found in gc.get_objects():
             if isinstance(found, FunctionType):
@@ -260,7 +260,7 @@ class Forks:
 
 
 def codes(code: CodeType) -> list[CodeType]:
-    """The functions of a module and of its classes, in order; not what stands in a function."""
+    """The functions of a module and of its classes, in order; without nested functions."""
     found = list[CodeType]()
     for value in code.co_consts:
         if isinstance(value, CodeType):
@@ -269,7 +269,7 @@ def codes(code: CodeType) -> list[CodeType]:
 
 
 def at_import(code: CodeType) -> object:
-    """What an import of the module runs."""
+    """The code that runs when the module is imported, for comparison."""
     values = [value for value in code.co_consts if not isinstance(value, CodeType)]
     inner = [value for value in code.co_consts if isinstance(value, CodeType)]
     classes = [at_import(value) for value in inner if not value.co_flags & inspect.CO_OPTIMIZED]
@@ -295,7 +295,7 @@ def sample(args: argparse.Namespace) -> list[Mutant]:
 
 
 def main() -> int:
-    """Try them, print who survived."""
+    """Try the mutants and print the survivors."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

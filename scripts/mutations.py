@@ -1,4 +1,4 @@
-"""What scripts/mutants.py may change in a file, as text for text."""
+"""The changes that scripts/mutants.py may make in a file, as text replacements."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _is_none(value: ast.expr | None) -> bool:
 
 
 def _code(tree: ast.AST) -> Iterator[ast.AST]:
-    """What runs: no annotations, no docstrings, no subscripts of types, no ``__all__``."""
+    """The nodes that run: no annotations, docstrings, subscripts of types or ``__all__``."""
     for name, value in ast.iter_fields(tree):
         if name in ("annotation", "returns", "type_comment"):
             continue

@@ -31,7 +31,7 @@ OTHERS = (
     ("Add a test for the empty log file.", 10),
     ("Explain how the report is sorted.", 6),
 )
-"""Shorter sessions for the list: a first prompt, and how many messages go on from there."""
+"""Shorter sessions for the list: (first prompt, number of messages after it)."""
 
 
 def main(wanted: str) -> int:
@@ -96,7 +96,7 @@ def turns(messages: list[Any]) -> Iterator[list[Any]]:
 
 
 def marked(messages: list[Any]) -> list[Any]:
-    """With a cache breakpoint at the end, as agents set it."""
+    """``messages`` with a cache breakpoint at the end, as agents set it."""
     last = json.loads(json.dumps(messages[-1]))
     if isinstance(last["content"], str):
         last["content"] = [{"type": "text", "text": last["content"]}]

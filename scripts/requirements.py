@@ -66,7 +66,7 @@ ROWS = {
         "clients' own requests", "below the client's own compactor",
     ),
 }  # fmt: skip
-"""Section → what each of its rows is about, in order."""
+"""Section → the titles of its rows, in order."""
 
 
 def rows() -> Iterator[tuple[str, str, str]]:
@@ -95,7 +95,7 @@ def _rows_of(test: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print what was asked for; 1 where one of these rows has no test."""
+    """Print the requested rows; return 1 if one of them has no test."""
     found, wanted, missing = tests(), sys.argv[1:], False
     for _, row, title in rows():
         if wanted and row not in wanted:

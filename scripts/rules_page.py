@@ -38,7 +38,7 @@ WRITTEN = {
     "gemini-generateContent": "gemini",
     "openai-chat-sse": "openai-chat",
 }
-"""How the catalogue spells formats where it spells them otherwise."""
+"""The catalogue's name of a format → our name, where they differ."""
 
 INTRO = """# What providers refuse
 
@@ -70,7 +70,7 @@ class Entry(NamedTuple):
 
 
 def entries() -> list[Entry]:
-    """The catalogue, each entry with the first mapping whose words it has; none: all empty."""
+    """The catalogue, each entry with the first mapping whose words it has, or an empty one."""
     maps = json.loads((DATA / "refusal_rows.json").read_text(encoding="utf-8"))
     lines = (DATA / "refusals.jsonl").read_text(encoding="utf-8").splitlines()
     return [_entry(json.loads(line), maps) for line in lines]
@@ -88,7 +88,7 @@ def _entry(raw: Mapping[str, Any], maps: list[Mapping[str, Any]]) -> Entry:
 
 
 def message(body: str) -> str:
-    """The words of an error body, however deep they are wrapped."""
+    """The text of an error body, through any nesting."""
     try:
         value = json.loads(body)
     except ValueError:
@@ -133,7 +133,7 @@ def _rows(table: RuleTable) -> Iterator[str]:
 
 
 def whose(row: Rule) -> str:
-    """Who refuses it, in words."""
+    """The dialects that have the rule, in words."""
     told = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
     return f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
 

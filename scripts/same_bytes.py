@@ -60,7 +60,7 @@ class Task(NamedTuple):
 
 
 def tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task]:
-    """All that is to be done; a sample does some of it in the same way."""
+    """All tasks, or a part of them for a sample."""
     sample = args.sample
     busy = [record for record in found if record.busy]
     rest = [record for record in found if not record.busy]
@@ -87,7 +87,7 @@ def tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task]:
 
 
 def _bounded(part: Sequence[Record], sample: bool, most: int) -> list[Record]:
-    """A sample leaves out the longest."""
+    """The records; a sample leaves out those of at least ``most``."""
     return [record for record in part if not sample or record.size < most]
 
 
@@ -119,7 +119,7 @@ def _store_tasks(args: argparse.Namespace, found: list[Record]) -> Iterator[Task
 
 
 def begun(found: list[Record]) -> list[Record]:
-    """Those that are kept in stores, and begun by one release and continued by another."""
+    """The records used for stores that one release begins and another continues."""
     return some((record for record in found if record.busy), STORE_RECORDS, "store")
 
 
@@ -146,13 +146,13 @@ OPTIONS = (
     "articles-keep", "summarizer", "estimate", "own-counter", "calls-left", "strict", "open-tail",
     "pins", "no-strategies", "observed", "said", "pruned",
 )  # fmt: skip
-"""Names in ``conversations.options``, which cannot be asked before the package is loaded."""
+"""Names in ``conversations.options``, repeated here as the package is not loaded yet."""
 
 
 # --- running ---
 
 _TASKS: list[Task] = []
-"""Given to other processes by forking."""
+"""The tasks, passed to other processes by forking."""
 
 
 def _done(at: int) -> tuple[int, float, list[tuple[str, Told]]]:
@@ -178,7 +178,7 @@ def _name(given: Any) -> str:
 
 
 def _load(src: str) -> None:
-    """The package of this folder and no other."""
+    """Load the package from this folder, and from no other."""
     sys.path.insert(0, src)
     import trimtab
 

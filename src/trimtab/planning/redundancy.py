@@ -157,8 +157,8 @@ WHOLE_LINES, WHOLE_CHARS = 2_000, 50_000
 """Agents' read tools truncate at about these sizes, so a result of this size may not show all that
 was requested."""
 SIZE_SHARE = 0.5
-"""If a file was changed in between, a later read replaces an earlier one even with other lines, but
-only if it has at least this share of its chars."""
+"""If a file was changed in between, a later read or write replaces an earlier one even with other
+lines, but only if it has at least this share of its chars."""
 _MOST_LATER = 16
 
 
