@@ -1,6 +1,6 @@
-"""The limits of one request: what was asked for, what it reserves, what its provider allows.
+"""The limits of one request: from the settings, its output reserve, and the provider's own limits.
 
-Knows which of them wins.  Does not know sizes of any request.
+Decides which of them applies; does not know the size of any request.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from trimtab.transcript.transcript import Transcript
 BELOW_TRIGGER = 0.9
 """A preset's target is at most this share of the trigger."""
 VOCABULARY = "o200k"
-"""The source of counts that is loaded on the first one."""
+"""The counter source that is loaded on its first count."""
 
 
 @dataclass(frozen=True)
 class EffectiveLimits:
-    """Limits for one request: what was asked for, what it reserves, what the provider allows."""
+    """The limits that apply to one request."""
 
     window: int
     reserve: int
     bounds: Bounds
     is_client_request: bool = False
-    """Whether this is a request of the client's own, which is no part of the conversation."""
+    """Whether this is a request of the client's own and not part of the conversation."""
     window_of: str = ""
-    """The model whose window it is by our table; "" where the caller gave one."""
+    """The model whose window was looked up in our table; "" if the caller gave a window."""
     factors: Factors | None = None
-    """What the provider bills for one token of our count, where answers taught it."""
+    """Tokens billed by the provider for one token of our count, if learned from answers."""
     cold: bool = False
-    """Whether the cached prefix has expired, so that all is written again anyway."""
+    """Whether the cached prefix has expired, so that everything is written again anyway."""
     trigger: float = TRIGGER
-    """Share of the capacity above which something happens."""
+    """Share of the capacity above which a batch of edits begins."""
     given: int = 0
-    """The window in the provider's tokens, where ``factors`` have made it one in ours."""
+    """The window in the provider's tokens, if ``factors`` converted ``window`` to ours."""
 
     def theirs(self, tokens: int) -> int:
-        """So many tokens of our count as the provider bills them at the worst: the smallest
-        capacity of its count in which they fit."""
+        """Convert tokens of our count to the provider's at the worst: the smallest capacity, in its
+        count, in which they fit."""
         if self.factors is None:
             return tokens
         scaled = ceil(tokens * self.factors.worst)
         return scaled if int(scaled / self.factors.worst) >= tokens else scaled + 1
 
     def as_dict(self, target: int | None = None) -> Mapping[str, int | None]:
-        """For the report."""
+        """The limits as the report shows them."""
         bounds = self.bounds
         return {
             "window": self.window,
@@ -74,9 +74,9 @@ class EffectiveLimits:
 def effective_limits(
     settings: Settings, transcript: Transcript, counter: Counter
 ) -> EffectiveLimits:
-    """Read the reserve from the request where none was given; take the provider's own limits, and
-    where no limit was given at all the window that our table has for the model.  How sure the
-    ``counter`` is says when a batch begins.
+    """The limits of a request.  The reserve is read from the request if none was given; if no limit
+    was given at all, the window is that of the model in our table.  A batch begins later if the
+    ``counter`` is the model's own tokenizer.
 
     Raises InvalidSetting if the request's own output limit leaves nothing of the window, or if no
     window is known.
@@ -85,10 +85,10 @@ def effective_limits(
     hard = rules.hard_limits(transcript)
     capacity = window - reserve
     own = is_client_request(transcript, settings.client_requests)
-    begins = trigger_for(counter)  # at all times: a calibration's name has what was loaded
+    begins = trigger_for(counter)  # always: it loads the counter, which a calibration's key names
     trigger = settings.trigger or PRESETS[settings.preset].trigger or begins
     target = settings.target
-    if target is None:  # below a low trigger, too: else each turn would make the next batch
+    if target is None:  # it must be below a low trigger, else each turn would make a batch
         target = min(PRESETS[settings.preset].target, BELOW_TRIGGER * trigger)
     bounds = Bounds(
         capacity=capacity,
@@ -102,18 +102,19 @@ def effective_limits(
 
 
 def trigger_for(counter: Counter) -> float:
-    """Share of the capacity above which a batch begins: higher where the model's own tokenizer
-    counts, or a function of the caller's, which is taken at its word.
+    """Share of the capacity above which a batch begins: higher if the model's own tokenizer counts,
+    or a caller's function, which is trusted.
 
-    The same before the first count and after the last, so that equal requests get equal answers.
+    It is the same before the first count and after the last, so that equal requests get equal
+    results.
     """
     if counter.source.name == VOCABULARY:
-        counter("")  # loads it: only then is known whether it is missing
+        counter("")  # load it, to know whether it is missing
     return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
 
 
 def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
-    """Window, what of it is kept free, and the model it was looked up for ("": it was given)."""
+    """Window, output reserve, and the model whose window was looked up ("": it was given)."""
     window, reserve, model = settings.window, settings.reserve, None
     others = settings.request_bytes, settings.result_chars, settings.images
     if window is None and others != (None, None, None):
@@ -138,7 +139,7 @@ def _window(settings: Settings, transcript: Transcript) -> tuple[int, int, str]:
 
 
 def calibration_key(settings: Settings, transcript: Transcript, counter: Counter) -> str:
-    """What a calibration holds for: one model in one format, by one counter; "" without a model."""
+    """The key of a calibration: one model in one format by one counter; "" without a model."""
     model = settings.model or transcript.facts.model
     if not model:
         return ""
@@ -153,10 +154,10 @@ def calibrated(
     transcript: Transcript,
     usage: TokenSizes,
 ) -> EffectiveLimits:
-    """Limits in our tokens for a window in the provider's: the mean says when, the worst what must
-    fit.  The same where no answer has taught anything about this model.
+    """Convert limits in the provider's tokens to ours: the trigger by the mean factor, the capacity
+    by the worst.  Unchanged if nothing was learned about this model.
 
-    ``calibrations``: what answers taught, by ``calibration_key``.
+    ``calibrations``: learned from answers, by ``calibration_key``.
     """
     calibration = calibrations.get(calibration_key(settings, transcript, usage.counter))
     if calibration is None or force.window >= NO_WINDOW:

@@ -1,6 +1,6 @@
-"""The events of a fit and of sending again: counts, tokens, milliseconds and outcomes.
+"""The events of fits and retries: counts, tokens, milliseconds and outcomes.
 
-An event never holds what a message said, a key or a handle.
+An event never contains the text of a message, a key or a handle.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 NAME_CHARS = 64
-"""Of the name of a tool or a model: they come from requests, and may be anything."""
+"""Most chars of the name of a tool or model, because requests may contain any name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What every event has: format and model of the request, "" where they are unknown."""
+    """Base of all events: format and model of the request, "" if unknown."""
 
     name: ClassVar[str] = "event"
     format: str = ""
@@ -31,8 +31,8 @@ class FitEvent(Event):
     """One request was fitted.
 
     ``outcome``: "unchanged", "repaired" (no edits), "kept" (edits of earlier turns only),
-    "reduced", "fallback" (a step of ours failed and a simpler one served), "original" (sent as it
-    came, expected to be refused), "cannot_fit".  ``window`` is None where none was given.
+    "reduced", "fallback" (a step of ours failed and a simpler one was used), "original" (sent as
+    received, expected to be refused), "cannot_fit".  ``window`` is None if none was given.
     """
 
     name: ClassVar[str] = "fit"
@@ -76,10 +76,10 @@ class RefusalEvent(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryEvent(Event):
-    """What became of sending again: ``outcome`` is "accepted" or "refused".
+    """The result of a retry: ``outcome`` is "accepted" or "refused".
 
-    ``kind``: of the refusal that was answered; ``milliseconds``: from that refusal to the end of
-    this attempt; tokens of the request that was refused and of the one sent instead.
+    ``kind``: that of the refusal; ``milliseconds``: from the refusal to the end of this attempt;
+    ``tokens_before`` and ``tokens_after``: of the refused request and the one sent instead.
     """
 
     name: ClassVar[str] = "retry"

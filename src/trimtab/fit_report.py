@@ -1,4 +1,4 @@
-"""The report of a fit, made from its result when somebody first asks for it."""
+"""The report of a fit, made from its result on first use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPECTED = "this request is expected to be refused: no step made it smaller; rep
 
 
 def report_of(result: FitResult, failures: int) -> Report:
-    """The report of one result; ``failures``: how often the given counter had failed by then."""
+    """The report of one result; ``failures``: how often the caller's counter had failed by then."""
     prepared = result.prepared
     counter, compacted = prepared.sizes.counter, prepared.facts.compacted
     warnings = list(dict.fromkeys(prepared.warnings))
@@ -57,7 +57,7 @@ def report_of(result: FitResult, failures: int) -> Report:
 
 
 def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
-    """One row an edit."""
+    """One row for each edit."""
     prepared, fresh = result.prepared, {edit.handle for edit in result.new}
     dropped = dropped_groups(prepared.transcript, (applied.edit for applied in result.applied))
     rows = (_edit(prepared, applied, dropped) for applied in result.applied)
@@ -65,7 +65,7 @@ def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
 
 
 def _losses(result: FitResult) -> tuple[EditLoss, ...]:
-    """What each new edit took out that stands nowhere else in what is sent."""
+    """What each new edit removed that occurs nowhere else in the request sent."""
     prepared, fresh = result.prepared, {edit.handle for edit in result.new}
     read, transcript = prepared.cache.lines, prepared.transcript
     sent = prepared.cache.read_changed(result.sent, prepared.repaired, transcript)
@@ -89,7 +89,7 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
 
 
 def _reason(result: FitResult) -> str:
-    """One line: why something happened at all, or why nothing did."""
+    """One line: why the request was changed, or why not."""
     prepared, limits = result.prepared, result.prepared.limits
     before, after = result.tokens_before, result.tokens_after
     share = limits.trigger
@@ -141,7 +141,7 @@ def _reason(result: FitResult) -> str:
 
 
 def _why_below(prepared: PreparedRequest) -> str:
-    """Why anything was done below the trigger."""
+    """Why the request was reduced although it is below the trigger."""
     if prepared.too_many_images or prepared.too_long_result:
         return "bytes, chars or images do not"
     if prepared.dead_weight_due:
@@ -191,7 +191,7 @@ def _groups(prepared: PreparedRequest, first: int, last: int) -> tuple[int, int,
 
 
 def _blocks(prepared: PreparedRequest, edit: Edit) -> tuple[int, int, list[str]]:
-    """The same of the blocks an edit stands for."""
+    """Tokens, chars and tools of the blocks that an edit targets."""
     transcript, places = prepared.transcript, prepared.places(edit)
     tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
     tokens = sum(prepared.sizes.block(transcript, place) for place in places)

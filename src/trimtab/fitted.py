@@ -1,7 +1,4 @@
-"""The result of a call: the request, the report, and the way back to each original.
-
-Says what was done; decides nothing.
-"""
+"""The result of ``fit``: the request, the report, and the originals."""
 
 from __future__ import annotations
 
@@ -24,8 +21,8 @@ from trimtab.settings import NO_WINDOW, Settings
 class Fitted:
     """A request that can be sent, and what was done to it.
 
-    ``request`` has the type that was given, and is the very same object where nothing had to
-    change.  ``report`` says what happened and why.  It can be pickled and copied.
+    ``request`` has the type that was given; it is the same object if nothing had to change.
+    ``report`` says what happened and why.  It can be pickled and copied.
     """
 
     def __init__(self, result: FitResult, originals: Mapping[str, str]) -> None:
@@ -33,29 +30,29 @@ class Fitted:
         self._result, self._failures = result, result.prepared.sizes.counter.failures
         self._originals = originals
         self.arm = ""
-        """Of an experiment (the setting ``control``): treated, control or control, outgrown."""
+        """The arm of an experiment (setting ``control``): treated, control or control, outgrown."""
         self.held_tokens = 0
-        """Tokens that the provider's server holds for it besides, as they were billed."""
+        """Billed tokens of the history that the provider's server adds to the request."""
         self.chained: Any = None
-        """The request as the client made it, where its history was put into it."""
+        """The request as the client made it, if its history was added to it."""
         self.compaction_offer: Any = None
-        """What the provider can be asked instead of the fold that this is, where that pays."""
+        """The compaction request to send to the provider instead of this fold, if that pays."""
         self.streamed: Any = None
-        """The steps of the answer so far, where it comes as events that a session observes."""
+        """The steps of the answer so far, if a session observes it as a stream of events."""
 
     @cached_property
     def counted(self) -> Counted | None:
-        """What we counted of the request that is sent: ``Session.observe`` compares the bill."""
+        """Our count of the request sent, which ``Session.observe`` compares with the bill."""
         return counted(self._result)
 
     @cached_property
     def report(self) -> Report:
-        """What was done and why; worked out when it is first asked for."""
+        """What was done and why; computed on first use."""
         return report_of(self._result, self._failures)
 
     @cached_property
     def tokens_after(self) -> int:
-        """Tokens of ``request``, as the report has them, without working the report out."""
+        """Tokens of ``request``, as in the report but without computing it."""
         return self._result.tokens_after
 
     @cached_property
@@ -66,12 +63,12 @@ class Fitted:
 
     @cached_property
     def capacity(self) -> int:
-        """Tokens that its prompt may have; 0 where there is no window."""
+        """Most tokens of its prompt; 0 if there is no window."""
         return 0 if self.window is None else self._result.prepared.limits.bounds.capacity
 
     @cached_property
     def trigger(self) -> int:
-        """Tokens above which something is done; 0 where there is no window."""
+        """Tokens above which a batch of edits begins; 0 if there is no window."""
         return 0 if self.window is None else self._result.prepared.limits.bounds.trigger
 
     @cached_property
@@ -87,18 +84,18 @@ class Fitted:
 
     @property
     def settings(self) -> Settings:
-        """What was asked for."""
+        """The settings of the call."""
         return self._result.prepared.settings
 
     @cached_property
     def window(self) -> int | None:
-        """The window in force; None where there is none."""
+        """The window that applied; None if there was none."""
         window = self._result.prepared.limits.window
         return None if window >= NO_WINDOW else window
 
     @cached_property
     def output_asked(self) -> int:
-        """Output tokens that the request itself asks for; 0 where it does not say."""
+        """Output limit of the request itself, in tokens; 0 if it has none."""
         asked = self._result.prepared.transcript.facts.max_output
         return asked if type(asked) is int and asked > 0 else 0
 
@@ -109,22 +106,22 @@ class Fitted:
 
     @cached_property
     def released(self) -> tuple[str, ...]:
-        """Refs that were pinned, by hand or by an undo, and that gave way to the window."""
+        """Refs whose pin (by ``pin`` or ``undo``) was released because the request did not fit."""
         return self._result.prepared.released
 
     @cached_property
     def format(self) -> str:
-        """The format it is in."""
+        """The format of the request."""
         return str(self._result.prepared.transcript.format.name)
 
     @cached_property
     def factor(self) -> float:
-        """What our count was multiplied with because the model's tokenizer is not ours."""
+        """The factor that scales our count to the model's tokenizer."""
         return self._result.prepared.sizes.counter.factor
 
     @cached_property
     def longest_counted(self) -> int:
-        """Tokens of the longest prompt that the provider has counted of late; 0: not known."""
+        """Tokens of the longest prompt that the provider counted recently; 0: unknown."""
         prepared = self._result.prepared
         key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
         calibration = prepared.facts.calibrations.get(key)
@@ -132,8 +129,8 @@ class Fitted:
 
     @cached_property
     def scale(self) -> float:
-        """Provider's tokens for one of ours at the worst, where answers have taught that: what a
-        window given to ``fit`` is divided by."""
+        """The provider's tokens for one of ours at the worst, by which a given window is divided;
+        1.0 if nothing was learned from answers."""
         prepared, tokens, signed = self._result.prepared, self.tokens_after, self._result.signed
         key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
         calibration = prepared.facts.calibrations.get(key)
@@ -141,8 +138,8 @@ class Fitted:
         return factors.worst if factors else 1.0
 
     def advice(self, unit: str = "tokens") -> str:
-        """What to do where the provider finds even this too large, by what fills the request as it
-        came, in tokens or bytes; "" where nothing takes most of it."""
+        """Advice if the provider refuses even this as too large, by what fills the request as
+        received, in tokens or bytes; "" if no part takes most of it."""
         arrived, sizes = self._result.prepared.arrived, self._result.prepared.sizes
         in_bytes = unit == "bytes"
         rows = ((p, size_in_bytes(p) if in_bytes else sizes.block(arrived, p))
@@ -151,48 +148,49 @@ class Fitted:
 
     @cached_property
     def changed(self) -> bool:
-        """Whether what leaves is not what came."""
+        """Whether ``request`` differs from the request as received."""
         result = self._result
         ours = bool(result.applied) or result.prepared.repairs is not None
         return ours or result.prepared.facts.compacted is not None
 
     @cached_property
     def managed(self) -> bool:
-        """Whether the provider is asked to clear or compact it, so that it may take more of it
-        than its window."""
+        """Whether the request tells the provider to clear or compact it, so that the provider may
+        accept more than its window."""
         return self._result.prepared.transcript.facts.managed
 
     @cached_property
     def server_state(self) -> bool:
-        """Whether the provider holds a part of the conversation that is not in the request."""
+        """Whether the provider's server keeps a part of the conversation outside the request."""
         return self._result.prepared.transcript.facts.server_state
 
     def given(self) -> Any:
-        """The parsed request as the client made it; None where that is not known any more."""
+        """The parsed request as the client made it; None if no longer known (after pickling)."""
         result = vars(self).get("_result")
         if self.chained is not None or result is None:
             return self.chained
         return result.prepared.body.tree
 
     def recall(self, handle: str, *, steps: int | str | tuple[int, int] | None = None) -> str:
-        """The original behind a handle, exactly: the string of a text, else JSON text; of steps
-        that were folded together some by number (``3``, ``"3-5"``), see ``contents``.
+        """The exact original behind a handle: the string of a text, else JSON text.
 
-        Raises UnknownHandle; ValueError where there are no such steps.
+        ``steps``: only these steps of a fold, by number (``3``, ``"3-5"``), see ``contents``.
+
+        Raises UnknownHandle; ValueError if there are no such steps.
         """
         text = recall(self._originals, handle)
         asked = step_range(steps)
         return text if asked is None else steps_of(text, *asked)
 
     def contents(self, handle: str) -> list[FoldedStep]:
-        """The steps that were folded together under a handle; [] for any other original.
+        """The steps of the fold behind a handle; [] for any other original.
 
         Raises UnknownHandle.
         """
         return folded_steps(self.recall(handle))
 
     def __getstate__(self) -> dict[str, Any]:
-        """All that it tells, worked out: what it was made from has the caller's functions in it."""
+        """All values, computed: the inputs contain the caller's functions and are left out."""
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": dict(self._originals)}
@@ -204,7 +202,7 @@ class Fitted:
 
 
 def recall(originals: Mapping[str, str], handle: str) -> str:
-    """Look up one handle.  Raises UnknownHandle with what to do."""
+    """Look up one handle.  Raises UnknownHandle, whose text says what to do."""
     expect_text("handle", handle)
     try:
         return originals[handle]
@@ -218,7 +216,7 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
 
 
 def counted(result: FitResult) -> Counted | None:
-    """What a bill can be compared with; None where no model is named."""
+    """Our count, to compare with a bill; None if no model is named."""
     prepared = result.prepared
     key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
     if not key:

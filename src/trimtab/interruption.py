@@ -1,6 +1,6 @@
-"""Lets whoever asked for work stop it half-way: because it takes too long, or nobody waits for it.
+"""Lets a caller stop long work half-way: because it takes too long, or its result is not needed.
 
-Long loops call ``check``.  What it does is said from outside: there is no clock in here.
+Long loops call ``check``, which calls the caller's function; there is no clock in here.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ _asked: ContextVar[Callable[[], None] | None] = ContextVar("trimtab_interruption
 
 
 class Interrupted(BaseException):
-    """The work was stopped.  No ``Exception``: nothing on the way may go on instead."""
+    """The work was stopped.  Not an ``Exception``, so that no handler on the way continues."""
 
 
 def check() -> None:
-    """Raises Interrupted where the work is to be stopped."""
+    """Raises Interrupted if the work is to be stopped."""
     asked = _asked.get()
     if asked is not None:
         asked()
@@ -25,7 +25,7 @@ def check() -> None:
 
 @contextmanager
 def stopped_by(ask: Callable[[], None]) -> Iterator[None]:
-    """Within it ``check`` calls this function, which may raise Interrupted."""
+    """Within this context ``check`` calls ``ask``, which may raise Interrupted."""
     token = _asked.set(ask)
     try:
         yield

@@ -1,7 +1,7 @@
-"""What is kept of the messages of one conversation between turns: values, never decisions.
+"""Values of one conversation's messages that are cached between turns; never decisions.
 
-Each value belongs to one message or one block, which do not change: what it was read as, its
-size, its lines, its calls.  It changes no result, only time.
+Each value belongs to one unchanging message or block: its parsed form, size, lines, calls.  The
+cache changes no result, only the time it takes.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from trimtab.wire.base import ConversationReader, SharedMessageReader
 from trimtab.wire.body import RequestBody
 
 MOST_BYTES = 512_000_000
-"""Above this nothing is kept.  Compared with ``TokenSizes.bytes_bound``, which is about six times
+"""Above this nothing is cached.  It is compared with ``TokenSizes.bytes_bound``, about six times
 the size of the text."""
 
 
 class MessageCache:
-    """One conversation's, for one turn at a time."""
+    """The cache of one conversation; used by one turn at a time."""
 
     def __init__(self) -> None:
         self._arrived = ConversationReader()
@@ -44,7 +44,7 @@ class MessageCache:
     def read(
         self, body: RequestBody, wanted: str | None, model: str | None
     ) -> tuple[Transcript, str]:
-        """A request as it arrived, and why it is of this format.
+        """Read a request: its transcript, and the reason for its format.
 
         Raises what ``wire.find`` and ``wire.read`` raise.
         """
@@ -69,7 +69,7 @@ class MessageCache:
     def sizes(
         self, counter: str | Callable[[str], int] | Counter | None, model: str | None, format: str
     ) -> TokenSizes:
-        """Sizes by this counter; counted anew where another is asked for."""
+        """Token sizes by this counter; counted again if the counter changes."""
         asked = (counter, model, format)
         if self._sizes is None or self._counted_for != asked:
             self._sizes = TokenSizes(counter_for(counter, model=model, format=format))
@@ -91,8 +91,8 @@ class MessageCache:
         return block_lines
 
     def keep_only(self, *transcripts: Transcript) -> None:
-        """Forget the values of messages that are in none of these, once they are the larger part;
-        all values, where these have more than ``MOST_BYTES``.  The first is what arrived."""
+        """Forget values of messages that are in none of ``transcripts``, once they are the larger
+        part; forget all if these exceed ``MOST_BYTES``.  The first is the request as received."""
         self._prefix = transcripts[0].as_prefix()
         sizes = self._sizes
         if sizes is not None and max(map(sizes.bytes_bound, transcripts)) > MOST_BYTES:

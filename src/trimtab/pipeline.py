@@ -1,10 +1,10 @@
-"""One request made acceptable, from what arrived to what is sent:
+"""Makes one request acceptable, from the request as received to the one that is sent:
 
     read ──► repair ──► measure ──► reduce ──► plan ──► journal ──► apply ──► check ──► write
 
-``prepare`` reads, repairs, and says what the limits are.  ``run`` measures, plans on top of the
-journal's edits, applies all edits and checks the outcome; a ladder of fallbacks stands behind it.
-``journal_after`` adds the new edits to the journal.  ``FitResult.sent`` is what is written.
+``prepare`` reads, repairs, and determines the limits.  ``run`` measures, plans on top of the
+journal's edits, applies all edits and checks the result; if that fails, it tries a ladder of
+fallbacks.  ``journal_after`` adds the new edits to the journal.  ``FitResult.sent`` is written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from trimtab.wire.body import RequestBody
 
 @dataclass(frozen=True)
 class FitResult:
-    """What leaves: the request, the edits on it, and the figures behind it."""
+    """The request to send, the edits applied to it, and their figures."""
 
     prepared: PreparedRequest
     sent: RequestBody
@@ -53,21 +53,21 @@ class FitResult:
     applied: tuple[Applied, ...] = ()
     new: tuple[Edit, ...] = ()
     originals: dict[str, str] = field(default_factory=dict)
-    """What the new edits and repairs took out, by handle."""
+    """The originals that the new edits and repairs removed, by handle."""
     target: int | None = None
-    """Tokens that the plan aimed at; None where it had no such aim."""
+    """The plan's target in tokens; None if it had none."""
     step: str = ""
-    """Which step of the ladder gave it; "" where nothing had to be planned."""
+    """The step of the ladder that produced it; "" if nothing had to be planned."""
     asked: Answers | None = None
-    """What a summarizer was asked; None where there is none."""
+    """The summarizer's questions and answers; None without a summarizer."""
     money: BatchCost | None = None
-    """What the new edits do to the bill; None where no price table was named."""
+    """The effect of the new edits on the bill; None if no price table was named."""
     signed: int = 0
-    """Of ``tokens_after``, those of hidden thinking behind signatures."""
+    """The part of ``tokens_after`` that is hidden thinking, billed with signatures."""
 
     @property
     def is_refusal_expected(self) -> bool:
-        """True when every fallback failed and what leaves is above a limit or unrepaired."""
+        """True if every fallback failed and the request sent exceeds a limit or is unrepaired."""
         if self.step not in LAST_STEPS:
             return False
         bounds = self.prepared.limits.bounds
@@ -77,7 +77,7 @@ class FitResult:
 
 
 LAST_STEPS = ("repaired only", "original")
-"""The last of the ladder, which make no new reduction."""
+"""The last steps of the ladder, which make no new reduction."""
 
 
 # --- read, repair, set limits --------------------------------------------------------------------
@@ -111,7 +111,7 @@ def _repair(
     cache: MessageCache,
     warnings: list[str],
 ) -> tuple[RequestBody, Transcript, Repaired | None, frozenset[str]]:
-    """The request after repair, its transcript, the repairs, and the rules that are still broken.
+    """Repair a request: the result, its transcript, the repairs, and the rules still broken.
 
     Raises NotAccepted with ``strict``.
     """
@@ -145,7 +145,7 @@ def _repair(
 def _limits(
     settings: Settings, facts: SessionFacts, transcript: Transcript, sizes: TokenSizes
 ) -> EffectiveLimits:
-    """What this request has to meet."""
+    """The limits of this request."""
     limits = effective_limits(settings, transcript, sizes.counter)
     if facts.calibrations:
         limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
@@ -166,7 +166,7 @@ def _limits(
 
 
 def run(prepared: PreparedRequest) -> FitResult:
-    """Make it fit.  Raises CannotFit; with ``strict`` also whatever went wrong on the way."""
+    """Make the request fit.  Raises CannotFit; with ``strict`` also any error of a ladder step."""
     arrived = prepared.sizes.measure(prepared.arrived)
     tokens = prepared.sizes.measure(prepared.transcript)
     nothing_to_reduce = not prepared.active and not prepared.needs_edits(tokens)
@@ -178,7 +178,7 @@ def run(prepared: PreparedRequest) -> FitResult:
             return attempt()
         except (CannotFit, InvalidSetting):
             raise
-        except Exception as error:  # one step down
+        except Exception as error:  # try the next step of the ladder
             if prepared.settings.strict:
                 raise
             prepared.warnings.append(f"{step} failed: {type(error).__name__}: {error}")
@@ -188,7 +188,7 @@ def run(prepared: PreparedRequest) -> FitResult:
 def _ladder(
     prepared: PreparedRequest, nothing_to_reduce: bool
 ) -> Iterator[tuple[str, Callable[[], FitResult]]]:
-    """Ways to make it fit, the best first; without anything to reduce the repair alone."""
+    """Ways to make it fit, the best first; if nothing has to be reduced, only the repair."""
     if nothing_to_reduce:
         yield "repair", lambda: only_repaired(prepared)
         return
@@ -203,14 +203,14 @@ def _ladder(
 
 
 ATTEMPTS = 4
-"""So often a plan is made with tighter limits; then the next step of the ladder is taken, and
-reported: it is an error of ours."""
+"""Most plans made with ever tighter limits; after that the next step of the ladder is taken and
+reported, because it is an error of ours."""
 
 
 def _planned(
     prepared: PreparedRequest, *, step: str = "planned", drops: bool = True, to_target: bool = True
 ) -> FitResult:
-    """Plan, apply, check; again with tighter limits where the outcome came out too large."""
+    """Plan, apply, check; repeat with tighter limits if the result is too large."""
     if (kept := _with_journal_edits_alone(prepared, step)) is not None:
         return kept
     wanted = bounds = prepared.limits.bounds
@@ -241,14 +241,14 @@ def _planned(
 
 
 def _smallest(prepared: PreparedRequest) -> FitResult:
-    """Everything reduced as far as it goes, without the code that chooses."""
+    """Reduce everything as far as possible, without the code that chooses."""
     planner = smallest_or_cannot_fit(prepared, prepared.limits.bounds)
     new = planner.edits()
     return _applied(prepared, (*planner.kept(), *new), new, None, "the smallest")
 
 
 def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult | None:
-    """The request with the journal's edits alone, where that is all it needs."""
+    """The request with only the journal's edits; None if it needs more."""
     if prepared.new_repairs or not prepared.active:
         return None
     if prepared.arriving or prepared.dead_weight_due:
@@ -268,7 +268,7 @@ def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult
 def _plan_batch(
     prepared: PreparedRequest, bounds: Bounds, *, drops: bool, to_target: bool
 ) -> tuple[Planner, int]:
-    """The planner, and the tokens before it chose any new edit."""
+    """Plan a batch: the planner, and the tokens before it chose any new edit."""
     planner = prepared.planner(bounds, drops=drops, to_target=to_target)
     before = planner.state.tokens
     free = to_target and not planner.over() and before > bounds.trigger
@@ -301,8 +301,8 @@ def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
 
 
 def _answers(planner: Planner, say: Callable[..., Any], before: int) -> Answers:
-    """What a summarizer answered; articles that it shortened are shown whole again where there is
-    room under the target."""
+    """The summarizer's answers; articles that it shortened are shown whole again if there is room
+    under the target."""
     bounds, goal = planner.bounds, None
     if before > min(bounds.trigger, bounds.capacity) and bounds.result_chars is None:
         goal = min(bounds.capacity, planner.eligibility.target(bounds.target, bounds.trigger))
@@ -312,7 +312,7 @@ def _answers(planner: Planner, say: Callable[..., Any], before: int) -> Answers:
 def _money(
     prepared: PreparedRequest, planner: Planner, new: tuple[Edit, ...], before: int, after: int
 ) -> BatchCost | None:
-    """What the new edits do to the bill, where a price table is named."""
+    """The effect of the new edits on the bill; None if no price table is named."""
     if prepared.settings.prices is None or not new:
         return None
     batch = economics.edit_batch(planner, new, before, after, prepared.limits.cold)
@@ -324,8 +324,8 @@ def _money(
 
 
 def only_repaired(prepared: PreparedRequest, step: str = "") -> FitResult:
-    """The repaired request without a new reduction; reasoning that a repair made invalid is taken
-    out."""
+    """The repaired request without a new reduction; reasoning that a repair made invalid is
+    removed."""
     planner = prepared.planner()
     if prepared.new_repairs:
         unbind(planner, prepared.settings.thinking, prepared.new_repairs)
@@ -340,7 +340,7 @@ def _applied(
     target: int | None,
     step: str,
 ) -> FitResult:
-    """Apply and check.  Raises TrimtabError where the outcome would break a rule."""
+    """Apply edits and check.  Raises TrimtabError if the result would break a rule."""
     transcript, body, sizes = prepared.transcript, prepared.repaired, prepared.sizes
     applied = with_option(
         transcript, body.tree, edits, prepared.settings.thinking,
@@ -361,13 +361,13 @@ def _applied(
 
 
 def taken_out(prepared: PreparedRequest) -> dict[str, str]:
-    """What repairs took out, by handle."""
+    """The originals that repairs removed, by handle."""
     key = prepared.facts.handle_key
     return {taken_handle(value, key): text for _, value, text in prepared.taken_by_repair()}
 
 
 def taken_handle(value: Any, key: bytes) -> str:
-    """The handle of something a repair took out."""
+    """The handle of a value that a repair removed."""
     data = paths.dump(value).encode("utf-8", "surrogatepass")
     return handle((hashlib.blake2b(data, digest_size=8).hexdigest(), "taken"), key)
 
@@ -376,7 +376,7 @@ def taken_handle(value: Any, key: bytes) -> str:
 
 
 def journal_after(result: FitResult) -> Journal:
-    """The journal with what this turn added; the same one where that is nothing."""
+    """The journal with this turn's new edits; the same object if there are none."""
     prepared, journal = result.prepared, result.prepared.journal
     if prepared.limits.is_client_request or (not result.new and prepared.repairs is None):
         return journal

@@ -1,6 +1,6 @@
-"""One request on its way: as it arrived, as it is after repair, and what it has to meet.
+"""A request as received and after repair, with its limits.
 
-Holds values and answers questions about them; ``pipeline`` makes it and decides.
+It holds values and derives others from them; ``pipeline`` creates it and decides.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ from trimtab.wire.body import RequestBody
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """What a session knows of a request beside its settings and its journal."""
+    """What a session knows about a request beside its settings and its journal."""
 
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
-    """What answers of the provider taught, by ``calibration_key``."""
+    """Calibrations learned from the provider's answers, by ``calibration_key``."""
     handle_key: bytes = b""
-    """Makes handles that cannot be guessed; a session with a store has one."""
+    """Key for handles that cannot be guessed; a session with a store has one."""
     idle_seconds: float | None = None
-    """Since its last request, where the settings do not say."""
+    """Seconds since the conversation's last request, used if the settings give none."""
     compacted: ReportEdit | None = None
-    """What the provider summarized when we asked it, and what stands there in its place."""
+    """The report row of the provider's compaction that was applied to the request."""
 
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """``body`` and ``arrived`` are the request as it came; ``repaired`` and ``transcript`` the
-    same after repair, of which ``repairs`` tells (None: nothing was wrong)."""
+    """``body`` and ``arrived`` are the request as received; ``repaired`` and ``transcript`` are the
+    same after repair; ``repairs`` lists what was done (None: nothing was wrong)."""
 
     body: RequestBody
     arrived: Transcript
@@ -69,23 +69,23 @@ class PreparedRequest:
     limits: EffectiveLimits
     settings: Settings
     journal: Journal
-    """Of the turns before."""
+    """The journal of earlier turns."""
     cache: MessageCache
     warnings: list[str]
     unrepairable: frozenset[str] = frozenset()
-    """Rules that repair could not satisfy; edits are not blamed for them."""
+    """Rules that repair could not satisfy; ``check`` ignores their violations."""
     facts: SessionFacts = field(default_factory=SessionFacts)
     released: tuple[str, ...] = ()
-    """Refs that the journal had pinned, and that gave way to the window."""
+    """Refs whose pin in the journal was released because the request did not fit."""
 
     @cached_property
     def active(self) -> tuple[Edit, ...]:
-        """The journal's edits that count here."""
+        """The journal's edits that apply to this request."""
         return self.journal.active(self.transcript) if self.journal.entries else ()
 
     @property
     def idle_seconds(self) -> float | None:
-        """Since the last request of the conversation; None where nobody knows."""
+        """Seconds since the last request of the conversation; None if unknown."""
         idle = self.settings.idle_seconds
         return self.facts.idle_seconds if idle is None else idle
 
@@ -100,24 +100,24 @@ class PreparedRequest:
     # --- paths before repair ---
 
     def before_repair(self, path: Path, passes: int | None = None) -> Path:
-        """A path of the repaired request in the request as it came (itself where it is new).
+        """Map a path of the repaired request to the request as received (unchanged if it is new).
 
-        ``passes``: after how many passes of repair the path holds; None: after all.
+        ``passes``: the number of repair passes after which the path is valid; None: all.
         """
         given = self.provenance.given(path, passes) if self.provenance else path
         return path if given is None else given
 
     @cached_property
     def provenance(self) -> Provenance | None:
-        """Where what repair changed stood before; None where nothing was wrong."""
+        """The map from repaired to original paths; None if nothing was wrong."""
         if self.repairs is None:
             return None
         return Provenance(self.repairs.trees, self.repairs.passes, self.transcript.base)
 
-    # --- what is taken away, as it was given ---
+    # --- originals, as they were given ---
 
     def original(self, applied: Applied) -> str:
-        """What an edit takes away: the string of a leaf, the JSON of anything else."""
+        """The original that an edit removes: the string of a leaf, the JSON of anything else."""
         edit, origins = applied.edit, self.provenance
         if edit.op in ("drop", "fold"):
             items = gone_items(self.transcript, edit)
@@ -133,7 +133,7 @@ class PreparedRequest:
         return self._given(path, leaf=leaf)
 
     def _given(self, path: Path, *, leaf: bool) -> str:
-        """What was given at a path of the repaired request."""
+        """The value as received for a path of the repaired request."""
         given = self.provenance.given(path) if self.provenance else path
         if leaf:
             now = str(paths.get(self.repaired.tree, path))
@@ -145,7 +145,7 @@ class PreparedRequest:
         return self.body.spelled([given])[0]
 
     def taken_by_repair(self) -> Iterator[tuple[int, Any, str]]:
-        """(number of the repair, value at the time, the original) of what repairs took out."""
+        """(number of the repair, value at the time, the original) of each removal by a repair."""
         for index, path, value in self.repairs.taken if self.repairs else ():
             assert self.repairs is not None
             assert self.provenance is not None
@@ -158,20 +158,20 @@ class PreparedRequest:
             yield index, value, text
 
     def places(self, edit: Edit) -> list[Place]:
-        """The blocks an edit stands for."""
+        """The blocks that an edit targets."""
         refs = self.transcript.refs
         return [refs[ref] for ref in edit.targets if ref in refs]
 
     # --- what it needs ---
 
     def may_exceed(self, limit: int) -> bool:
-        """Whether the body can have more bytes than this at all; cheap."""
+        """Whether the body can have more than ``limit`` bytes; a cheap upper bound."""
         if self.body.written is not None:
             return 4 * len(self.body.written) > limit
         return self.sizes.bytes_bound(self.transcript) > limit
 
     def needs_edits(self, tokens: int) -> bool:
-        """Whether anything is above a trigger or a limit, or is to be shown smaller at once."""
+        """Whether anything exceeds a trigger or a limit, or is to be reduced on arrival."""
         bounds = self.limits.bounds
         if tokens > bounds.trigger or tokens > bounds.capacity:
             return True
@@ -184,19 +184,19 @@ class PreparedRequest:
 
     @property
     def too_many_images(self) -> bool:
-        """Whether it carries more images and documents than it may."""
+        """Whether it has more images and documents than allowed."""
         limit = self.limits.bounds.images
         return limit is not None and self.sizes.media(self.transcript) > limit
 
     @property
     def too_long_result(self) -> bool:
-        """Whether one of its tool results is longer than it may be."""
+        """Whether one of its tool results is longer than allowed."""
         limit = self.limits.bounds.result_chars
         return limit is not None and self.longest_result() > limit
 
     @cached_property
     def arriving(self) -> bool:
-        """Whether new results can be shown smaller from the start."""
+        """Whether new results can be reduced on arrival."""
         settings = self.settings
         if settings.on_arrival == "none" or self.limits.is_client_request:
             return False
@@ -213,11 +213,11 @@ class PreparedRequest:
 
     @cached_property
     def dead_weight_due(self) -> bool:
-        """Whether there is dead weight that goes before the trigger."""
+        """Whether there is dead weight to remove before the trigger is reached."""
         return bool(self.early_dead_weight(self.planner())) if self._early else False
 
     def early_dead_weight(self, plan: Planner) -> Sequence[DeadBlock]:
-        """The dead weight that goes before the trigger, in a plan with nothing chosen yet."""
+        """The dead weight to remove before the trigger, in a plan with nothing chosen yet."""
         if not self._early:
             return ()
         named = prices.named(self.settings.prices or early.DEFAULT)
@@ -225,7 +225,7 @@ class PreparedRequest:
 
     @property
     def _early(self) -> int | None:
-        """From how many tokens on; None where dead weight waits for the trigger."""
+        """Least tokens of dead weight removed early; None if it waits for the trigger."""
         early = self.settings.early
         if self.limits.is_client_request:
             return None
@@ -233,20 +233,20 @@ class PreparedRequest:
 
     @property
     def reducers(self) -> tuple[Reducer, ...]:
-        """What reductions are chosen from, in order."""
+        """The reducers to use, in order."""
         given = self.settings.reducers
         ours = reducers.REDUCERS if given is None else tuple(given)
         return with_extra(ours, self.settings.extra_reducers)
 
     @property
     def _reducers_below(self) -> Which | None:
-        """What alone is used until the window is full; None: everything."""
+        """The only reducers used until the window is full; None: all."""
         if PRESETS[self.settings.preset].dead_only:
             return "dead"
         return None if self.settings.reducers is None else "all"
 
     def quotable(self, place: Place) -> bool:
-        """Whether a result was read from a file, which the agent may have to quote to change it."""
+        """Whether a result was read from a file that the agent may have to quote in an edit."""
         return self.redundancy.action(place) == "read"
 
     def longest_result(self) -> int:
@@ -255,7 +255,7 @@ class PreparedRequest:
 
     @cached_property
     def redundancy(self) -> Redundancy:
-        """What came later than each block."""
+        """Which blocks later content repeats or supersedes."""
         calls = CallHistory(self.transcript, self.cache.calls)
         return Redundancy(
             self.transcript, calls, self.settings.duplicates, self.settings.failed_inputs
@@ -264,7 +264,7 @@ class PreparedRequest:
     # --- rules ---
 
     def check(self, transcript: Transcript) -> tuple[Violation, ...]:
-        """Violations that edits brought; a rule that raises is a warning unless ``strict``."""
+        """Violations caused by edits; a rule that raises is a warning unless ``strict``."""
         violations = checked(transcript, self.settings, self.warnings)
         return tuple(
             violation for violation in violations if violation.rule not in self.unrepairable
@@ -274,13 +274,13 @@ class PreparedRequest:
 
     @cached_property
     def _offers(self) -> OfferCache:
-        """What reducers offer for its blocks, worked out once for all its planners."""
+        """The reducers' offers for its blocks, computed once for all its planners."""
         return OfferCache()
 
     def planner(
         self, bounds: Bounds | None = None, *, drops: bool = True, to_target: bool = True
     ) -> Planner:
-        """A planner for this request, its journal's edits already shown."""
+        """A planner for this request, with the journal's edits already applied."""
         settings, transcript = self.settings, self.transcript
         preset = PRESETS[settings.preset]
         bounds = bounds or self.limits.bounds
@@ -312,13 +312,13 @@ class PreparedRequest:
         return Planner(transcript, self.sizes, inputs, bounds, self.active, size, item_bytes)
 
     def without_pins(self) -> PreparedRequest:
-        """The same request, nothing pinned."""
+        """The same request without any pins."""
         settings = self.settings | Settings(pins=())
         return replace(self, settings=settings, journal=replace(self.journal, pins=frozenset()))
 
 
 def repair_key(rule: str, path: Path) -> str:
-    """Names a repair, so that a journal can tell one it has seen."""
+    """The name of a repair, by which a journal recognises it."""
     return f"{rule} {paths.escape(path)}"
 
 

@@ -21,10 +21,10 @@ SEVERAL_TOOLS = "folded steps of several tools"
 class ReportEdit:
     """One edit of this request.
 
-    ``path`` is where it stands in the request that was given, ``paths`` all places it changes.
-    ``tokens_before`` and ``tokens_after`` (``chars_…``: of the text) are of what it touches.
-    ``loss`` is from 0 to 1; ``handle`` is for ``recall``, ``refs`` are what to pin, and ``new``
-    says whether it was decided in this call.
+    ``path`` is its place in the request as given, ``paths`` are all places it changes.
+    ``tokens_before`` and ``tokens_after`` (``chars_…``: of the text) are sizes of what it changes.
+    ``loss`` is from 0 to 1; ``handle`` is for ``recall``, ``refs`` can be pinned, and ``new`` says
+    whether it was made in this call.
     """
 
     kind: str
@@ -57,8 +57,8 @@ class ReportEdit:
 
 @dataclass(frozen=True)
 class EditLoss:
-    """What went with one edit of this call and stands nowhere else in what is sent: so many lines,
-    and these identifiers (paths, ids, numbers, compound names); ``remedy``: how to have it back or
+    """What one edit of this call removed that occurs nowhere else in the request sent: a number of
+    lines, and identifiers (paths, ids, numbers, compound names); ``remedy``: how to get it back or
     keep it."""
 
     handle: str
@@ -114,9 +114,9 @@ class Report:
     repairs: tuple[ReportRepair, ...] = ()
     warnings: tuple[str, ...] = ()
     asked: Mapping[str, int] = field(default_factory=dict)
-    """What a summarizer was asked: how often, tokens in our count, milliseconds."""
+    """Calls of a summarizer: how many, tokens in our count, milliseconds."""
     window_of: str = ""
-    """The model whose window was looked up; "" where the caller gave a limit."""
+    """The model whose window was looked up; "" if the caller gave a limit."""
     calibration: Mapping[str, float] = field(default_factory=dict)
     """What the provider billed for one token of our count: ``mean``, ``worst``, ``answers``; the
     limits are in our tokens.  Empty where no answer was observed."""
@@ -129,7 +129,7 @@ class Report:
     _bytes: Callable[[], tuple[int, int]] = field(default=lambda: (0, 0), repr=False, compare=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """With what is worked out on demand worked out: it is asked of the request otherwise."""
+        """The state with all lazy values computed, since they need the request."""
         known = {field.name: getattr(self, field.name) for field in fields(self)}
         for name, value in known.items():
             if callable(value):
@@ -138,18 +138,18 @@ class Report:
 
     @cached_property
     def minimum(self) -> int:
-        """The smallest window, output reserve included, this request can be made to fit: in tokens
-        as the provider counts where answers taught that.  Worked out when first asked for."""
+        """The smallest window, output reserve included, that this request can be made to fit, in
+        the provider's tokens if learned from answers.  Computed on first use."""
         return self._minimum()
 
     @cached_property
     def losses(self) -> tuple[EditLoss, ...]:
-        """What went with each new edit; worked out when first asked for."""
+        """What each new edit lost; computed on first use."""
         return self._losses()
 
     @property
     def modified(self) -> bool:
-        """Whether what is sent differs from what came: an edit always takes bytes away."""
+        """Whether the request sent differs from the one received: an edit always removes bytes."""
         return bool(self.edits or self.repairs)
 
     @cached_property
@@ -158,12 +158,12 @@ class Report:
 
     @property
     def bytes_before(self) -> int:
-        """Encoded bytes of the request as it came (compact where it came as objects)."""
+        """Encoded bytes of the request as received (compact JSON if it was given as objects)."""
         return self._body_bytes[0]
 
     @property
     def bytes_after(self) -> int:
-        """Encoded bytes of the request as it leaves."""
+        """Encoded bytes of the request sent."""
         return self._body_bytes[1]
 
     def as_dict(self) -> dict[str, Any]:
@@ -254,7 +254,7 @@ class Report:
 
 
 def _saved_by(edit: ReportEdit) -> str:
-    """The tool whose results gave way, or the speaker where no tool did."""
+    """The tool whose results were reduced, or the speaker if no tool's were."""
     name = edit.tool or edit.role or "text"
     return SEVERAL_TOOLS if ", " in name else name
 

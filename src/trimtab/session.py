@@ -85,7 +85,7 @@ class SessionKeywords(FitKeywords, total=False):
 
 
 class PruneKeywords(FitKeywords, total=False):
-    """The keywords of ``prune`` and what is like it."""
+    """The keywords of ``prune`` and similar methods."""
 
     conversation: str | None
 
@@ -257,7 +257,7 @@ class Session:
 
     @property
     def _compactions(self) -> Compactions:
-        """Loaded where it is asked for: few sessions have any."""
+        """Loaded on first use: few sessions have compactions."""
         from trimtab.sessions.compactions import Compactions
 
         if self._compactions_made is None:
@@ -297,7 +297,7 @@ class Session:
 
     def compacted(self, fitted: Fitted, answer: Any) -> bool:
         """Use the provider's answer to ``fitted.compaction_offer`` from the next ``fit`` on, in
-        place of the edits that this ``fit`` made; False where it cannot be used."""
+        place of the edits that this ``fit`` made; False if it cannot be used."""
         expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
         if fitted.compaction_offer is None:
             return False
@@ -311,8 +311,8 @@ class Session:
         return True
 
     def follow(self, answer: Any, fitted: Fitted) -> None:
-        """Remember which messages an answer's id stands for.  A later request that names the id can
-        then be sent in full once the server's history no longer fits.  ``observe`` calls this.
+        """Record the history behind an answer's id.  A later request that names the id can then be
+        sent in full once the server's history no longer fits.  ``observe`` calls this.
 
         ``answer``: a whole one, or the events of its stream, one by one."""
         whole = as_mapping(answer)
@@ -328,15 +328,15 @@ class Session:
         with self._lock:
             self._observed.take(facts.items())
 
-    # --- results taken out on request (pruning) ---
+    # --- results removed on request (pruning) ---
 
     def prune(
         self, request: Any, names: Sequence[str], **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
-        """Take results out from the next ``fit`` on, as if they had been cut: recallable.
+        """Remove results from the next ``fit`` on; their originals stay recallable.
 
-        What cannot be taken out is reported with the reason.  Keywords are those of ``fit``, and
-        ``conversation``.  Raises StoreError where the store does not keep it.
+        What cannot be removed is reported with the reason.  Keywords are those of ``fit``, and
+        ``conversation``.  Raises StoreError if the store does not keep the edits.
         """
         from trimtab.sessions.pruning import prune
 
@@ -375,7 +375,7 @@ class Session:
         keywords: PruneKeywords,
         choose: Callable[[PreparedRequest], Pruned],
     ) -> Pruned:
-        """Add the chosen edits to the journal.  Raises StoreError where they are not stored."""
+        """Add the chosen edits to the journal.  Raises StoreError if they are not stored."""
         conversation, prepared = self._prepared(request, keywords)
         pruned = choose(prepared)
         if pruned.edits:
@@ -423,7 +423,7 @@ class Session:
         ``start``, ``end``: only these characters.  ``steps``: only these steps of a fold, by number
         (``3``, ``"3-5"``; ``contents`` lists them).
 
-        Raises UnknownHandle, StoreError; ValueError where there are no such steps.
+        Raises UnknownHandle, StoreError; ValueError if there are no such steps.
         """
         expect_text("handle", handle)
         if self._conversations is None:
@@ -442,9 +442,9 @@ class Session:
         return folded_steps(self.recall(handle))
 
     def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
-        """Lines of originals that hold a text, or all of its words, in any case.
+        """Lines of originals that contain a text, or all of its words; case is ignored.
 
-        Searches one original, or all of the conversation fitted last, newest first.  Where no line
+        Searches one original, or all of the conversation fitted last, newest first.  If no line
         matches, returns the passages that match the words best.
 
         Raises UnknownHandle, StoreError.
@@ -471,9 +471,9 @@ class Session:
     # --- pins, undo and reports ---
 
     def pin(self, ref: str) -> None:
-        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's name in a
-        report, or the handle of an edit: then its blocks stay as the edit left them.  What must
-        never give way is a pin of the settings.  Raises UnknownHandle."""
+        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's ref in a
+        report, or the handle of an edit: then its blocks stay as the edit left them.  For a block
+        that must be kept in any case, use the setting ``pins``.  Raises UnknownHandle."""
         conversation, edit = self._edit(ref)
         self._add(conversation, lambda journal: journal.pinned(edit.targets if edit else [ref]))
 
@@ -496,10 +496,10 @@ class Session:
         self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
 
     def shown(self, handle: str) -> str:
-        """What is sent in place of an original; "" where it is taken out.
+        """The text sent in place of an original; "" if the original is removed.
 
-        Of a fold only the result that stands for all others; not the words of model and user that
-        are left beside it.
+        For a fold it is only the result that replaces all others, without the words of model and
+        user that are kept beside it.
 
         Raises UnknownHandle.
         """
@@ -507,8 +507,8 @@ class Session:
         return "" if edit is None else edit.text
 
     def history(self) -> list[dict[str, Any]]:
-        """Every entry of the journal of the conversation fitted last, oldest first, and behind
-        them what its provider compacted."""
+        """Every entry of the journal of the conversation fitted last, oldest first, followed by its
+        provider's compactions."""
         compacted = self._compactions.history(self._last) if self._last.compactions else []
         return [
             {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
@@ -553,7 +553,7 @@ class Session:
         return conversation, edit
 
     def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
-        """Change the journal.  Raises StoreError where the store does not keep the change."""
+        """Change the journal.  Raises StoreError if the store does not keep the change."""
         with conversation.lock:
             after = change(conversation.journal)
             if self._conversations is None:
@@ -568,30 +568,30 @@ class Session:
         )
 
     def close(self) -> None:
-        """Write what is still unwritten, as long as the store answers, and close the store."""
+        """Write everything still waiting, as long as the store answers, and close the store."""
         if self._conversations is not None:
             self._conversations.close()
 
 
-# --- for our own entry points: what users do not call ---
+# --- for our own entry points, not called by users ---
 
 
 def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) -> list[Prunable]:
-    """The results that ``Session.prune`` may take out, oldest first."""
+    """The results that ``Session.prune`` may remove, oldest first."""
     from trimtab.sessions import pruning
 
     return pruning.prunable(session._prepared(request, keywords)[1])
 
 
 def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
-    """Small facts that the store keeps beside conversations, by name; {} without a store."""
+    """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
     kept = session._conversations
     facts = {} if kept is None else kept.facts(prefix)
     return {name: json.loads(value) for name, value in facts.items()}
 
 
 def stored_fact(session: Session, name: str) -> Any:
-    """One of these facts; None where it is missing or no store answers."""
+    """One fact of the store; None if it is missing or no store answers."""
     return None if session._conversations is None else session._conversations.fact(name)
 
 
@@ -603,12 +603,12 @@ def keep_fact(session: Session, name: str, value: Any) -> None:
 
 
 def _last_edit(journal: Journal, handle: str) -> Edit | None:
-    """The last edit that was journalled under a handle."""
+    """The last edit in the journal with this handle."""
     return next((edit for edit in reversed(journal.entries) if edit.handle == handle), None)
 
 
 def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
-    """Loaded only where a store is asked for."""
+    """The conversations in a store; imported only if a store is used."""
     from trimtab import stores
     from trimtab.sessions.conversation_store import ConversationStore
 
