@@ -1,8 +1,8 @@
-"""Where events and warnings go: a callback, the logger "trimtab", and OpenTelemetry.
+"""Sends events and warnings to a callback, the logger "trimtab", and OpenTelemetry.
 
-OpenTelemetry gets spans and metrics where the program has loaded it, under the names of the GenAI
-semantic conventions and our own.  No exporter and no log handler is set up here: the program does.
-Attributes are what events hold: never the text of a message, a key or a handle.
+OpenTelemetry gets spans and metrics if the program has loaded it, under the names of the GenAI
+semantic conventions and our own.  Exporters and log handlers are set up by the program, not here.
+Attributes are fields of events: never the text of a message, a key or a handle.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ def logger() -> Any:
 
 
 def listening(on_event: OnEvent | None) -> bool:
-    """Whether anybody listens: a callback, or OpenTelemetry where the program loaded it."""
+    """Whether there is a listener: a callback, or OpenTelemetry if the program loaded it."""
     return on_event is not None or "opentelemetry" in sys.modules
 
 
 def emit(on_event: OnEvent | None, event: Event) -> None:
-    """Give an event to every listener.  What one raises is a warning in the log, never an error."""
+    """Pass an event to every listener.  If one raises, that is logged as a warning."""
     if on_event is not None:
         _call_safely(partial(on_event, event), "on_event")
     if "opentelemetry" in sys.modules:
@@ -65,7 +65,7 @@ def _call_safely(listener: Callable[[], object], name: str) -> None:
 
 
 def record(event: Event) -> None:
-    """One event, now: a span for what took time, a span event for the rest, and metrics."""
+    """Record one event: a span if it took time, else a span event, and metrics."""
     if isinstance(event, FitEvent):
         _span("trimtab.fit", event, event.milliseconds, event.outcome == "cannot_fit")
         _measured("trimtab.fit.duration", event.milliseconds / 1000, event, outcome=event.outcome)
@@ -82,7 +82,7 @@ def record(event: Event) -> None:
 
 
 def attributes(event: Event) -> dict[str, Any]:
-    """``gen_ai.*`` for whose request it was, ``trimtab.*`` for what happened."""
+    """Attributes: ``gen_ai.*`` for provider and model, ``trimtab.*`` for what happened."""
     facts = event.as_dict()
     facts = {key: facts[key] for key in facts if key not in ("event", "format", "model")}
     ours = {f"trimtab.{key}": value for key, value in facts.items() if value not in (None, "")}

@@ -1,6 +1,6 @@
 """The result of a fit as events: one for the request, one for each new edit.
 
-Knows outcomes and reports.  Does not know who listens, nor what any text said.
+Events contain outcomes and figures, never texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from trimtab.telemetry import emit, listening
 
 
 def fitted(result: FitResult, done: Fitted, started: float) -> None:
-    """Tell of one request; ``started`` is what ``time.perf_counter`` said before it."""
+    """Emit the events of one request; ``started``: ``time.perf_counter()`` before it."""
     prepared = result.prepared
     listener = prepared.settings.on_event
     if not listening(listener):
@@ -40,7 +40,7 @@ def fitted(result: FitResult, done: Fitted, started: float) -> None:
 
 
 def cannot_fit(prepared: PreparedRequest, started: float) -> None:
-    """Tell of a request that cannot be made to fit."""
+    """Emit the event of a request that cannot be made to fit."""
     listener = prepared.settings.on_event
     if not listening(listener):
         return

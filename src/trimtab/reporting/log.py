@@ -1,6 +1,6 @@
-"""What was done, as lines of the logger "trimtab": counts and sizes, never what anything said.
+"""Lines of the logger "trimtab" about what was done: counts and sizes, never content.
 
-Does not set logging up: the program does.
+The program sets logging up, not this module.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from trimtab.telemetry import logger
 from trimtab.transcript.model import Edit
 
 _FILTERED = ("orphan_result", "duplicate_result")
-"""Rules whose repair takes a whole tool result out of the conversation."""
+"""Rules whose repair removes a whole tool result from the conversation."""
 _SAID = re.compile(r"(: (?:[A-Z]\w*|\w*error)): .*", re.DOTALL)
-"""What an exception says may quote a message or a key: its class is logged, the rest is in the
+"""An exception's text may quote a message or a key, so only its class is logged; the rest is in the
 report."""
 _LINE_CHARS = 300
 

@@ -1,4 +1,4 @@
-"""The size of every block of a request, for finding out what fills it."""
+"""The size of every block of a request, to find out what fills it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trimtab.wire.body import RequestBody
 
 @dataclass(frozen=True)
 class MeasuredBlock:
-    """One block: where, what, and how many tokens and chars.  ``ref`` can be pinned."""
+    """One block: its path, kind, tokens and chars.  ``ref`` can be pinned."""
 
     path: Path
     role: str
@@ -39,7 +39,7 @@ class Measured:
     total: int
     rows: tuple[MeasuredBlock, ...]
     trigger: float = TRIGGER
-    """Share of the window, less the output reserve, above which ``fit`` would do something."""
+    """Share of the window, less the output reserve, above which ``fit`` would reduce it."""
 
 
 def measure(

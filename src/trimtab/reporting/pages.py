@@ -1,6 +1,6 @@
-"""Web pages from template files (jinja2): everything that is put in is escaped.
+"""Web pages from template files (jinja2), in which every inserted value is escaped.
 
-Nothing is loaded from elsewhere.  The templates of a package lie in its folder ``templates``.
+Nothing is loaded from elsewhere.  The templates of a package are in its folder ``templates``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HIDDEN |= frozenset(map(chr, range(0x80, 0xA0))) | frozenset(map(chr, range(0xD
 def templates(package: str, extra: str) -> Any:
     """The templates of a package, as a jinja2 ``Environment``.
 
-    ``extra``: what brings jinja2.  Raises MissingExtra without it.
+    ``extra``: the extra that installs jinja2.  Raises MissingExtra without it.
     """
     try:
         import jinja2
