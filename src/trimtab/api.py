@@ -1,4 +1,4 @@
-"""``fit``, ``check`` and ``repair``: one request, nothing remembered."""
+"""``fit``, ``check`` and ``repair``: functions on one request; they remember nothing."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def fit(
       limit given: what our table of models has (``trimtab.pricing.models``).
     - ``reserve``: output tokens to keep free.  None: the request's own max_tokens, else 0.
     - ``model``: None: the request's.
-    - ``format``: one of the five, or what ``detect`` names ("openai-chat:deepseek"); None: by the
-      body's shape.
+    - ``format``: the name of one of the six formats, with a dialect if wanted
+      ("openai-chat:deepseek"); None: detected by the body's shape.
     - ``preset``: "balanced" (None), "cautious" (until the window is full only what is lossless or
       came again), "deep" (down to half the room), "in-place" (each old result is shrunk where it
       stands; no step is folded into a note), or "prune" (until the window is full only dead
@@ -57,10 +57,10 @@ def fit(
       "manual" (until the window is full only what ``Session.prune`` and its like were asked for).
     - ``target``: the one dial: the share of the room a batch goes down to.  None: the preset's.
     - ``recall``: the model has a recall tool, so markers may name it.
-    - ``settings``: all else that can be set, as a ``Settings``; the keywords win over it.
+    - ``settings``: all other settings, as a ``Settings``; the keywords override it.
 
-    Each tool result that no call asks for is taken out, recallable, with a warning to the logger
-    "trimtab" that does not quote it.
+    A tool result without a call is removed; it can be recalled.  The logger "trimtab" gets a
+    warning that does not quote it.
 
     Raises CannotFit, InvalidRequest, InvalidSetting; with ``strict`` also NotAccepted.
     """
@@ -79,7 +79,7 @@ def check(
     model: str | None = None,
     open_tail: bool = False,
 ) -> tuple[Violation, ...]:
-    """Why a provider would refuse this request as it stands; ``()`` means acceptable.
+    """The reasons why a provider would refuse this request; ``()`` if it is acceptable.
 
     Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).
     Raises InvalidRequest, InvalidSetting.
@@ -99,7 +99,7 @@ def repair(
     open_tail: bool = False,
     counter: str | Callable[[str], int] | Counter | None = None,
 ) -> Fitted:
-    """The request with its violations repaired and nothing else; what was taken out is recallable.
+    """Repair a request's violations and change nothing else; what is removed can be recalled.
 
     Raises InvalidRequest, InvalidSetting.
     """

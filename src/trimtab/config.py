@@ -1,7 +1,7 @@
-"""Settings from files and environment, for the command line and for programs that ask for them.
+"""Loads settings from files and the environment, for the command line and for programs.
 
-Says where settings are read from and which of them wins; ``settings`` says what each takes.
-``fit`` reads none of this: what is loaded is passed to it as ``settings``.
+This file knows where settings are read from and in which order they override each other;
+``settings`` declares them.  ``fit`` reads none of this: pass it what was loaded as ``settings``.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ PREFIX = "TRIMTAB_"
 _NOT_SETTINGS = tuple(
     f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY", "STATUS", "STORE_KEY")
 )
-"""How variables begin that say something else."""
+"""Prefixes of variables that are not settings of ``fit``."""
 
 
 @dataclass
 class Loaded:
-    """``values`` by key; ``sources`` that were read, first to last; ``problems``: unknown keys and
-    packages whose reducers could not be loaded, a line each."""
+    """``values`` by key; ``sources`` in the order they were read; ``problems``: one line for each
+    unknown key and each package whose reducers could not be loaded."""
 
     values: dict[str, Any] = field(default_factory=dict)
     sources: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     reducers: tuple[Reducer, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Where a key that a setting names by its variable stands."""
+    """The environment, for settings that name the variable with a key."""
 
     def settings(self) -> Settings:
-        """What was read, tables as the values that ``Settings`` takes.  Raises InvalidSetting where
-        a table lacks something, MissingExtra where a package is."""
+        """The loaded values as ``Settings``.  Raises InvalidSetting for an incomplete table,
+        MissingExtra for a missing package."""
         values = dict(self.values)
         for name, table in values.items():
             if (build := SETTINGS[name].kind.build) is not None:
@@ -53,7 +53,7 @@ class Loaded:
 
 
 def readable(cls: type) -> dict[str, Declared]:
-    """The settings of a dataclass that files, variables and options can say."""
+    """The settings of a dataclass that files, variables and options can set."""
     return {name: one for name, one in declared(cls).items() if one.kind.is_readable}
 
 
@@ -64,13 +64,13 @@ _FOLDER = "the folder that trimtab.toml stands in, or one below it"
 
 
 def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None) -> Loaded:
-    """Settings that hold in a folder, later ones winning key by key: the user's
+    """The settings that apply in a folder, later sources overriding key by key: the user's
     ``~/.config/trimtab/trimtab.toml`` (``XDG_CONFIG_HOME``), then the project's, which is the
     nearest ``trimtab.toml`` or ``[tool.trimtab]`` of a ``pyproject.toml`` upwards from the folder,
     then the environment (``TRIMTAB_WINDOW=128k``, ``TRIMTAB_DUPLICATES_ENABLED=false``).
 
-    Raises InvalidSetting where that is no folder, a file cannot be read, or a value is of the
-    wrong kind.
+    Raises InvalidSetting if it is not a folder, a file cannot be read, or a value is of the wrong
+    kind.
     """
     env = os.environ if env is None else env
     loaded = Loaded(env=env)
@@ -91,7 +91,7 @@ def load_settings(
 ) -> Settings:
     """Settings from files and environment: ``fit(request, settings=load_settings())``.
 
-    What is not understood is a warning of the logger "trimtab".  Raises InvalidSetting.
+    Unknown keys become warnings of the logger "trimtab".  Raises InvalidSetting.
     """
     from trimtab.telemetry import logger
 
@@ -151,7 +151,7 @@ def _take(loaded: Loaded, table: Mapping[str, Any], source: str) -> None:
 
 
 def merge(values: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Put values over others, those of tables key by key."""
+    """Override values by others; tables are merged key by key."""
     for key, value in more.items():
         if isinstance(value, dict):
             merge(values.setdefault(key, {}), value)
@@ -183,7 +183,7 @@ def read_table(
 
 
 def read_value(one: Declared, value: Any, where: str) -> Any:
-    """The value of one setting.  Raises InvalidSetting, which names where it was said."""
+    """The value of one setting.  Raises InvalidSetting, which names its source."""
     try:
         return one.kind.read(value) if one.kind.read else value
     except (ValueError, TypeError):
@@ -198,7 +198,7 @@ def _wrong(where: str, expected: str, value: Any) -> InvalidSetting:
 
 
 def leaves(settings: Mapping[str, Declared]) -> Iterator[tuple[tuple[str, ...], Declared]]:
-    """Every key that holds a value, with its path: those of tables too."""
+    """Every key that holds a value, with its path, also within tables."""
     for name, one in settings.items():
         if one.kind.keys is None:
             yield (name,), one
@@ -214,7 +214,7 @@ def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
 
 
 def variable(path: tuple[str, ...], prefix: str = PREFIX) -> str:
-    """The variable that says a key."""
+    """The name of the variable for a key."""
     return prefix + "_".join(path).upper()
 
 
@@ -225,9 +225,9 @@ def from_environment(
     prefix: str = PREFIX,
     passed_over: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The values of the variables with a prefix, as a file would nest them.
+    """The values of the variables with a prefix, nested as in a file.
 
-    ``passed_over``: beginnings of variables that are something else.  Raises InvalidSetting.
+    ``passed_over``: prefixes of variables that are not settings.  Raises InvalidSetting.
     """
     names = {variable(path, prefix): (path, one) for path, one in leaves(settings)}
     values: dict[str, Any] = {}

@@ -21,7 +21,7 @@ from typing import Any
 
 
 def shown(value: object) -> str:
-    """A value as a message quotes it: at most 80 characters, whatever its ``repr`` does."""
+    """A value for an error message: its ``repr`` in at most 80 characters; never raises."""
     try:
         text = repr(value)
     except Exception:  # too many digits, too deep, or a class of somebody else's
@@ -30,13 +30,13 @@ def shown(value: object) -> str:
 
 
 def expect(holds: bool, name: str, value: object, give: str) -> None:
-    """Raise InvalidSetting, saying what to give, where an argument is not of its kind."""
+    """Raise InvalidSetting unless ``holds``; the message says what to give."""
     if not holds:
         raise InvalidSetting(f"{name}={shown(value)}: give {give}")
 
 
 def expect_text(name: str, value: object) -> None:
-    """``expect`` for a text."""
+    """``expect`` for a string."""
     expect(isinstance(value, str), name, value, "a text")
 
 

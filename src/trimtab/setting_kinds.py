@@ -1,8 +1,8 @@
-"""How a setting is declared: its kind of value, and a field of a dataclass with a help text.
+"""How a setting is declared: a dataclass field with a kind of value and a help text.
 
-A kind says which values hold and how one is read from a file, a variable or an option.  Which
-settings there are is said where they are declared (``settings.py``,
-``proxy/config/settings.py`` and the tables in between).
+A kind knows which values are valid and how one is read from a file, a variable or an option.  The
+settings themselves are declared in ``settings.py``, ``proxy/config/settings.py`` and the tables
+that these name.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MOST = 2**62
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """What a setting takes.
+    """A kind of value.
 
-    ``holds``: whether a program's value is of the kind; ``give``: what to give instead, in words.
-    ``read``: makes the value of what a file or a text says, ``ValueError`` where it cannot; None:
-    for programs only.  ``expected``: what ``read`` takes, in words.  ``is_list``: a variable
-    separates items by commas, an option is repeated.  ``keys``: those of a table, by name, and
-    ``build`` makes the value of a table and the environment.
+    ``holds``: whether a value given by a program is valid; ``give``: what to give instead, in
+    words. ``read`` converts what a file or text contains and raises ValueError; None: only programs
+    can set it.  ``expected``: what ``read`` accepts, in words.  ``is_list``: a variable separates
+    items by commas, an option is repeated.  ``keys``: the settings of a table by name; ``build``
+    makes the value from a table and the environment.
     """
 
     holds: Callable[[Any], bool]
@@ -43,13 +43,13 @@ class ValueKind:
     keys: Mapping[str, Declared] | None = None
     build: Callable[[Mapping[str, Any], Mapping[str, str]], Any] | None = None
     takes_text: bool = False
-    """Whether a program may say it as text, too: ``"32k"``, ``"90%"``."""
+    """Whether a program may also give it as text: ``"32k"``, ``"90%"``."""
     is_secret: bool = False
-    """Whether it has no option: other users of a machine see what programs were started with."""
+    """Whether it has no option, since other users of the machine can see a program's arguments."""
 
     @property
     def is_readable(self) -> bool:
-        """Whether files, variables and options can say it."""
+        """Whether files, variables and options can set it."""
         return self.read is not None or self.keys is not None
 
 
@@ -64,13 +64,13 @@ class Declared(NamedTuple):
 
 
 def setting(default: T, kind: ValueKind, help: str, group: str = "") -> T:
-    """A field of a dataclass of settings.  ``group``: the heading above it and those after it."""
+    """A dataclass field for a setting.  ``group``: the heading over it and the following ones."""
     declared: T = field(default=default, metadata={"kind": kind, "help": help, "group": group})
     return declared
 
 
 def required(kind: ValueKind, help: str) -> Any:
-    """A field of a dataclass of settings that has to be given."""
+    """A dataclass field for a setting without a default."""
     return field(metadata={"kind": kind, "help": help, "group": ""})
 
 
@@ -95,7 +95,7 @@ def _read_declarations(cls: type) -> Iterator[tuple[str, Declared]]:
 
 
 def check_kinds(owner: Any, within: str = "") -> None:
-    """Raise InvalidSetting for the first value of a dataclass that is not of its kind."""
+    """Raise InvalidSetting for the first value of a dataclass that is invalid."""
     for name, one in declared(type(owner)).items():
         value = getattr(owner, name)
         if value is one.default:
@@ -110,7 +110,7 @@ def check_kinds(owner: Any, within: str = "") -> None:
 
 
 def _from_text(kind: ValueKind, text: str) -> Any:
-    """The number that a text says; the text itself where it says none."""
+    """The number in a text; the text itself if it is not a number."""
     try:
         return text if kind.read is None else kind.read(text)
     except ValueError:
@@ -214,7 +214,7 @@ def _whole(least: int, metavar: str) -> ValueKind:
 
 
 def list_of(inner: Callable[[Any], bool], give: str) -> ValueKind:
-    """A sequence or set that can be walked through more than once; for programs only."""
+    """A sequence or set (not an iterator); for programs only."""
 
     def holds(value: Any) -> bool:
         walks_again = isinstance(value, (Sequence, Set)) and not isinstance(value, (str, bytes))
@@ -224,12 +224,12 @@ def list_of(inner: Callable[[Any], bool], give: str) -> ValueKind:
 
 
 def _or_none(kind: ValueKind) -> ValueKind:
-    """The kind of a setting that can be None; a file cannot say None, it leaves the key out."""
+    """A kind that also allows None; a file leaves the key out instead."""
     return replace(kind, holds=lambda value: value is None or kind.holds(value))
 
 
 def one_of(literal: Any) -> ValueKind:
-    """The texts of a ``Literal``."""
+    """The values of a ``Literal`` of strings."""
     choices: tuple[str, ...] = get_args(literal)
 
     def read(value: Any) -> str:
@@ -243,7 +243,7 @@ def one_of(literal: Any) -> ValueKind:
 
 
 def program_only(holds: Callable[[Any], bool], give: str) -> ValueKind:
-    """What only a program can give, such as a function; or None."""
+    """A value that only a program can give, such as a function; or None."""
     return _or_none(ValueKind(holds, give))
 
 

@@ -1,6 +1,6 @@
-"""The tables ``[articles]`` and ``[summarizer]``: what a file says of values that hold functions.
+"""The tables ``[articles]`` and ``[summarizer]`` of a settings file.
 
-``ArticleRule`` and ``Summarizer`` are made of them.
+``ArticleRule`` and ``Summarizer``, which hold functions, are built from them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from trimtab.summarizers.summarizer import Summarizer
 
 @dataclass(frozen=True)
 class ArticleTable:
-    """What a file says beside the fields of ``ArticleRule``."""
+    """The keys of ``[articles]`` that are not fields of ``ArticleRule``."""
 
     rule: Literal["match", "position", "just-in-time"] = setting(
         "match", one_of(Literal["match", "position", "just-in-time"]),
@@ -44,7 +44,7 @@ class ArticleTable:
 
 @dataclass(frozen=True)
 class SummarizerTable:
-    """A model behind an endpoint, and the bounds within which it is asked."""
+    """A model at an endpoint, and the limits for asking it."""
 
     url: str = setting(
         "", TEXT, "base address of an endpoint compatible with OpenAI's API or Anthropic's"
@@ -60,7 +60,7 @@ class SummarizerTable:
     steps: bool = setting(True, FLAG, "old steps too; false: their notes stay word for word")
 
     def summarizer(self, env: Mapping[str, str]) -> Summarizer:
-        """Raises InvalidSetting where the table lacks something."""
+        """The summarizer.  Raises InvalidSetting if the table is incomplete."""
         if not self.url or not self.model:
             raise InvalidSetting(
                 "summarizer: give the url of an endpoint and the model to ask there"

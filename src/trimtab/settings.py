@@ -69,10 +69,10 @@ C = TypeVar("C")
 
 LIMITS = ("window", "reserve", "trigger", "target", "request_bytes", "result_chars", "images")
 NO_WINDOW = 2**62
-"""Tokens: more than any request has, where only other limits are asked for."""
+"""Tokens; used as the window if only other limits are set.  No request is that large."""
 
 _REF = re.compile(r"[0-9a-f]{16}\.\d+")
-"""As ``Transcript.refs`` makes them: another text can match nothing."""
+"""A block's ref, as ``Transcript.refs`` makes it; no other text can match a block."""
 
 COUNTER = ValueKind(
     lambda value: value is None or isinstance(value, (str, Counter)) or callable(value),
@@ -88,7 +88,7 @@ NAME = TEXT_OR_NONE
 
 
 def _remembering(cls: type[C]) -> type[C]:
-    """A dataclass of settings that knows which of them were set; a misspelt one is an error."""
+    """Make a dataclass of settings remember which were set, and reject misspelt names."""
     init, names = cls.__init__, declared(cls).keys()
 
     @wraps(init)
@@ -104,10 +104,10 @@ def _remembering(cls: type[C]) -> type[C]:
 @_remembering
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Settings:
-    """All that can be set.  What is not set is left to other settings, files and environment.
+    """All settings.  Those that are not set may come from other settings, files or the environment.
 
-    ``a | b`` are both, where ``b`` wins.  Raises InvalidSetting for a value of the wrong kind, and
-    TypeError for a name that is no setting.
+    ``a | b`` merges two; ``b`` wins.  Raises InvalidSetting for a value of the wrong kind, and
+    TypeError for an unknown name.
     """
 
     window: int | None = setting(
@@ -252,7 +252,7 @@ class Settings:
     )  # fmt: skip
 
     _set: frozenset[str] = field(default=frozenset(), init=False)
-    """The names of those that were set."""
+    """The names of the settings that were set."""
 
     def __post_init__(self) -> None:
         check_kinds(self)
@@ -266,7 +266,7 @@ class Settings:
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was set, by name."""
+        """The settings that were set, by name."""
         return {name: getattr(self, name) for name in declared(Settings) if name in self._set}
 
     def __or__(self, other: Settings) -> Settings:
@@ -280,9 +280,9 @@ class Settings:
 
 
 class FitKeywords(TypedDict, total=False):
-    """The keywords of ``fit``: settings that are often given, and all others as one value.
+    """The keywords of ``fit``: common settings, and all others in ``settings``.
 
-    One that is None is not set.
+    None means not set.
     """
 
     window: int | str | None
@@ -296,7 +296,7 @@ class FitKeywords(TypedDict, total=False):
 
 
 def with_keywords(base: Settings, keywords: FitKeywords) -> Settings:
-    """The settings with the keywords of a call over them.  Raises InvalidSetting."""
+    """The settings, overridden by the keywords of a call.  Raises InvalidSetting."""
     own: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
     given = own.pop("settings", None)
     if given is not None:
@@ -307,7 +307,8 @@ def with_keywords(base: Settings, keywords: FitKeywords) -> Settings:
 
 
 def check_names(given: Mapping[str, Any], names: Set[str], where: str) -> None:
-    """Raise TypeError for a keyword that is none of these names; it names the nearest."""
+    """Raise TypeError for a keyword that is not among ``names``; the message suggests the
+    nearest."""
     for name in given:
         if name in names:
             continue
@@ -319,7 +320,7 @@ def check_names(given: Mapping[str, Any], names: Set[str], where: str) -> None:
 
 
 def naming_nearest(function: Callable[P, R]) -> Callable[P, R]:
-    """The function; called with a keyword it does not take, the error names the nearest."""
+    """Wrap a function so that the error for an unknown keyword suggests the nearest one."""
     code = function.__code__
     names = frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
     name = function.__qualname__.removesuffix(".__init__")

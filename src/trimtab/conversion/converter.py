@@ -77,7 +77,7 @@ _SAME_MODELS = (
 def convert_request(
     request: Any, to: str, format: str | None, model: str | None, open_tail: bool = False
 ) -> Converted:
-    """See ``trimtab.convert.convert``."""
+    """See ``trimtab.convert``."""
     expect_text("to", to)
     Settings(
         format=cast(Any, format), model=model, open_tail=open_tail

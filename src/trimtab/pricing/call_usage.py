@@ -97,7 +97,7 @@ def price_of(usage: CallUsage, *, dear: bool | None = None) -> Cost | None:
     Above the model's tier the whole prompt costs more.  (The table has no tier for output.)
     ``dear``: whether the calls of a sum are above the tier; None: ``usage`` is one call.
 
-    >>> price_of(CallUsage("claude-sonnet-4-5", read=1_000_000)).total
+    >>> round(price_of(CallUsage("claude-sonnet-4-5", read=1_000_000)).total, 6)
     0.3
     """
     model = models.find(usage.model)

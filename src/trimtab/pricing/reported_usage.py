@@ -82,8 +82,10 @@ _WRITTEN = ("cache_creation", "cache_write_tokens", "cache_write_input_tokens")
 def read_usage(answer: Any) -> ReportedUsage | None:
     """The usage in an answer, an event of a stream, or a usage by itself; None if there is none.
 
-    >>> billed({"usage": {"input_tokens": 5, "cache_read_input_tokens": 95, "output_tokens": 7}})
-    Billed(input_tokens=100, output_tokens=7, read=95, written=0)
+    >>> usage = {"input_tokens": 5, "cache_read_input_tokens": 95, "output_tokens": 7}
+    >>> read = read_usage({"usage": usage})
+    >>> (read.input_tokens, read.output_tokens, read.read, read.written)
+    (100, 7, 95, 0)
     """
     plain = as_mapping(answer)
     for usage in _usages(plain):

@@ -49,7 +49,7 @@ def html_text(block: Block, config: Config) -> Iterator[Offer]:
 def visible_text(html: str) -> str:
     """The visible text, line by line; "" if there is too little markup for a page.
 
-    >>> shown("<div><h1>A &amp; B</h1>" + "<p>see <a href='/x'>here</a></p>" * 12)[:24]
+    >>> visible_text("<div><h1>A &amp; B</h1>" + "<p>see <a href='/x'>here</a></p>" * 12)[:24]
     '# A & B\\nsee here </x>\\nse'
     """
     out, hidden, link, at, tags, marked = list[str](), "", "", 0, 0, 0

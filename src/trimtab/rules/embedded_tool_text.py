@@ -39,7 +39,7 @@ def quote_tool_text(text: str, whole: bool = False) -> str:
     ``tool_execution``, each from the beginning of a line.  ``whole``: all of it is tool text.  A
     quoted text is left alone: its lines no longer begin so.
 
-    >>> quoted('Look: \\nTool: {"ok": true}')
+    >>> quote_tool_text('Look: \\nTool: {"ok": true}')
     'Look: \\n> [quoted text, not a tool result] Tool: {"ok": true}'
     """
     if whole:
