@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # it loads urllib
 GROUP = "trimtab.reducers"
 """Entry points of other packages: a reducer each, or a sequence of them."""
 PREFIX = "TRIMTAB_"
+SENDS = "summarizer"
+"""The table that names an address which gets conversations."""
 _NOT_SETTINGS = tuple(
     f"{PREFIX}{name}" for name in ("TRACEBACK", "PEERS", "DATA", "PROXY", "STATUS", "STORE_KEY")
 )
@@ -63,19 +65,33 @@ SETTINGS = readable(Settings)
 _FOLDER = "the folder that trimtab.toml stands in, or one below it"
 
 
-def load(folder: str | os.PathLike[str] = ".", env: Mapping[str, str] | None = None) -> Loaded:
+def load(
+    folder: str | os.PathLike[str] = ".",
+    env: Mapping[str, str] | None = None,
+    *,
+    trusts_project: bool = True,
+) -> Loaded:
     """The settings that apply in a folder, later sources overriding key by key: the user's
     ``~/.config/trimtab/trimtab.toml`` (``XDG_CONFIG_HOME``), then the project's, which is the
     nearest ``trimtab.toml`` or ``[tool.trimtab]`` of a ``pyproject.toml`` upwards from the folder,
     then the environment (``TRIMTAB_WINDOW=128k``, ``TRIMTAB_DUPLICATES_ENABLED=false``).
+
+    ``trusts_project``: False for commands, which may be run in a repository of somebody else: its
+    file cannot name a summarizer, which would get the conversation and the value of a variable.
 
     Raises InvalidSetting if it is not a folder, a file cannot be read, or a value is of the wrong
     kind.
     """
     env = os.environ if env is None else env
     loaded = Loaded(env=env)
-    for file, table in _tables(folder, env):
+    for file, table, is_users in _tables(folder, env):
         loaded.sources.append(str(file))
+        if SENDS in table and not trusts_project and not is_users:
+            table = {key: value for key, value in table.items() if key != SENDS}
+            loaded.problems.append(
+                f"{file}: [{SENDS}] of a project is not used by commands, since it says where "
+                "conversations are sent: put it into ~/.config/trimtab/trimtab.toml"
+            )
         _take(loaded, table, str(file))
     from_env = from_environment(env, SETTINGS, loaded.problems, passed_over=_NOT_SETTINGS)
     if from_env:
@@ -106,7 +122,8 @@ def load_settings(
 
 def _tables(
     start: str | os.PathLike[str], env: Mapping[str, str]
-) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+) -> Iterator[tuple[Path, Mapping[str, Any], bool]]:
+    """Each file with its table, and whether it is the user's own rather than the project's."""
     from pathlib import Path
 
     expect(_is_path(start) and Path(start).is_dir(), "folder", start, _FOLDER)
@@ -114,19 +131,19 @@ def _tables(
     home = env.get("XDG_CONFIG_HOME") or (f"{user}/.config" if user else "")
     own = Path(home) / "trimtab" / "trimtab.toml"
     if home and own.is_file():
-        yield own, _toml(own)
+        yield own, _toml(own), True
     folder = Path(start).resolve()
     for place in (folder, *folder.parents):
         file = place / "trimtab.toml"
         if file.is_file() and file != own:
-            yield file, _toml(file)
+            yield file, _toml(file), False
             return
         file = place / "pyproject.toml"
         if file.is_file():
             tools = _toml(file).get("tool")
             table = tools.get("trimtab") if isinstance(tools, dict) else None
             if isinstance(table, dict):
-                yield file, table
+                yield file, table, False
                 return
 
 

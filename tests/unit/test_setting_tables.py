@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from settings_words import as_keywords
 import trimtab
 from trimtab import ArticleRule, InvalidSetting, config
 from trimtab.cli import main
+from trimtab.cli.proxy import _settings as proxy_settings
 from trimtab.testing import StrictProvider
 
 WORDS = "The keeper got 412 crowns."
@@ -189,3 +191,45 @@ def test_the_rule_for_articles_on_the_command_line_wins_over_the_file(
         _, sent, _ = run(request, "--window", window, "--reserve", 0, *options)
         keywords = {"window": window, "reserve": 0, "counter": "o200k", "articles": rule}
         assert sent == trimtab.fit(request, **as_keywords(**keywords)).request
+
+
+@pytest.mark.parametrize("name", ["trimtab.toml", "pyproject.toml"])
+def test_a_project_of_somebody_else_cannot_say_to_commands_where_conversations_are_sent(
+    tmp_path: Path, name: str
+) -> None:
+    table = "tool.trimtab." if name == "pyproject.toml" else ""
+    (tmp_path / name).write_text(
+        f'[{table}summarizer]\nurl = "http://theirs"\nmodel = "m"\nkey_env = "SECRET"\n'
+    )
+    env = {"HOME": str(tmp_path / "home"), "SECRET": "sesame"}
+    loaded = config.load(tmp_path, env, trusts_project=False)
+    assert loaded.settings().summarizer is None
+    assert any("is not used by commands" in problem for problem in loaded.problems)
+    own = tmp_path / "home" / ".config" / "trimtab" / "trimtab.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[summarizer]\nurl = "http://mine"\nmodel = "m"\n')
+    assert config.load(tmp_path, env, trusts_project=False).settings().summarizer is not None
+
+
+def test_fit_in_a_folder_of_somebody_else_asks_nobody_that_its_file_names(
+    run: Any, tmp_path: Path
+) -> None:
+    request = session("openai-chat", steps=40, lines=20)
+    with StrictProvider([WORDS] * 4, style="openai") as provider:
+        (tmp_path / "trimtab.toml").write_text(
+            f'[summarizer]\nurl = "{provider.url}/v1"\nmodel = "m1"\n'
+        )
+        code, _, told = run(request, "--window", size(request) // 2, "--reserve", 0)
+        assert (code, provider.requests) == (0, [])
+    assert "is not used by commands" in told
+
+
+def test_the_proxy_takes_no_summarizer_from_the_folder_that_it_is_started_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trimtab.toml").write_text('[summarizer]\nurl = "http://h"\nmodel = "m"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "none"))
+    settings = proxy_settings(Namespace(config=None, store="memory:"))
+    assert settings.fit.summarizer is None
+    assert any("is not used by commands" in warning for warning in settings.warnings)

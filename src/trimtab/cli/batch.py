@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
     """Fit the corpus and print a summary."""
     from trimtab import batch
 
-    loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
+    loaded = config.Loaded(env=os.environ) if args.no_config else config.load(trusts_project=False)
     config.merge(loaded.values, given_settings(args, SETTINGS))
     for line in (*(f"settings from {one}" for one in loaded.sources), *loaded.problems):
         print(clean(line), file=sys.stderr)

@@ -75,7 +75,7 @@ def run_fit(args: Namespace) -> int:
 
 def _settings(args: Namespace) -> tuple[Settings, list[str]]:
     """(settings, lines about their sources); options override files and environment."""
-    loaded = config.Loaded(env=os.environ) if args.no_config else config.load()
+    loaded = config.Loaded(env=os.environ) if args.no_config else config.load(trusts_project=False)
     config.merge(loaded.values, given_settings(args, SETTINGS))
     source_lines = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
     warnings = [f"warning: {problem}" for problem in loaded.problems]

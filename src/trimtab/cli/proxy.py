@@ -69,7 +69,7 @@ def add_run(parser: ArgumentParser) -> None:
 
 def _settings(args: Namespace) -> ProxySettings:
     """Files first, then the environment, then options."""
-    loaded = config.load()
+    loaded = config.load(trusts_project=False)
     settings = ProxySettings(fit=loaded.settings(), warnings=tuple(loaded.problems))
     if args.config:
         settings = load(args.config, settings)

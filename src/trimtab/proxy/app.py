@@ -202,9 +202,9 @@ class Proxy:
     ) -> None:
         raw_path = scope.get("raw_path", b"").decode("latin-1") or scope["path"]
         named, raw_path = self.access.in_path(raw_path)
-        holder = self.access.authenticated(headers)
+        holder = self.access.may_send(headers)
         if named is not None:
-            holder = self.access.token_fits(named)
+            holder = self.access.lets_send(named)
         if not holder and (named is not None or self.settings.asks_for_token):
             if named is not None or self.access.gives_wrong_token(headers):
                 await self.access.slow_down()

@@ -61,11 +61,11 @@ def left_out_note(left_out: int) -> str:
     """A sentence about the recordings that were not replayed."""
     if left_out == 1:
         return (
-            "Not counted: 1 more recording that fits the smallest window whole, so that trimtab "
+            "Not counted: 1 more recording that fits the window whole, so that trimtab "
             "changes nothing (--no-outgrown counts it)."
         )
     return (
-        f"Not counted: {left_out:,} more recordings that fit the smallest window whole, so that "
+        f"Not counted: {left_out:,} more recordings that fit the window whole, so that "
         "trimtab changes nothing (--no-outgrown counts them)."
     )
 
@@ -122,7 +122,7 @@ def _money(row: SummaryRow) -> Iterator[str]:
     priced = int(row.figures.get("priced") or 0)
     if spent is None or whole is None:
         return
-    some = f" for the {priced:,} recordings whose model has one" if priced < row.recordings else ""
+    some = f" for the {priced:,} recordings with a known price" if priced < row.recordings else ""
     instead = f"{_dollars(spent)} instead of {_dollars(whole)}"
     yield f"At the models' own list prices it is {instead}{some}."
 

@@ -185,6 +185,43 @@ def test_a_token_lets_requests_through_and_never_reaches_the_provider(where):
     assert ("authorization" in record.headers) is (where == "header")
 
 
+@pytest.mark.parametrize("way", ["header", "path", "bearer"])
+def test_the_token_of_clients_lets_requests_pass_and_opens_no_page(way, monkeypatch):
+    asked = {"require_token": True, "token": "for-admins", "client_token": "for-clients"}
+    with StrictProvider() as provider, proxied(provider.url, **asked) as server:
+        seen, respond = [], provider.respond
+
+        def noting(method, path, query, headers, body):
+            seen.append((path, dict(headers)))
+            return respond(method, path, query, headers, body)
+
+        monkeypatch.setattr(provider, "respond", noting)
+        body = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]})
+        headers = {"content-type": "application/json"}
+        prefix = "/token/for-clients" if way == "path" else ""
+        if way == "header":
+            headers |= {"x-trimtab-token": "for-clients", "authorization": "Bearer sk-mine"}
+        elif way == "bearer":
+            headers["authorization"] = "Bearer for-clients"
+        path = f"{prefix}/v1/chat/completions"
+        assert ask(server.url, "POST", path, body.encode(), headers)[0] == 200
+        (sent,) = seen
+        assert "for-clients" not in str(sent)
+        for page in ("/_trimtab/", "/_trimtab/spend", "/_trimtab/requests", "/metrics"):
+            status, _, shown = ask(server.url, "GET", page, None, headers, bring_token=False)
+            assert status == 401, page
+            assert b"Hi." not in shown
+        entered = ask(server.url, "GET", "/_trimtab/?token=for-clients", bring_token=False)
+        assert entered[0] == 401
+        own = {"x-trimtab-token": "for-admins"}
+        assert ask(server.url, "GET", "/_trimtab/", None, own)[0] == 200
+
+
+def test_the_token_of_clients_must_be_another_one():
+    with pytest.raises(InvalidSetting, match="client_token is the token"):
+        ProxySettings(token="same", client_token="same").checked()
+
+
 def test_beyond_loopback_every_request_has_to_bring_the_token_unless_that_is_switched_off():
     assert ProxySettings(listen="0.0.0.0:0").asks_for_token
     assert not ProxySettings(listen="0.0.0.0:0", require_token=False).asks_for_token

@@ -23,6 +23,7 @@ SAID = {
     "keep_warm": ("auto", "auto"),
     "store": ("memory:", "memory:"),
     "token": ("secret", "secret"),
+    "client_token": ("other", "other"),
 }
 """What is said of a setting, and what becomes of it; numbers say 7, flags true."""
 

@@ -378,7 +378,7 @@ def test_recordings_that_fit_the_smallest_window_are_left_out_and_it_is_said(log
     assert "no --window given: 100,000 tokens" in said
     assert ": it fits 100,000 tokens whole; --no-outgrown plays them" in said
     assert main([*asked, "--no-outgrown"]) == 0
-    assert "Window 100k. Of 25 calls, 0 would be refused" in capsys.readouterr().out
+    assert "Window 100k. Of 25 calls in 1 recording, 0 would be refused" in capsys.readouterr().out
 
 
 def test_recordings_that_hardly_outgrow_the_window_can_be_left_out(log, capsys):
@@ -466,7 +466,7 @@ def test_table_json_and_csv_need_no_templates_and_a_page_names_the_extra(
     asked = ["replay", log, "--window", "1500", "--policy", "none", "--workers", "1"]
     assert main([*asked, "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr()
-    assert "Of 25 calls, 19 would be refused" in printed.out
+    assert "Of 25 calls in 1 recording, 19 would be refused" in printed.out
     assert "replay.html not written" in printed.err
     assert "pip install 'trimtab[html]'" in printed.err
     names = {file.name for file in (tmp_path / "out").iterdir()}

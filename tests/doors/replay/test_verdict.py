@@ -32,7 +32,7 @@ def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
         "at claude-5m prices. Of the names, paths and numbers that the agent used again, 98 % were "
         "still in the request, and 52 % of the older lines that it wrote again; the rest can be "
         "recalled.",
-        "Not counted: 3 more recordings that fit the smallest window whole, so that trimtab "
+        "Not counted: 3 more recordings that fit the window whole, so that trimtab "
         "changes nothing (--no-outgrown counts them).",
     ]
 
@@ -54,7 +54,7 @@ def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
         row("none", **{**priced, "dollars": 21.0}, priced=7),
         row("trimtab", **priced, priced=7),
     ]
-    assert "$21.00 for the 7 recordings whose model has one." in verdict(some)
+    assert "$21.00 for the 7 recordings with a known price." in verdict(some)
     assert "$12.35" in plain_table(some)
     assert "dollars" not in plain_table([row("none"), row("trimtab")])
 

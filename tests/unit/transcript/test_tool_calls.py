@@ -287,7 +287,7 @@ def test_the_categories_are_counted_in_the_statistics_of_a_session() -> None:
         reserve=0,
         preset="prune",
         target=0.01,
-        settings=trimtab.Settings(early=100, trigger=0.5),
+        settings=trimtab.Settings(early=100, trigger=0.5, prices="none"),
     )
     session.fit(body)
     assert session.stats()["failed"] == {"validation": 2}

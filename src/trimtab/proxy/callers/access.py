@@ -64,9 +64,17 @@ class Access:
 
     def authenticated(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries the token, in a header or in our cookie."""
-        given = [headers.get(HEADER, ""), *(headers.get(name, "") for name in CREDENTIALS)]
-        fits = any(self.token_fits(value.removeprefix("Bearer ")) for value in given)
+        fits = any(map(self.token_fits, _given(headers)))
         return fits or _same(self._cookie(headers), self.cookie())
+
+    def may_send(self, headers: Mapping[str, str]) -> bool:
+        """Whether the request carries the token or the clients' token: both let it be forwarded."""
+        return self.authenticated(headers) or any(map(self.lets_send, _given(headers)))
+
+    def lets_send(self, given: str) -> bool:
+        """Whether this is the token, or the one for clients."""
+        clients = self.settings.client_token
+        return self.token_fits(given) or bool(clients and _same(given, clients))
 
     def in_path(self, path: str) -> tuple[str | None, str]:
         """The token at the beginning of a path (None without one), and the rest of the path."""
@@ -77,9 +85,7 @@ class Access:
 
     def gives_wrong_token(self, headers: Mapping[str, str]) -> bool:
         """Whether the request carries a token in our header or cookie that is wrong."""
-        return bool(headers.get(HEADER) or self._cookie(headers)) and not self.authenticated(
-            headers
-        )
+        return bool(headers.get(HEADER) or self._cookie(headers)) and not self.may_send(headers)
 
     async def slow_down(self) -> None:
         """Wait after a wrong token; the delay grows with their number."""
@@ -90,13 +96,17 @@ class Access:
         await pause(min(self._wrong * _SLOWER_SECONDS, _SLOWEST_SECONDS))
 
     def without_token(self, raw: Raw) -> Raw:
-        """The headers without our token, which must not reach an upstream."""
-        ours = (self.token.encode(), self.cookie().encode())
+        """The headers without our tokens, which must not reach an upstream."""
+        ours = [one.encode() for one in (*self._tokens(), self.cookie())]
         return [(name, value) for name, value in raw if not any(one in value for one in ours)]
 
     def query_without_token(self, query: str) -> str:
-        """The query without our token."""
-        return "&".join(part for part in query.split("&") if self.token not in part)
+        """The query without our tokens."""
+        parts = query.split("&")
+        return "&".join(part for part in parts if not any(one in part for one in self._tokens()))
+
+    def _tokens(self) -> list[str]:
+        return [one for one in (self.token, self.settings.client_token) if one]
 
     def token_fits(self, given: str) -> bool:
         """Whether this is the token."""
@@ -120,6 +130,12 @@ class Access:
         except CookieError:
             return ""
         return cookie.value if cookie else ""
+
+
+def _given(headers: Mapping[str, str]) -> list[str]:
+    """What the headers that may carry a token hold."""
+    values = (headers.get(name, "") for name in (HEADER, *CREDENTIALS))
+    return [value.removeprefix("Bearer ") for value in values]
 
 
 def _netloc(origin: str) -> str | None:

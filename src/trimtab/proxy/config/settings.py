@@ -139,6 +139,11 @@ class ProxySettings:
         None, FLAG_OR_NONE,
         "all other requests have to bring the token, too; unset: beyond loopback",
     )  # fmt: skip
+    client_token: str = setting(
+        "", SECRET,
+        "lets requests pass like the token, and opens no page: for clients that must not read what "
+        "others sent; unset: clients need the token itself",
+    )  # fmt: skip
 
     dashboard_texts: bool | None = setting(
         None, FLAG_OR_NONE,
@@ -245,6 +250,10 @@ class ProxySettings:
             raise InvalidSetting(
                 f"listening on {self.listen.host}, others can reach the dashboard: "
                 f"set {TOKEN_VARIABLE} to a secret of your own, or listen on 127.0.0.1"
+            )
+        if self.client_token and self.client_token == self.token:
+            raise InvalidSetting(
+                "client_token is the token: clients could open every page; give them another one"
             )
         if not self.upstreams:
             raise InvalidSetting("no upstream: give --upstream URL or [[upstream]] in the file")
