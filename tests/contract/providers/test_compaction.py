@@ -6,12 +6,8 @@ holds as many as are asked for.
 
 from __future__ import annotations
 
-import json
-
-import anthropic
-import openai
-import proxies
 import pytest
+from compacted_doors import through_door
 from compacted_talks import WAYS, Told, blocks, drawn, hold, through
 from compacting_provider import Compacting, seal
 
@@ -39,42 +35,12 @@ def test_a_session_over_its_turns_is_never_refused_and_changes_no_block(first):
     assert cut > 8
 
 
-def clients(url, responses):
-    if responses:
-        return openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
-    return anthropic.Anthropic(base_url=url, api_key="x", max_retries=0)
-
-
-def sending(client, talk):
-    """A request through an SDK, as JSON."""
-
-    def send(request):
-        if talk.responses:
-            return json.loads(client.responses.with_raw_response.create(**request).text)
-        more = {key: request[key] for key in ("context_management", "compaction") if key in request}
-        plain = {key: value for key, value in request.items() if key not in more}
-        got = client.beta.messages.with_raw_response.create(
-            **plain, betas=["compact-2026-01-12"], extra_body=more
-        )
-        return json.loads(got.text())
-
-    return send
-
-
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("door", ["wrap", "proxy"])
 def test_wrap_and_the_proxy_are_never_refused_either(door, seed):
-    talk = drawn(seed)
-    with Compacting(talk.window, seed) as provider:
-        if door == "wrap":
-            client = trimtab.wrap(clients(provider.url, talk.responses), window=talk.window)
-            done = hold(talk, sending(client, talk))
-        else:
-            with proxies.proxied(provider.url, window=talk.window) as server:
-                done = hold(talk, sending(clients(server.url, talk.responses), talk))
-        assert [asked.refusal for asked in provider.asked if asked.refusal] == []
-        assert done.turns == talk.turns
-        assert provider.crashes == []
+    faults, done = through_door(door, drawn(seed), seed)
+    assert faults == []
+    assert done.turns == drawn(seed).turns
 
 
 def test_the_provider_refuses_what_it_should():
