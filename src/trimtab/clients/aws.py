@@ -10,10 +10,11 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, Unpack
 
-from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of
+from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.clients.retry_loop import Reply, reply_of
 from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
+from trimtab.retry.own_header import HEADER
 from trimtab.retry.refusals.response_errors import event_verdict
 from trimtab.telemetry import logger
 

@@ -18,13 +18,6 @@ from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import logger
 
 _GIVE = "a trimtab.clients.Guard, or session=… for a session"
-HEADER = "x-trimtab"
-"""On every response: one line about what was done.  On a request, "off": send it unchanged."""
-
-
-def is_off(headers: Mapping[str, str]) -> bool:
-    """Whether a request's headers ask for it to be sent unchanged."""
-    return str(headers.get(HEADER, "")).strip().lower() == "off"
 
 
 class GuardKeywords(SessionKeywords, total=False):

@@ -13,10 +13,11 @@ from functools import cache, partial
 from typing import Any
 
 from trimtab.clients.decoding import Undecodable, decoded, decoder
-from trimtab.clients.guard import HEADER, Guard, is_off
+from trimtab.clients.guard import Guard
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import reply_of, run_flow, run_flow_async
 from trimtab.retry.flow import Accepted, Done, Refused
+from trimtab.retry.own_header import HEADER, is_off
 from trimtab.retry.refusals.response_errors import prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
 

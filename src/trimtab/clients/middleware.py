@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from trimtab.clients.guard import HEADER, Guard, GuardKeywords, guard_of, is_off
+from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of, run_flow, run_flow_async
 from trimtab.errors import MissingExtra
 from trimtab.retry.flow import Accepted, Done, Flow
 from trimtab.retry.learned_limits import key_for
+from trimtab.retry.own_header import HEADER, is_off
 
 if TYPE_CHECKING:
     from anthropic import Middleware

@@ -38,7 +38,6 @@ from trimtab.proxy.http.headers import (
     Raw,
     downwards,
     fingerprint,
-    is_off,
     plain,
     session_hint,
     upwards,
@@ -53,6 +52,7 @@ from trimtab.proxy.records.recent_requests import RequestTexts
 from trimtab.proxy.records.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
 from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.usage_ledger import SECONDS
+from trimtab.retry.own_header import is_off
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 from trimtab.wire.body import RequestBody

@@ -25,6 +25,7 @@ from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
 from trimtab.retry.guesses import RESULT_CHARS, undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits, key_for
+from trimtab.retry.own_header import HEADER
 from trimtab.session import Session
 from trimtab.settings import FitKeywords
 from trimtab.wire.body import RequestBody
@@ -200,7 +201,7 @@ class FlowDriver:
         if self._fitted is None or not self._fitted.changed:
             return []
         done = self._done or Done(True, self._recorder.sends, self._fitted)
-        return [(b"x-trimtab", done.summary.encode("ascii", "replace"))]
+        return [(HEADER.encode(), done.summary.encode("ascii", "replace"))]
 
 
 def limit_warnings(effect: Send, model: str) -> Iterator[str]:

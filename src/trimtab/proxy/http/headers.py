@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from urllib.parse import parse_qsl
 
+from trimtab.retry.own_header import HEADER
+
 Raw = list[tuple[bytes, bytes]]
 
 _HOP = frozenset(
@@ -20,7 +22,6 @@ _HOP = frozenset(
     )
 )
 """Hop-by-hop headers (RFC 9110 §7.6.1): they belong to one connection."""
-_OURS = "x-trimtab"
 CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
 """Headers in which providers accept keys."""
 _AWS = "AWS4-"
@@ -36,11 +37,6 @@ _SIGNED = ("authorization", "x-amz-date", "x-amz-security-token", "x-amz-content
 def plain(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Headers by lower-case name; the last one of a repeated name."""
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
-
-
-def is_off(headers: Mapping[str, str]) -> bool:
-    """Whether a request says ``x-trimtab: off``: it is passed on as it came."""
-    return headers.get(_OURS, "").strip().lower() == "off"
 
 
 def upwards(
@@ -60,7 +56,7 @@ def upwards(
     kept = [
         (name, value)
         for name, value in pairs
-        if (low := name.decode("latin-1").lower()) not in dropped and not low.startswith(_OURS)
+        if (low := name.decode("latin-1").lower()) not in dropped and not low.startswith(HEADER)
     ]
     return [*kept, (b"accept-encoding", b"identity")] if readable else kept
 
