@@ -139,6 +139,30 @@ def read_cleared(answer: Any) -> int | None:
     return None
 
 
+def read_diagnosis(answer: Any) -> str:
+    """The provider's own finding on its prompt cache, as it names it; "" if the answer has none.
+
+    Anthropic: the type of ``diagnostics.cache_miss_reason``.  OpenAI Responses:
+    ``prompt_cache_diagnostics``, its type, or the reason of a ``cache_miss``.  Both only answer
+    clients that ask for it.
+
+    >>> read_diagnosis({"diagnostics": {"cache_miss_reason": {"type": "tools_changed"}}})
+    'tools_changed'
+    """
+    plain = as_mapping(answer)
+    if not isinstance(plain, Mapping):
+        return ""
+    for holder in (plain, *(as_mapping(plain.get(name)) for name in ("message", "response"))):
+        if not isinstance(holder, Mapping):
+            continue
+        told, found = as_mapping(holder.get("diagnostics")), holder.get("prompt_cache_diagnostics")
+        reason = as_mapping(told.get("cache_miss_reason") if isinstance(told, Mapping) else found)
+        if isinstance(reason, Mapping):
+            name = reason.get("reason") or reason.get("type")
+            return name[:40] if isinstance(name, str) else ""
+    return ""
+
+
 def _read_usage(usage: Mapping[str, Any], given: int) -> ReportedUsage:
     output = (_number(usage, _OUTPUT) or 0) + (_number(usage, _THOUGHT) or 0)
     details = next((d for k in _DETAILS if isinstance(d := usage.get(k), Mapping)), {})

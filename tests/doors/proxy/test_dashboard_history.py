@@ -16,6 +16,8 @@ from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
 
 from trimtab import stores
+from trimtab.proxy.http.answer_usage import TokenUsage, UsageReader
+from trimtab.proxy.http.routes import route
 from trimtab.proxy.records.prefix_breaks import (
     CLIENT,
     EXPIRED,
@@ -201,6 +203,15 @@ BREAKS = [
     ({"cached": 0, "when": 400.0}, chat("a", "b", "c", "d", "e", tools=2), CLIENT),
     ({"cached": 0, "arrived": 5_000}, chat("a", "b", "c"), CLIENT),
     ({"cached": 0, "new": 2}, chat("a", "x", "c", "d", "e"), OURS),
+    # what the provider itself reports comes first
+    ({"cached": 0, "new": 2, "diagnosis": "tools_changed"}, chat("a", "b", "c", "d", "e"), CLIENT),
+    ({"cached": 0, "new": 2, "diagnosis": "input_changed"}, chat("a", "b", "c", "d", "e"), OURS),
+    ({"cached": 0, "when": 400.0, "diagnosis": "messages_changed"}, chat("a", "b", "c"), CLIENT),
+    ({"cached": 0, "diagnosis": "cache_hit"}, chat("a", "x", "c", "d", "e"), PROVIDER),
+    ({"cached": 0, "when": 400.0, "diagnosis": "cache_hit"}, chat("a", "x", "c"), EXPIRED),
+    ({"cached": 0, "new": 2, "diagnosis": "context_compacted"}, chat("a", "b", "c"), PROVIDER),
+    ({"cached": 0, "diagnosis": "unavailable"}, chat("a", "x", "c", "d", "e"), CLIENT),
+    ({"cached": 10_000, "diagnosis": "tools_changed"}, chat("a", "b", "c", "d", "e"), ""),
 ]
 
 
@@ -216,6 +227,29 @@ def test_a_break_of_the_prompt_cache_has_a_cause(change, tree, cause):
     note_break(one, turn, beginning(tree))
     assert turn.cause == cause
     assert turn.lost == (10_000 - turn.cached if cause else 0)
+
+
+MISSED = {"type": "cache_miss", "reason": "input_changed", "cache_missed_tokens": 9_000}
+STARTED = {"id": "msg_1", "diagnostics": {"cache_miss_reason": {"type": "tools_changed"}}}
+DIAGNOSES = [
+    ("/v1/messages", {"type": "message_start", "message": {**STARTED, "usage": {}}},
+     "tools_changed"),
+    ("/v1/responses", {"type": "response.completed",
+                       "response": {"prompt_cache_diagnostics": MISSED, "usage": {}}},
+     "input_changed"),
+    ("/v1/responses", {"response": {"prompt_cache_diagnostics": {"type": "cache_hit"},
+                                    "usage": {}}}, "cache_hit"),
+    ("/v1/messages", {"message": {"diagnostics": {"cache_miss_reason": None}, "usage": {}}}, ""),
+    ("/v1/messages", {"message": {"diagnostics": None, "usage": {}}}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "event", "found"), DIAGNOSES)
+def test_a_provider_s_own_finding_on_its_cache_is_read_from_a_stream(path, event, found):
+    usage = TokenUsage()
+    reader = UsageReader(route("POST", path, ""), usage)
+    reader.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+    assert usage.diagnosis == found
 
 
 HASHES = """

@@ -179,6 +179,8 @@ def _tooltip(turn: TurnRecord) -> str:
         said += f"; {turn.new} new edit(s)"
     if turn.cause:
         said += f"; {turn.lost:,} cached tokens lost to {turn.cause}"
+    if turn.diagnosis:
+        said += f" (the provider reports: {turn.diagnosis.replace('_', ' ')})"
     if turn.sends > 1:
         said += f"; sent {turn.sends} times"
     if not turn.answered:

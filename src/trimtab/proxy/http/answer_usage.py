@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trimtab.pricing.call_usage import CallUsage
-from trimtab.pricing.reported_usage import read_cleared, read_usage
+from trimtab.pricing.reported_usage import read_cleared, read_diagnosis, read_usage
 from trimtab.proxy.http.routes import Route
 from trimtab.proxy.http.stream_events import (
     AwsEventReader,
@@ -34,12 +34,15 @@ class TokenUsage:
     """The part of ``written`` that is cached for an hour."""
     sent: int | None = 0
     managed: bool = False
+    diagnosis: str = ""
+    """The provider's own finding on its prompt cache; "" if the answer has none."""
     chained: Any = field(default=None, repr=False, compare=False)
     """The answer, if a later request may name its id in place of the history."""
 
     def take(self, answer: Any) -> None:
         """Take the usage of an answer or an event; later numbers replace earlier ones."""
         self.chained = chained_answer(answer) or self.chained
+        self.diagnosis = read_diagnosis(answer) or self.diagnosis
         usage = read_usage(answer)
         if usage is None:
             if (cleared := read_cleared(answer)) is not None and self.sent:
@@ -60,6 +63,7 @@ class TokenUsage:
         self.written += other.written
         self.written_1h += other.written_1h
         self.output += other.output
+        self.diagnosis = other.diagnosis
 
     def call(self, model: str) -> CallUsage:
         """The usage split into the kinds of token that have a price."""

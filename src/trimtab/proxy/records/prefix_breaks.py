@@ -1,7 +1,9 @@
 """Finds requests that lost the provider's prompt cache, and the cause of each loss.
 
 A break shows in the usage that the provider reports.  Its cause follows from what changed between
-two requests of a session: our edits, the client's own history, or the time that passed.
+two requests of a session: our edits, the client's own history, or the time that passed.  What the
+provider itself reports (Anthropic's ``diagnostics``, OpenAI's ``prompt_cache_diagnostics``) counts
+before our own guess.
 """
 
 from __future__ import annotations
@@ -26,6 +28,16 @@ CAUSES = {
     EXPIRED: "more than five minutes passed since the last request",
     PROVIDER: "nothing changed that can be seen from here",
 }
+_CLIENTS_OWN = frozenset({
+    "model_changed", "system_changed", "tools_changed", "prompt_cache_key_changed",
+    "text_format_changed", "reasoning_effort_changed", "verbosity_changed", "service_tier_changed",
+})  # fmt: skip
+"""Findings of providers on what only the client sets."""
+_HISTORY = frozenset({"messages_changed", "input_changed"})
+"""Findings of providers on earlier messages, which our edits change too."""
+_UNCHANGED = "cache_hit"
+"""OpenAI: the compared request has the same prefix."""
+_PROVIDERS_OWN = "context_compacted"
 SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
 _MOST_STRINGS = 200
 _END = 2_000
@@ -98,11 +110,23 @@ def note_break(
         return
     turn.lost = standing - turn.cached
     changed = any(name in before and before[name] != value for name, value in began)
-    if turn.new or turn.sends > 1:
-        turn.cause = OURS
-    elif changed or turn.arrived < 0.9 * earlier.arrived:
-        turn.cause = CLIENT
-    elif turn.when - earlier.when > LIFETIME:
-        turn.cause = EXPIRED
-    else:
-        turn.cause = PROVIDER
+    changed = changed or turn.arrived < 0.9 * earlier.arrived
+    turn.cause = _cause(turn, changed=changed, idle=turn.when - earlier.when)
+
+
+def _cause(turn: TurnRecord, *, changed: bool, idle: float) -> str:
+    """Whose break it is.  ``changed``: whether the client's request seems to have another beginning
+    than the one before; ``idle``: seconds since that one."""
+    ours = bool(turn.new) or turn.sends > 1
+    if turn.diagnosis in _CLIENTS_OWN:
+        return CLIENT
+    if turn.diagnosis in _HISTORY:
+        return OURS if ours else CLIENT
+    if turn.diagnosis == _PROVIDERS_OWN:
+        return PROVIDER
+    if turn.diagnosis != _UNCHANGED:
+        if ours:
+            return OURS
+        if changed:
+            return CLIENT
+    return EXPIRED if idle > LIFETIME else PROVIDER

@@ -188,6 +188,7 @@ class RequestRecorder:
         usage = self.usage
         turn.status, turn.prompt, turn.cached = status, usage.prompt, usage.cached
         turn.output, turn.written = usage.output, usage.written
+        turn.diagnosis = usage.diagnosis
         if turn.answered and usage.prompt:
             note_break(session, turn, beginning(self.tree))
         self._records.activity.sent(session, turn, self._kinds)

@@ -105,6 +105,8 @@ class TurnRecord:
     """Tokens that had been in the provider's cache and were not read from it."""
     cause: str = ""
     """Why they were not (``prefix_breaks``)."""
+    diagnosis: str = ""
+    """What the provider itself reports on its cache (``tools_changed``); "" if it does not."""
     request: int = 0
     """Its number among the recent requests of this run; 0 for an earlier run."""
 
