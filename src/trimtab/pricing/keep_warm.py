@@ -9,6 +9,7 @@ including conversations that never continued.  A lost cache costs tokens × (wri
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -45,17 +46,25 @@ class PrefixPrices:
         return tokens * (self.write - self.read)
 
 
+_HALF_AN_HOUR = re.compile(r"gpt-(5\.[6-9]|[6-9]|[1-9]\d)\b")
+"""OpenAI keeps a prefix at least 30 minutes after its last use "for GPT-5.6 and later" (its page on
+prompt caching)."""
+
+
 def prices_for(model: str, *, hour: bool) -> PrefixPrices | None:
-    """The prices of a model's cache breakpoints of five minutes, or of an hour; None if the table
-    has no price for writing, or the lifetime of a prefix is unknown."""
+    """The prices of a model's cache: Claude's breakpoints of five minutes, or of an hour; the half
+    hour of GPT-5.6 and later.  None if the table has no price for writing, or the lifetime of a
+    prefix is unknown."""
     priced = models.find(model)
     if priced is None or priced.input_price is None or priced.read is None:
         return None
+    dollars = priced.input_price / 1e6
+    if priced.write is not None and _HALF_AN_HOUR.match(models.plain_name(model)):
+        return PrefixPrices(priced.read * dollars, priced.write * dollars, 1800.0)
     write = priced.write_1h if hour else priced.write
-    # Only explicit breakpoints have a known lifetime.
+    # Of the others only explicit breakpoints have a known lifetime.
     if write is None or priced.min_cached is None:
         return None
-    dollars = priced.input_price / 1e6
     return PrefixPrices(priced.read * dollars, write * dollars, 3600.0 if hour else 300.0)
 
 

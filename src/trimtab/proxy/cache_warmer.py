@@ -2,8 +2,8 @@
 
 Shortly before a cached prefix expires, the request that was sent last is sent once more for no
 output: it reads the prefix and starts its lifetime again.  Credentials are those of the
-conversation's own last request, held in memory only.  Anthropic's breakpoints alone have a lifetime
-to go by.
+conversation's own last request, held in memory only.  Only providers that document the lifetime of
+a prefix are asked: Anthropic, and OpenAI's Responses from GPT-5.6 on.
 """
 
 from __future__ import annotations
@@ -44,6 +44,11 @@ FORGOTTEN = 12 * 3600.0
 SECONDS = 1.0
 """Seconds between two checks for prefixes that are about to expire."""
 MOST_ANSWER_BYTES = 1_000_000
+FORMATS = frozenset({"anthropic", "openai-responses"})
+"""The formats that have a request for no output."""
+LEAST_OUTPUT = 16
+"""Tokens: the smallest ``max_output_tokens`` that OpenAI takes.  It bounds what a ping costs where
+a gateway ignores ``prewarm``."""
 PREFIX = "gaps/"
 """How the names of stored facts begin that hold the gaps each process learned."""
 
@@ -99,7 +104,7 @@ class CacheWarmer:
             self._count_hit(before, now, usage)
         prices = prices_for(session.model, hour=usage.written_1h > 0 or b'"1h"' in body)
         tokens = usage.cached + usage.written
-        signed = bool(call.upstream.sign) or call.route.format != "anthropic"
+        signed = bool(call.upstream.sign) or call.route.format not in FORMATS
         if signed or prices is None or not tokens:
             return
         self._idle[key] = IdleConversation(
@@ -200,7 +205,7 @@ class CacheWarmer:
         place = (one.call.upstream.host, one.session.model)
         most = 1 if place in self._no_zero else 0
         status, usage = await self._sent(one, most)
-        if status == 400 and most == 0:
+        if status == 400 and most == 0 and one.call.route.format == "anthropic":
             self._no_zero.add(place)
             status, usage = await self._sent(one, 1)
         if status == 0:  # nothing came, or this request cannot be sent for no output
@@ -215,7 +220,8 @@ class CacheWarmer:
         outcome = "refused" if status >= 400 else "read"
         if outcome == "read" and usage.cached < one.tokens // 2:
             outcome = "missed"  # it had expired: what was just written is warm, but not for that
-        one.over = outcome != "read"
+        ignored = one.call.route.format == "openai-responses" and usage.output > 0
+        one.over = outcome != "read" or ignored
         self._records.metrics.count("trimtab_pings_total", outcome=outcome)
         self._account(one, usage, now)
         logs.say(
@@ -241,7 +247,7 @@ class CacheWarmer:
     async def _sent(self, one: IdleConversation, most: int) -> tuple[int, TokenUsage]:
         """The status (0: no answer) and the usage that was billed."""
         usage = TokenUsage()
-        body = await in_worker(lambda: ping_body(one.body, most))
+        body = await in_worker(lambda: ping_body(one.body, most, one.call.route.format))
         if body is None or self.client is None:
             return 0, usage
         headers = one.call.headers(body, repacked=True)
@@ -273,20 +279,45 @@ def before_batch(session: SessionRecord) -> int | None:
     return turns[0].prompt if batch is None else batch.cached
 
 
-def ping_body(body: bytes, most: int) -> bytes | None:
-    """The same request for ``most`` output tokens; None where the provider would not take that: a
-    budget for thinking has to lie below the output limit, and another budget loses the cache."""
+def ping_body(body: bytes, most: int, format: str = "anthropic") -> bytes | None:
+    """The same request for ``most`` output tokens, or one that only prepares the cache; None where
+    the provider would not take that."""
     tree = _json(body)
     if not isinstance(tree, dict):
         return None
-    thinking = tree.get("thinking")
-    if isinstance(thinking, dict) and thinking.get("type") == "enabled":
+    sent = _prewarm(tree) if format == "openai-responses" else _least_output(tree, most)
+    if sent is None:
         return None
-    sent = {**tree, "max_tokens": most}
     sent.pop("stream", None)
     return json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode(
         "utf-8", "surrogatepass"
     )
+
+
+def _least_output(tree: dict[str, Any], most: int) -> dict[str, Any] | None:
+    """Anthropic.  A budget for thinking has to lie below the output limit, and another budget loses
+    the cache."""
+    thinking = tree.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") == "enabled":
+        return None
+    return {**tree, "max_tokens": most}
+
+
+def _prewarm(tree: dict[str, Any]) -> dict[str, Any] | None:
+    """OpenAI Responses: ``prompt_cache_options.prewarm`` "prepares the prompt cache without
+    generating output".  Not for a ``conversation``, which the request would become a part of, nor
+    where the client asks for the longer lifetime."""
+    given = tree.get("prompt_cache_options")
+    options = given if isinstance(given, dict) else {}
+    if tree.get("conversation") or options.get("ttl") == "12h":
+        return None
+    left_out = ("stream_options", "background")
+    kept = {key: value for key, value in tree.items() if key not in left_out}
+    kept_options = {key: v for key, v in options.items() if key != "comparison_response_id"}
+    return {
+        **kept, "max_output_tokens": LEAST_OUTPUT, "store": False,
+        "prompt_cache_options": {**kept_options, "prewarm": True},
+    }  # fmt: skip
 
 
 def _json(data: bytes) -> Any:

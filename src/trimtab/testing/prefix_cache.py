@@ -16,18 +16,21 @@ from typing import NamedTuple
 
 from trimtab.testing.prompt_parts import PromptPart
 
-FIVE_MINUTES, ONE_HOUR = 300.0, 3600.0
+FIVE_MINUTES, HALF_AN_HOUR, ONE_HOUR = 300.0, 1800.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
     """``minimum`` and ``step`` in tokens; ``marked``: whether only prefixes up to breakpoints are
-    cached; ``look_back``: blocks before a breakpoint that are searched for a cached prefix."""
+    cached; ``look_back``: blocks before a breakpoint that are searched for a cached prefix;
+    ``lifetime`` in seconds; ``writes``: whether all that is not read is billed as written."""
 
     minimum: int
     step: int = 1
     marked: bool = False
     look_back: int = 20
+    lifetime: float = FIVE_MINUTES
+    writes: bool = False
 
 
 _CLAUDE = (
@@ -36,6 +39,7 @@ _CLAUDE = (
     (r"opus-5|fable|mythos|sonnet-5-5|haiku-5-5", 512),
 )
 _GEMINI = ((r"gemini-4", 6144), (r"gemini-3", 4096))
+_GPT_5_6 = re.compile(r"gpt-(5\.[6-9]|[6-9]|[1-9]\d)\b")  # these, and later ones
 _LOCAL = frozenset({"llamacpp", "llamacpp-2025", "llama-cpp-python", "lmstudio", "ollama", "vllm"})
 
 
@@ -47,6 +51,8 @@ def rule_for(format: str, style: str, model: str | None) -> CacheRule:
         return CacheRule(_minimum(_CLAUDE, model, 1024), marked=True)
     if format in ("gemini", "gemini-interactions"):
         return CacheRule(_minimum(_GEMINI, model, 2048))
+    if format == "openai-responses" and _GPT_5_6.match(model or ""):
+        return CacheRule(1024, lifetime=HALF_AN_HOUR, writes=True)
     return CacheRule(1024, step=128)
 
 
@@ -76,10 +82,10 @@ class PrefixCache:
         cached = self._longest(model, parts, rule, spots)
         now = self._clock() if self._clock else 0.0
         for n in spots:
-            lasts = ONE_HOUR if _hour(parts[n]) else FIVE_MINUTES
+            lasts = ONE_HOUR if _hour(parts[n]) else rule.lifetime
             self._until[model, parts[n].after] = now + lasts
         cached -= cached % rule.step
-        last = parts[spots[-1]].tokens if spots and rule.marked else 0
+        last = parts[spots[-1]].tokens if spots and (rule.marked or rule.writes) else 0
         return CacheHit(cached, max(last - cached, 0))
 
     def _longest(

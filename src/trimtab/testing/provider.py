@@ -16,7 +16,7 @@ from trimtab.testing import http_apis
 from trimtab.testing.faults import Cut, Refuse, Script, ScriptRunner, ScriptStep, Slow, as_answer
 from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts, compaction
 from trimtab.testing.http_apis.answers import Answer, Call
-from trimtab.testing.http_apis.base import arguments, dump, hex_id
+from trimtab.testing.http_apis.base import arguments, dump, hex_id, inner
 from trimtab.testing.http_apis.hosted_claude import hosted
 from trimtab.testing.http_apis.refusals import (
     ErrorResponse,
@@ -158,6 +158,8 @@ class StrictProvider(LocalServer):
             if shape == "finish":
                 return self._spoken(api, route, style, record, judged, whole, Answer(stop="window"))
             self._forget_oldest(record, judged)
+        if inner(tree, "prompt_cache_options", "prewarm") is True:
+            return self._spoken(api, route, style, record, judged, whole, Answer(""))
         step = self._steps.next(record)
         if isinstance(step, Refuse):
             return self._scripted(api, style, record, step)

@@ -105,6 +105,40 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         assert WARMER in agents
 
 
+def test_the_cache_of_gpt_5_6_is_kept_warm_by_a_request_without_output(monkeypatch) -> None:
+    with world(monkeypatch, gaps=[2_500.0] * 40) as w:
+        body = {"model": "gpt-5.6-terra", "stream": True, "instructions": SYSTEM, "input": "First.",
+                "prompt_cache_options": {"comparison_response_id": "resp_0"}}  # fmt: skip
+        headers = {"user-agent": "claude-cli/2.1", "authorization": "Bearer the-user-s"}
+        assert ask(w.server.url, "POST", "/v1/responses", json.dumps(body), headers)[0] == 200
+        settled(w.server)
+        written = w.provider.requests[0].written_tokens
+        assert written > 1_024
+        w.later(1_500)
+        assert w.asked == 1
+        w.later(275, lambda: w.asked >= 2 and _pinged(w))
+        ping = w.provider.requests[1]
+        assert (ping.status, ping.cached_tokens, ping.stream) == (200, written, False)
+        assert ping.body["prompt_cache_options"] == {"prewarm": True}
+        assert ping.body["store"] is False
+        w.later(725)  # 2,500 seconds after the request: without the ping all had expired
+        ask(w.server.url, "POST", "/v1/responses", json.dumps(body), headers)
+        settled(w.server)
+        assert w.provider.requests[-1].cached_tokens == written
+        warm = w.server.proxy.records.activity.warm
+        assert (warm.pings, warm.hits) == (1, 1)
+
+
+def test_a_conversation_that_its_provider_keeps_gets_no_ping() -> None:
+    body = {"model": "gpt-5.6-terra", "input": "Hello.", "background": True}
+    sent = json.loads(ping_body(json.dumps(body).encode(), 0, "openai-responses") or b"")
+    assert sent == {"model": "gpt-5.6-terra", "input": "Hello.", "max_output_tokens": 16,
+                    "store": False, "prompt_cache_options": {"prewarm": True}}  # fmt: skip
+    for own in ({"conversation": "conv_1"}, {"prompt_cache_options": {"ttl": "12h"}}):
+        data = json.dumps({**body, **own}).encode()
+        assert ping_body(data, 0, "openai-responses") is None
+
+
 def _pinged(w: World) -> bool:
     return next(iter(w.warmer._idle.values())).pings == 1
 

@@ -82,11 +82,14 @@ def test_gaps_of_the_hour_count_before_those_of_the_day() -> None:
     assert (again.by_hour, again.by_agent) == (gaps.by_hour, gaps.by_agent)
 
 
-def test_only_breakpoints_have_a_lifetime_to_go_by() -> None:
+def test_only_a_documented_lifetime_is_gone_by() -> None:
     five, hour = (prices_for("claude-sonnet-4-5", hour=hour) for hour in (False, True))
     assert five is not None
     assert hour is not None
     assert (five.lifetime, hour.lifetime) == (300.0, 3600.0)
     assert five.write == pytest.approx(3.75e-6)
     assert prices_for("gpt-5.5", hour=False) is None
+    gpt = prices_for("gpt-5.6-terra", hour=False)
+    assert gpt == PrefixPrices(pytest.approx(0.2e-6), pytest.approx(2.5e-6), 1800.0)
+    assert prices_for("databricks-gpt-5-6-terra", hour=False) is None
     assert prices_for("nobodys-model", hour=False) is None

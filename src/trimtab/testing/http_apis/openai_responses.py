@@ -133,7 +133,10 @@ def _usage(reply: ModelReply) -> Any:
     bill = reply.bill
     return {
         "input_tokens": bill.input,
-        "input_tokens_details": {"cached_tokens": bill.cached},
+        "input_tokens_details": {
+            "cached_tokens": bill.cached,
+            **({"cache_write_tokens": bill.written} if bill.written else {}),
+        },
         "output_tokens": bill.output,
         "output_tokens_details": {"reasoning_tokens": bill.thinking},
         "total_tokens": bill.input + bill.output,
