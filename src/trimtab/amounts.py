@@ -1,4 +1,4 @@
-"""Amounts as people write them: ``32k``, ``128_000``, ``1m``, ``90%``."""
+"""Amounts as people write them: ``32k``, ``128_000``, ``1m``, ``90%``, ``2 calls``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def short(number: int) -> str:
         if number >= times and number % (times // 10) == 0:
             return f"{number / times:g}{letter}"
     return f"{number:,}"
+
+
+def many(count: int, what: str) -> str:
+    """``1 call``, ``2 calls``, ``1,200 calls``."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def share(text: str) -> float:

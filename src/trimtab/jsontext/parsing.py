@@ -224,8 +224,8 @@ def _passed(text: str, pos: int) -> int:
 
 def _next(text: str, pos: int) -> int:
     """Where the next thing stands that is no whitespace, or the end."""
-    found = _blank(text, pos) if text[pos : pos + 1] in _BLANK else None  # also at the end
-    return found.end() if found else pos
+    blanks = _blank(text, pos) if text[pos : pos + 1] in _BLANK else None  # also at the end
+    return blanks.end() if blanks else pos
 
 
 def _member_key(text: str, pos: int) -> tuple[str, int]:

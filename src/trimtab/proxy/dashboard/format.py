@@ -26,8 +26,3 @@ def share(part: int, whole: int) -> str:
 def duration(seconds: float) -> str:
     """``0.084`` → ``84 ms``."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def many(count: int, what: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.errors import StoreError, TrimtabError
 from trimtab.pricing.arms import Savings, arms_of
 from trimtab.pricing.conversation_usage import PREFIX, WARMER, ConversationUsage
 from trimtab.pricing.paid import Paid, calls_of, grouped, total
 from trimtab.proxy.callers.tenants import HOLDER, ONE
-from trimtab.proxy.dashboard.format import dollars, many, share
+from trimtab.proxy.dashboard.format import dollars, share
 from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.session_record import SessionRecord

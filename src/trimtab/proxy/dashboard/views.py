@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from trimtab.amounts import many
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, steps_of
 from trimtab.proxy.dashboard import chart
-from trimtab.proxy.dashboard.format import ago, dollars, duration, many, share
+from trimtab.proxy.dashboard.format import ago, dollars, duration, share
 from trimtab.proxy.dashboard.page import HOME, LIVE_SECONDS, SESSIONS, page
 from trimtab.proxy.dashboard.readable import statements
 from trimtab.proxy.records.activity_log import ActivityLog

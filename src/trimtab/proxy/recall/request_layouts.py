@@ -92,7 +92,7 @@ def _is_model_item(item: Any) -> bool:
 def _names(*keys: str) -> Callable[[Any], list[str]]:
     """Names of tools, found below these keys of each."""
 
-    def found(tools: Any) -> list[str]:
+    def names(tools: Any) -> list[str]:
         rows = list[Any]()
         for tool in tools if isinstance(tools, list) else []:
             for key in keys:
@@ -100,7 +100,7 @@ def _names(*keys: str) -> Callable[[Any], list[str]]:
             rows += [tool] if isinstance(tool, dict) else tool if isinstance(tool, list) else []
         return [str(row.get("name")) for row in rows if isinstance(row, dict)]
 
-    return found
+    return names
 
 
 def _assistant(message: Any) -> bool:

@@ -9,6 +9,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from trimtab.amounts import many
 from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
 from trimtab.proxy.records.session_record import (
     EditRecord,
@@ -32,9 +33,8 @@ class WarmTotals:
     saved: float = 0.0
 
     def __str__(self) -> str:
-        pings = "1 ping" if self.pings == 1 else f"{self.pings:,} pings"
-        bought = "1 cache" if self.hits == 1 else f"{self.hits:,} caches"
-        return f"{pings} kept {bought} warm: {self.saved:.2f} $ saved for {self.spent:.2f} $"
+        pings, caches = many(self.pings, "ping"), many(self.hits, "cache")
+        return f"{pings} kept {caches} warm: {self.saved:.2f} $ saved for {self.spent:.2f} $"
 
 
 @dataclass(slots=True)
@@ -141,14 +141,14 @@ class ActivityLog:
         ``trimtab: 12,400 of 81,000 tokens saved over 9 requests, 3 edits, 1 refusal survived``
         """
         t = self.totals
-        failed = f"{_many(t['failed'], 'request')} failed"
+        failed = f"{many(t['failed'], 'request')} failed"
         if not t["turns"]:
             return failed if t["failed"] else "no request was fitted"
         parts = [f"{t['saved']:,} of {t['arrived']:,} tokens saved over "
-                 f"{_many(t['turns'], 'request')}", _many(t["edits"], "edit")]  # fmt: skip
+                 f"{many(t['turns'], 'request')}", many(t["edits"], "edit")]  # fmt: skip
         if t["repairs"]:
-            parts.append(_many(t["repairs"], "repair"))
-        parts.append(f"{_many(t['survived'], 'refusal')} survived")
+            parts.append(many(t["repairs"], "repair"))
+        parts.append(f"{many(t['survived'], 'refusal')} survived")
         if t["failed"]:
             parts.append(failed)
         if self.savings is not None and self.dollars:
@@ -164,7 +164,3 @@ class ActivityLog:
         if self.savings is None or not self.dollars:
             return ""
         return f"{self.dollars:,.{2 if abs(self.dollars) >= 1 else 4}f} US dollars"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

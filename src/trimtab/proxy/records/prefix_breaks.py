@@ -68,13 +68,15 @@ def beginning(tree: Any) -> tuple[tuple[str, int], ...]:
 
 
 def _hash(value: Any) -> int:
-    """Of the strings in it, as far as the first two hundred, and of each its ends; the same in
-    every process, since it is kept."""
-    found = 0
+    """A checksum of the first two hundred strings in ``value``: their lengths and their ends.
+
+    It is stored, so it is the same in every process.
+    """
+    checksum = 0
     for text in islice(_strings(value), _MOST_STRINGS):
-        told = f"{len(text)} {text[:_END]} {text[-_END:]}"
-        found = crc32(told.encode("utf-8", "surrogatepass"), found)
-    return found
+        ends = f"{len(text)} {text[:_END]} {text[-_END:]}"
+        checksum = crc32(ends.encode("utf-8", "surrogatepass"), checksum)
+    return checksum
 
 
 def _strings(value: Any) -> Iterator[str]:

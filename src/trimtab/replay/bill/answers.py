@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from trimtab.amounts import many
 from trimtab.pricing.arms import Savings
 from trimtab.pricing.conversation_usage import WARMER
 from trimtab.pricing.paid import Paid, PaidCall, total
@@ -32,11 +33,6 @@ def money(dollars: float) -> str:
     return f"{dollars:,.2f}" if abs(dollars) >= 1 or not dollars else f"{dollars:,.4f}"
 
 
-def many(number: int, what: str) -> str:
-    """``1 call``, ``2 calls``."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def in_words(share: float) -> str:
     """``2.3 % dearer``, ``0.9 % cheaper``."""
     if abs(share) < NO_DIFFERENCE:
@@ -47,31 +43,32 @@ def in_words(share: float) -> str:
 def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
     """What trimtab would have cost beside the agent's own compaction and beside everything."""
     by_name = {bill.name: bill.estimates for bill in policies}
-    ours, found = by_name.get(OURS, {}), list[Difference]()
+    ours, against_others = by_name.get(OURS, {}), list[Difference]()
     for name in (COMPACTION, EVERYTHING):
         both = ours.keys() & by_name.get(name, {}).keys()
         theirs = sum(by_name[name][one] for one in both)
         if theirs > 0:
-            found.append(Difference(name, sum(ours[one] for one in both) / theirs - 1, len(both)))
-    return found
+            share = sum(ours[one] for one in both) / theirs - 1
+            against_others.append(Difference(name, share, len(both)))
+    return against_others
 
 
 def of_logs(
     calls: Sequence[PaidCall], policies: Sequence[PolicyBill], error: MethodError | None
 ) -> list[tuple[str, str]]:
     """(question, answer) for the logs of agents."""
-    found = differences(policies)
+    against_others = differences(policies)
     saved = "; ".join(
         f"{in_words(one.share)} than {one.other} ({many(one.conversations, 'conversation')})"
         if abs(one.share) >= NO_DIFFERENCE
         else f"no difference to {one.other} ({many(one.conversations, 'conversation')})"
-        for one in found
+        for one in against_others
     )
     why = "there is no estimate of it" if policies else "policies were left out"
     return [
         ("Paid", _paid(total(calls), calls)),
         ("With trimtab", f"prompts: {saved}" if saved else f"not measured: {why}"),
-        ("How sure", _sure(found, error)),
+        ("How sure", _sure(against_others, error)),
         ("trimtab itself", "calls no model for this. Cache that its cuts break is in the estimate; "
          "the calls of a summarizer, if you name one, are not"),
     ]  # fmt: skip
@@ -105,12 +102,12 @@ def _paid(paid: Paid, calls: Sequence[PaidCall]) -> str:
     return f"{money(paid.cost.total)} US dollars at list prices: {what}"
 
 
-def _sure(found: Sequence[Difference], error: MethodError | None) -> str:
-    if not found or error is None or error.in_sum is None:
+def _sure(against_others: Sequence[Difference], error: MethodError | None) -> str:
+    if not against_others or error is None or error.in_sum is None:
         return "not measured"
     off = abs(error.in_sum)
     said = [
         f"the difference to {one.other} is {'' if abs(one.share) > off else 'not '}larger"
-        for one in found
+        for one in against_others
     ]
     return f"the method's error in sum is {100 * off:.1f} %: {'; '.join(said)}"

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from trimtab.amounts import many
 from trimtab.pricing.arms import Savings
 from trimtab.pricing.call_usage import KINDS
 from trimtab.pricing.paid import Paid, PaidCall, grouped, total
 from trimtab.replay.bill import answers
-from trimtab.replay.bill.answers import in_words, many, money
+from trimtab.replay.bill.answers import in_words, money
 from trimtab.replay.bill.policies import MethodError, PolicyBill
 from trimtab.reporting.pages import stylesheet, templates
 
