@@ -101,6 +101,20 @@ def test_a_port_in_use_is_named_with_the_option_to_change(capsys):
     )
 
 
+def test_a_proxy_in_a_folder_of_somebody_else_asks_nobody_that_its_file_names(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "trimtab.toml").write_text('[summarizer]\nurl = "http://theirs"\nmodel = "m"\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with socket.socket() as taken:  # so that it says its warnings and ends
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["proxy", "--listen", f"127.0.0.1:{port}", "--store", "memory:"]) == 2
+    assert "is not used by commands" in capsys.readouterr().err
+
+
 def test_standard_input_is_named_too(capsys, monkeypatch):
     class Piped:
         buffer = type("Bytes", (), {"read": staticmethod(lambda: json.dumps([3]).encode())})
