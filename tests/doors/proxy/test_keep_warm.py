@@ -101,6 +101,8 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         assert 'trimtab_pings_total{outcome="read"} 1.0' in page
         home = ask(w.server.url, "GET", "/_trimtab/?q=")[2].decode()
         assert "Kept warm" in home
+        spend = ask(w.server.url, "GET", "/_trimtab/spend")[2].decode()
+        assert "since the proxy was started they saved about" in spend
         agents = [one.agent for one in w.server.proxy.records.ledger._kept.values()]
         assert WARMER in agents
 

@@ -128,6 +128,8 @@ def _answers(
                      f"saved since the proxy was started, by {activity.savings.prices.name}: an "
                      "estimate, no measurement"))  # fmt: skip
     pings = many(spend.pings.calls, "ping") + " that keep caches warm" if spend.pings.calls else ""
+    if pings and activity.warm.hits:
+        pings += f" (since the proxy was started they saved about {dollars(activity.warm.saved)})"
     if summarizes:
         about = "what your summarizer cost; beside it " + (pings or "no model was called")
         rows.append(("trimtab itself", "not measured", about))
