@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -77,37 +74,6 @@ def test_a_tenant_whose_writes_fail_does_not_hold_the_others_up(monkeypatch):
     assert good.write(WriteBatch(facts=(("x", b"1"),)), lambda: told.append("good")) is None
     assert told == ["good"]
     assert (bad.failing is None, good.failing) == (False, None)
-
-
-PAUSES = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-import time, trimtab
-from trimtab.stores import writer
-writer.IDLE_SECONDS = 0.01
-session = trimtab.Session(store="sqlite:///" + sys.argv[1], window=3_000)
-words = " ".join(str(n * 7919) for n in range(900))
-history = [{"role": "user", "content": "go"}]
-for turn in range(60):
-    function = {"name": "read", "arguments": "{}"}
-    call = {"id": f"c{turn}", "type": "function", "function": function}
-    history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-    text = f"{turn} {words}" if turn % 3 else "none"
-    history.append({"role": "tool", "tool_call_id": f"c{turn}", "content": text})
-    done = session.fit(history)
-    assert not done.report.warnings, done.report.warnings
-    time.sleep(0.04)
-print("lived")
-"""
-
-
-def test_a_session_of_many_pauses_lives_with_64_descriptors(tmp_path: Path):
-    """Before, each pause left two open."""
-    done = subprocess.run(
-        [sys.executable, "-c", PAUSES, f"{tmp_path}/s.db"], capture_output=True, text=True,
-        timeout=120, env={**os.environ},
-    )  # fmt: skip
-    assert done.stdout == "lived\n", done.stderr[-2_000:]
 
 
 def test_what_a_stranger_writes_is_kept_once_it_is_accepted(tmp_path):
