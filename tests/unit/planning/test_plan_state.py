@@ -7,6 +7,10 @@ from typing import Any
 import pytest
 
 import trimtab
+from trimtab.journal.journal import Journal
+from trimtab.message_cache import MessageCache
+from trimtab.pipeline import prepare
+from trimtab.planning.plan_state import PlanState
 from trimtab.transcript.transcript import GroupTable
 
 
@@ -36,3 +40,42 @@ def test_what_cannot_fit_looks_at_each_call_a_few_times_however_long_the_convers
     with pytest.raises(trimtab.CannotFit):
         trimtab.fit({"model": "gpt-5", "messages": steps(300)}, window=60, reserve=10)
     assert 300 <= looked[0] <= 10 * 300
+
+
+def state_of(count: int) -> PlanState:
+    """The state of a plan in which nothing is reduced yet."""
+    request = {"model": "gpt-5", "messages": steps(count)}
+    settings = trimtab.Settings(window=400)
+    return prepare(request, settings, MessageCache(), Journal()).planner().state
+
+
+def sums(state: PlanState) -> tuple[object, ...]:
+    gone = [(number in state.dropped, number in state.drops) for number in range(13)]
+    runs = [(run.first, run.last, run.tokens) for run in state.runs]
+    return state.tokens, state.bytes_saved, runs, gone
+
+
+def test_neighbours_dropped_one_after_the_other_are_as_if_dropped_at_once() -> None:
+    at_once, state = state_of(12), state_of(12)
+    at_once.drop(2, 8)
+    for first, last in ((2, 3), (7, 8), (4, 6)):
+        saving, before = state.drop_saving(first, last), state.tokens
+        state.drop(first, last)
+        assert state.tokens == before - saving < before
+    assert sums(state) == sums(at_once)
+
+
+def test_a_run_taken_back_and_put_back_leaves_the_sums_as_they_were() -> None:
+    state = state_of(12)
+    whole = sums(state)
+    state.drop(2, 3)
+    state.drop(6, 8)
+    dropped, runs = sums(state), state.runs
+    assert [(run.first, run.last) for run in runs] == [(2, 3), (6, 8)]
+    assert [number for number in range(13) if number in state.drops] == [2, 3, 6, 7, 8]
+    for run in runs:
+        state.reopen(run)
+    assert sums(state) == whole
+    for run in reversed(runs):
+        state.put_back(run)
+    assert sums(state) == dropped
