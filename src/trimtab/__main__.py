@@ -1,4 +1,4 @@
-"""``python -m trimtab``: the command line where its script is not on the path."""
+"""``python -m trimtab`` runs the command line, also where the script is not on PATH."""
 
 import sys
 

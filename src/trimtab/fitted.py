@@ -30,11 +30,11 @@ class Fitted:
         self._result, self._failures = result, result.prepared.sizes.counter.failures
         self._originals = originals
         self.arm = ""
-        """The arm of an experiment (setting ``control``): treated, control or control, outgrown."""
+        """The arm of an experiment (``control=``): "treated", "control" or "control, outgrown"."""
         self.held_tokens = 0
         """Billed tokens of the history that the provider's server adds to the request."""
         self.chained: Any = None
-        """The request as the client made it, if its history was added to it."""
+        """The client's own request, where ``request`` has the history that the server would add."""
         self.compaction_offer: Any = None
         """The compaction request to send to the provider instead of this fold, if that pays."""
         self.streamed: Any = None
@@ -52,7 +52,7 @@ class Fitted:
 
     @cached_property
     def tokens_after(self) -> int:
-        """Tokens of ``request``, as in the report but without computing it."""
+        """Tokens of ``request``; the report says the same, but need not be made for it."""
         return self._result.tokens_after
 
     @cached_property
@@ -63,7 +63,7 @@ class Fitted:
 
     @cached_property
     def capacity(self) -> int:
-        """Most tokens of its prompt; 0 if there is no window."""
+        """The most tokens that the prompt may have; 0 if there is no window."""
         return 0 if self.window is None else self._result.prepared.limits.bounds.capacity
 
     @cached_property
@@ -78,7 +78,7 @@ class Fitted:
 
     @cached_property
     def longest_result(self) -> int:
-        """Chars of the longest tool result in ``request``, which is read for it."""
+        """Chars of the longest tool result in ``request``, which is read again to find it."""
         sent, format = self._result.sent, self._result.prepared.transcript.format
         return wire.read(sent.tree, format).longest_result()
 
@@ -129,8 +129,10 @@ class Fitted:
 
     @cached_property
     def scale(self) -> float:
-        """The provider's tokens for one of ours at the worst, by which a given window is divided;
-        1.0 if nothing was learned from answers."""
+        """How many tokens the provider counts, at worst, for one of ours; 1.0 if no answer told.
+
+        A window that the caller gives is divided by it.
+        """
         prepared, tokens, signed = self._result.prepared, self.tokens_after, self._result.signed
         key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
         calibration = prepared.facts.calibrations.get(key)
@@ -138,8 +140,10 @@ class Fitted:
         return factors.worst if factors else 1.0
 
     def advice(self, unit: str = "tokens") -> str:
-        """Advice if the provider refuses even this as too large, by what fills the request as
-        received, in tokens or bytes; "" if no part takes most of it."""
+        """What to do if the provider refuses even this as too large; "" if there is no advice.
+
+        It depends on which part takes most of the request as received, in tokens or bytes.
+        """
         arrived, sizes = self._result.prepared.arrived, self._result.prepared.sizes
         in_bytes = unit == "bytes"
         rows = ((p, size_in_bytes(p) if in_bytes else sizes.block(arrived, p))
@@ -190,7 +194,8 @@ class Fitted:
         return folded_steps(self.recall(handle))
 
     def __getstate__(self) -> dict[str, Any]:
-        """All values, computed: the inputs contain the caller's functions and are left out."""
+        """All values, computed now.  What they are computed from is left out: it holds functions of
+        the caller, which need not be picklable."""
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": dict(self._originals)}

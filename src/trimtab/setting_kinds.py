@@ -26,10 +26,11 @@ class ValueKind:
     """A kind of value.
 
     ``holds``: whether a value given by a program is valid; ``give``: what to give instead, in
-    words. ``read`` converts what a file or text contains and raises ValueError; None: only programs
-    can set it.  ``expected``: what ``read`` accepts, in words.  ``is_list``: a variable separates
-    items by commas, an option is repeated.  ``keys``: the settings of a table by name; ``build``
-    makes the value from a table and the environment.
+    words.  ``read`` converts a value from a file, a variable or an option, and raises ValueError if
+    it is invalid; without ``read`` only programs can set it.  ``expected``: what ``read`` accepts,
+    in words.  ``is_list``: a variable separates items by commas, an option is repeated.
+    ``keys``: the settings of a table by name; ``build`` makes the value from a table and the
+    environment.
     """
 
     holds: Callable[[Any], bool]
@@ -64,7 +65,7 @@ class Declared(NamedTuple):
 
 
 def setting(default: T, kind: ValueKind, help: str, group: str = "") -> T:
-    """A dataclass field for a setting.  ``group``: the heading over it and the following ones."""
+    """A dataclass field for a setting.  ``group``: the heading above it and those after it."""
     declared: T = field(default=default, metadata={"kind": kind, "help": help, "group": group})
     return declared
 
@@ -95,14 +96,15 @@ def _read_declarations(cls: type) -> Iterator[tuple[str, Declared]]:
 
 
 def check_kinds(owner: Any, within: str = "") -> None:
-    """Raise InvalidSetting for the first value of a dataclass that is invalid."""
+    """Raise InvalidSetting for the first invalid value of a dataclass; the message names it with
+    ``within`` before it."""
     for name, one in declared(type(owner)).items():
         value = getattr(owner, name)
         if value is one.default:
             continue
         if one.kind.takes_text and isinstance(value, str):
             value = _from_text(one.kind, value)
-            object.__setattr__(owner, name, value)  # frozen, but just being made
+            object.__setattr__(owner, name, value)  # frozen, and still in its __post_init__
         if not _holds(one.kind, value):
             raise InvalidSetting(f"{within}{name}={shown(value)}: give {one.kind.give}")
         if one.kind.keys is not None and hasattr(type(value), "__dataclass_fields__"):
@@ -120,7 +122,7 @@ def _from_text(kind: ValueKind, text: str) -> Any:
 def _holds(kind: ValueKind, value: Any) -> bool:
     try:
         return kind.holds(value)
-    except Exception:  # whatever a value of somebody else's class does when it is looked at
+    except Exception:  # a value of a foreign class may raise anything
         return False
 
 
@@ -224,7 +226,7 @@ def list_of(inner: Callable[[Any], bool], give: str) -> ValueKind:
 
 
 def _or_none(kind: ValueKind) -> ValueKind:
-    """A kind that also allows None; a file leaves the key out instead."""
+    """A kind that also allows None; a file says None by leaving the key out."""
     return replace(kind, holds=lambda value: value is None or kind.holds(value))
 
 

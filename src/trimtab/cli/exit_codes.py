@@ -31,7 +31,7 @@ MEANINGS = {
 }
 
 
-class ExitWith(Exception):  # ends the command, it is not an error of the library
+class ExitWith(Exception):  # no TrimtabError: the library never raises it
     """Ends the command with an exit code of MEANINGS and one line for the user."""
 
     def __init__(self, code: int, message: str) -> None:

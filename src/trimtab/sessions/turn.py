@@ -36,7 +36,8 @@ class Turn:
 
     @property
     def is_client_request(self) -> bool:
-        """Whether it is a request of the client's own and not part of the conversation."""
+        """Whether the client made the request for itself (a title, a summary), beside the
+        conversation."""
         return self.result.prepared.limits.is_client_request
 
 
@@ -60,8 +61,10 @@ def decide(
 
 
 def _run(prepared: PreparedRequest) -> FitResult:
-    """Make the request fit.  If it cannot because of pins, pins of the journal (those of undos too)
-    are released, the largest first; pins of the settings are not.  Raises CannotFit.
+    """Make the request fit.
+
+    Where pins are in the way, those of the journal (set by ``pin`` or ``undo``) are released, the
+    largest first.  Pins of the settings stay.  Raises CannotFit.
     """
     try:
         return pipeline.run(prepared)
@@ -97,7 +100,7 @@ def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:
     result, prepared = turn.result, turn.result.prepared
     done = Fitted(result, originals)
     loud = prepared.new_repairs or result.is_refusal_expected or may_warn(result)
-    if loud or (result.new and "logging" in sys.modules):  # else nothing can be listening
+    if loud or (result.new and "logging" in sys.modules):  # not imported: no log handler is set up
         log_fit(result, done)
     if listening(prepared.settings.on_event):
         fit_events.fitted(result, done, turn.started)

@@ -19,7 +19,8 @@ class _Conversation:
     handles: list[str] = field(default_factory=list)
     used_at: float = 0.0
     began: int = 0
-    """Serial number, so that a position in a deleted conversation is invalid in its successor."""
+    """Serial number, a part of each position that ``read`` returns: a position in a deleted
+    conversation is not valid in a new one of the same name."""
 
 
 class MemoryStore:

@@ -152,7 +152,8 @@ def _slashed(path: str) -> str:
 
 
 def _strings(tree: Any) -> Iterator[tuple[str, str]]:
-    """(key as ``_plain`` writes it, value) of every string; items have their array's key."""
+    """(key, value) of every string, with keys as ``_plain`` writes them.  The items of an array
+    have the array's key."""
     stack: list[tuple[str, Any]] = [("", tree)]
     while stack:
         key, value = stack.pop()

@@ -1,6 +1,7 @@
 """The interface of a request format, and the code that formats share.
 
-It reads a request into a transcript, caches messages, and groups model turns with their results.
+The shared code reads a request into a transcript, caches its messages, and groups each model turn
+with the results that follow it.
 """
 
 from __future__ import annotations
@@ -74,7 +75,8 @@ class Format(Protocol):
         ...
 
     def result_parts(self, calls: Sequence[Part], text: str) -> list[Tree]:
-        """Results for these calls: parts of a user message, or messages, as the format has it."""
+        """Results with ``text`` for these calls: parts of a user message, or whole messages; which,
+        ``results_in_user`` says."""
         ...
 
     def results_message(self, parts: list[Tree]) -> Tree:
@@ -86,7 +88,10 @@ class Format(Protocol):
         ...
 
     def call_alone(self, message: Tree, call: Tree, words: str) -> list[Tree]:
-        """The model's message (as one or more) reduced to ``words`` and this one call."""
+        """The model's message with nothing left but ``words`` and this one call.
+
+        A list, since some formats write the two as separate items.
+        """
         ...
 
     def answered(self, result: Tree, text: str, *, marked: Any = None) -> Tree:
@@ -127,11 +132,12 @@ class MessageReader:
 
 
 class SharedMessageReader(MessageReader):
-    """For trees that nobody changes meanwhile: the same object is the same message at any index.
-    Starts with the messages of ``tree``, which was read as the transcript ``read``.
+    """Reads variants of one tree, which nobody changes meanwhile: an object that was read before,
+    at any index, is not read again.
 
-    ``by_content``: messages of an earlier request, by their content; ``made``: the messages of
-    this request that ``tree`` does not have, for the next reader.
+    Starts with the messages of ``tree``, which was read as the transcript ``read``.
+    ``by_content``: messages of an earlier request, by their content.  ``made``: the messages that
+    ``tree`` does not have, by their content, for the reader of the next request.
     """
 
     def __init__(
@@ -143,7 +149,7 @@ class SharedMessageReader(MessageReader):
         self._read = {
             id(message): (message, view)
             for message, view in zip(messages, read.messages, strict=True)
-            if view.type != IGNORED  # it counts again if the compaction is removed
+            if view.type != IGNORED  # ignored only as long as the compaction is there
         }
 
     def read_head(self, format: Format, tree: Tree) -> tuple[Block, ...]:
@@ -166,7 +172,7 @@ class SharedMessageReader(MessageReader):
 
     def _read_new(self, format: Format, message: Tree) -> Message:
         try:
-            content = marshal.dumps(message, 2)  # later versions write equal values differently
+            content = marshal.dumps(message, 2)  # 3 and 4 may write equal values differently
         except ValueError:
             return read_one(format, message)
         view = self._by_content.get(content) or read_one(format, message)
@@ -178,13 +184,13 @@ class ConversationReader(MessageReader):
     """Reads the requests of one conversation: an unchanged message is not read again.
 
     A message is looked up by its index and compared with a private copy, as a caller may have
-    changed its object in place.  If the object is another one, types and key order must agree too
-    (``1`` is not ``True``).
+    changed its object in place.  A message that is a new object must also have the same types and
+    key order (``1`` is not ``True``).
     """
 
     def __init__(self) -> None:
         self.private = False
-        """Whether no caller holds what is read next, so that it needs no copy."""
+        """Whether the tree that is read next is ours alone, so that its messages need no copy."""
         self._format: Format | None = None
         self._objects: list[Tree] = []
         self._copies: list[Tree] = []
@@ -301,7 +307,7 @@ def alone(transcript: Transcript, place: Place) -> tuple[Path, ...]:
 
 
 def any_call(message: Message, part: Part) -> bool:
-    """``may_anchor`` of formats in which each call is the client's."""
+    """``may_anchor`` of formats in which the client runs every call."""
     return True
 
 
