@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidRequest
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 
 CONTENTS_CHARS = 4_000
 """A shorter original is shown whole, without a table of contents."""
@@ -52,7 +52,7 @@ def folded_steps(original: str) -> list[FoldedStep]:
         return []
     if not all(isinstance(item, dict) and _is_message(item) for item in items):
         return []
-    spans = paths.spans(original, [(number,) for number in range(len(items))])
+    spans = splicing.spans(original, [(number,) for number in range(len(items))])
     folded: list[FoldedStep] = []
     for first, last in _runs(items):
         own = items[first : last + 1]

@@ -1,6 +1,6 @@
 """Byte positions of a request's messages, and edits that touch only the messages concerned.
 
-The result equals that of ``paths.splice``, which reads the whole text.
+The result equals that of ``splicing.splice``, which reads the whole text.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from trimtab.jsontext import paths
+from trimtab.jsontext import splicing
 from trimtab.jsontext.paths import Path, PathOp
 
 
@@ -35,7 +35,7 @@ class MessageSpans:
         for op in ops:
             (within if len(op.path) > 1 and op.path[0] == self.key else beside).append(op)
         if any(op.path[:1] in ((), (self.key,)) for op in beside):  # the list as a whole
-            return paths.splice(data.decode(), [*within, *beside]).encode()
+            return splicing.splice(data.decode(), [*within, *beside]).encode()
         view, first, last = memoryview(data), self.starts[0], self.ends[-1]
         head, tail = view[:first], view[last:]
         if beside:
@@ -43,7 +43,7 @@ class MessageSpans:
         pieces: list[bytes | memoryview] = [head]
         done = first
         here = within if beside else ops  # ``Ops`` keeps what it has worked out
-        own = paths.cuts(self.starts, self.ends, data, here, self.key, self.values)
+        own = splicing.cuts(self.starts, self.ends, data, here, self.key, self.values)
         for start, end, new in own:
             pieces += (view[done:start], new.encode())
             done = end
@@ -54,9 +54,9 @@ class MessageSpans:
     ) -> tuple[memoryview, memoryview]:
         """The bytes before the first message and after the last one, after ``ops``."""
         bare, here = (head + tail).decode(), (self.key,)
-        inner = len(head.decode()) - paths.spans(bare, [here])[here][0]
-        text = paths.splice(bare, ops)
-        at = paths.spans(text, [here])[here][0] + inner
+        inner = len(head.decode()) - splicing.spans(bare, [here])[here][0]
+        text = splicing.splice(bare, ops)
+        at = splicing.spans(text, [here])[here][0] + inner
         return memoryview(text[:at].encode()), memoryview(text[at:].encode())
 
     def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
@@ -68,5 +68,5 @@ class MessageSpans:
             if not isinstance(number, int) or not 0 <= number < len(self.starts):
                 return None
             text = data[self.starts[number] : self.ends[number]].decode()
-            texts.append(text[slice(*paths.spans(text, [item[2:]])[item[2:]])])
+            texts.append(text[slice(*splicing.spans(text, [item[2:]])[item[2:]])])
         return texts

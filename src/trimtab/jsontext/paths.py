@@ -1,32 +1,29 @@
-"""Paths in JSON: get, set, delete, insert, on a tree (copy on write) or on source text (splice).
+"""Paths in JSON, and operations on them: set, delete and insert, applied to a tree (copy on write).
 
-All ops of one call refer to the ORIGINAL tree and apply at once:
+``splicing.py`` applies them to source text.  All ops of one call refer to the ORIGINAL tree and
+apply at once:
 
 * ops below a path that another op sets or deletes are ignored; of several ``Set`` and ``Delete``
   on one path the last wins;
 * an ``Insert`` goes before the original item at its index, whether or not that item survives;
 * a path that does not exist raises ``LookupError``, except a new key in an existing object.
-
-``parse(splice(text, ops)) == apply(parse(text), ops)``, key order included.  ``splice`` changes no
-character except in the touched values, their commas and the whitespace between deleted neighbours:
-number spellings, escapes, duplicate keys and layout stay.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NoReturn
 
-from trimtab.jsontext.parsing import ValueSpan, decode, dump, layout, parse
+from trimtab.jsontext.parsing import decode, dump, parse
 
 __all__ = [
-    "Delete", "Insert", "Ops", "Path", "PathOp", "Set", "apply", "cuts", "decode", "dump",
-    "escape", "get", "parse", "rebase", "spans", "splice",
+    "Delete", "Insert", "OpNode", "Ops", "Path", "PathOp", "Set", "apply", "check_inserts",
+    "decode", "dump", "escape", "get", "parse", "plan", "raise_missing", "rebase", "rebaser",
 ]  # fmt: skip
 
 Path = tuple[str | int, ...]
@@ -69,7 +66,7 @@ def get(tree: Any, path: Path) -> Any:
     """The value at ``path`` (``tree`` itself at ``()``); ``LookupError`` if there is none."""
     for depth, key in enumerate(path, 1):
         if not _has(tree, key):
-            _lost(path[:depth])
+            raise_missing(path[:depth])
         tree = tree[key]
     return tree
 
@@ -96,25 +93,27 @@ def _has(tree: Any, key: str | int) -> bool:
     return isinstance(tree, list) and 0 <= key < len(tree)
 
 
-def _lost(path: Path) -> NoReturn:
+def raise_missing(path: Path) -> NoReturn:
+    """Raises the ``LookupError`` for a path that does not exist."""
     raise LookupError(f"the request has no {escape(path)}")
 
 
 # --- ops as a tree of their own ------------------------------------------------------------------
 
 
-class _Node:
+class OpNode:
     """The ops of one path: on the value itself (``op``), below it, and between array items."""
 
     def __init__(self, op: Set | Delete | None = None) -> None:
         self.op = op
-        self.below: dict[str | int, _Node] = {}
+        self.below: dict[str | int, OpNode] = {}
         self.inserts = _NO_INSERTS
         self.deletes = False
         """Whether something below it may be deleted."""
 
     @property
     def opens(self) -> bool:
+        """Whether anything is done to its elements."""
         return self.op is None and bool(self.below or self.inserts)
 
     @property
@@ -127,6 +126,7 @@ class _Node:
 
     @property
     def deleted(self) -> AbstractSet[str | int]:
+        """The keys of the elements that are deleted."""
         return self._deleted if self.deletes else _NOTHING
 
     @cached_property
@@ -141,7 +141,8 @@ class _Node:
         return max(own, default=0)
 
     @property
-    def changed(self) -> Iterable[tuple[str | int, _Node]]:
+    def changed(self) -> Iterable[tuple[str | int, OpNode]]:
+        """The elements that stay, with the ops at and below each."""
         if not (gone := self.deleted):
             return self.below.items()
         return [(key, child) for key, child in self.below.items() if key not in gone]
@@ -169,20 +170,20 @@ class _Node:
                     new += count
         return [*starts, new], [*olds, self.pieces[-1][0]]
 
-    def at(self, path: Path) -> _Node:
+    def at(self, path: Path) -> OpNode:
         """The node of a path, created if needed."""
         node = self
         for key in path:
             child = node.below.get(key)
             if child is None or child is _GONE:
-                child = node.below[key] = _Node(child.op if child else None)
+                child = node.below[key] = OpNode(child.op if child else None)
             node = child
         return node
 
 
 _NOTHING = frozenset[str | int]()
 _NO_INSERTS = dict[int, list[Any]]()  # stays empty
-_GONE = _Node(Delete(()))
+_GONE = OpNode(Delete(()))
 """Shared node for a plain deletion, the most common op."""
 
 
@@ -190,15 +191,16 @@ class Ops(tuple[PathOp, ...]):
     """Operations used on both a tree and its text; their plan is computed once."""
 
     @cached_property
-    def root(self) -> _Node:
+    def root(self) -> OpNode:
         """The operations as a tree of nodes."""
-        return _plan(iter(self))
+        return plan(iter(self))
 
 
-def _plan(ops: Iterable[PathOp]) -> _Node:
+def plan(ops: Iterable[PathOp]) -> OpNode:
+    """The operations as a tree of nodes."""
     if isinstance(ops, Ops):
         return ops.root
-    at = cache((root := _Node()).at)
+    at = cache((root := OpNode()).at)
     for op in ops:
         if isinstance(op, Insert):
             if not op.path or not isinstance(op.path[-1], int):
@@ -226,38 +228,38 @@ def apply(tree: Any, ops: Iterable[PathOp]) -> Any:
 
     Without ops it is the same object.  New values are not copied.
     """
-    root = _plan(ops)
+    root = plan(ops)
     return _applied(tree, root, ()) if root.op or root.opens else tree
 
 
-def _applied(value: Any, node: _Node, path: Path) -> Any:
+def _applied(value: Any, node: OpNode, path: Path) -> Any:
     if isinstance(node.op, Set):
         return node.op.value
     if isinstance(value, dict):
         return _applied_to_object(value, node, path)
     if not isinstance(value, list):
-        _lost((*path, next(iter(node.below or node.inserts))))
+        raise_missing((*path, next(iter(node.below or node.inserts))))
     new = list(value)
     for key, child in node.changed:
         if not _has(value, key):
-            _lost((*path, key))
+            raise_missing((*path, key))
         new[key] = _applied(value[key], child, (*path, key))  # type: ignore[index]
     if not (node.deleted or node.inserts):
         return new
     if node.reach > len(value):
         lost = (k for k in node.deleted if not isinstance(k, int) or not 0 <= k < len(value))
-        _lost((*path, next(lost)))
-    _check(node, len(value), path)
+        raise_missing((*path, next(lost)))
+    check_inserts(node, len(value), path)
     return _spaced(new, node)
 
 
-def _applied_to_object(value: dict[str, Any], node: _Node, path: Path) -> dict[str, Any]:
-    _check(node, -1, path)
+def _applied_to_object(value: dict[str, Any], node: OpNode, path: Path) -> dict[str, Any]:
+    check_inserts(node, -1, path)
     new = dict(value)
     for key, child in node.below.items():
         op = child.op
         if not isinstance(key, str) or (key not in value and not isinstance(op, Set)):
-            _lost((*path, key))
+            raise_missing((*path, key))
         if op is None:
             new[key] = _applied(value[key], child, (*path, key))
         elif isinstance(op, Set):
@@ -267,7 +269,7 @@ def _applied_to_object(value: dict[str, Any], node: _Node, path: Path) -> dict[s
     return new
 
 
-def _spaced(items: list[Any], node: _Node) -> list[Any]:
+def _spaced(items: list[Any], node: OpNode) -> list[Any]:
     """The array without its deleted items and with the inserted ones."""
     out = list[Any]()
     for done, mark in node.pieces[:-1]:
@@ -275,11 +277,11 @@ def _spaced(items: list[Any], node: _Node) -> list[Any]:
     return out + items[node.pieces[-1][0] :]
 
 
-def _check(node: _Node, count: int, path: Path) -> None:
+def check_inserts(node: OpNode, count: int, path: Path) -> None:
     """Raises ``LookupError`` for an insert outside ``0 … count``."""
     for index in node.inserts:
         if not 0 <= index <= count:
-            _lost((*path, index))
+            raise_missing((*path, index))
 
 
 def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
@@ -293,12 +295,12 @@ def rebase(path: Path, ops: Iterable[PathOp]) -> Path | None:
 def rebaser(ops: Iterable[PathOp], *, replaced: bool = False) -> Callable[[Path], Path | None]:
     """``rebase`` for many paths and the same operations; ``replaced``: a value that was set maps
     to the path of the value that it replaced."""
-    root = _plan(ops)
+    root = plan(ops)
     return lambda path: _before(path, root, replaced)
 
 
-def _before(path: Path, root: _Node, replaced: bool) -> Path | None:
-    node: _Node | None = root
+def _before(path: Path, root: OpNode, replaced: bool) -> Path | None:
+    node: OpNode | None = root
     before: list[str | int] = []
     for key in path:
         if node is not None and node.op is not None:
@@ -312,150 +314,9 @@ def _before(path: Path, root: _Node, replaced: bool) -> Path | None:
     return tuple(before) if there else None
 
 
-def _index_before(index: int, node: _Node) -> int | None:
+def _index_before(index: int, node: OpNode) -> int | None:
     """The old index of an array item; None if it is new."""
     starts, olds = node.segments
     at = bisect_right(starts, index) - 1
     old = olds[at]
     return None if old is None else old + index - starts[at]
-
-
-# --- on source text ------------------------------------------------------------------------------
-
-
-def splice(text: str, ops: Iterable[PathOp]) -> str:
-    """The source text after ``ops``: new values in compact JSON, everything else unchanged.
-
-    Without ops it is the same object.  Linear in the text, about the cost of ``json.loads``.
-    """
-    root = _plan(ops)
-    return _spliced(text, root, ()) if root.op or root.opens else text
-
-
-def _spliced(text: str, node: _Node, path: Path) -> str:
-    pieces: list[str] = []
-    done = 0
-    cuts: list[_Cut] = []
-    _cut(text, layout(text, node), node, path, cuts)
-    for start, end, new in sorted(cuts):
-        pieces += (text[done:start], new)
-        done = end
-    return "".join((*pieces, text[done:]))
-
-
-def cuts(
-    starts: Sequence[int],
-    ends: Sequence[int],
-    data: bytes,
-    ops: Iterable[PathOp],
-    key: str,
-    known: dict[Path, tuple[int, int]],
-) -> list[_Cut]:
-    """The changes that ``ops`` make in the list at ``key``, in order, as (start, end, new text).
-
-    ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
-    ``known``: where values stand within their item, in bytes; what is found is added.
-    """
-    node, count, item_cuts = _plan(ops).at((key,)), len(starts), list[_Cut]()
-    for index, child in node.below.items():
-        if not isinstance(index, int) or not 0 <= index < count:
-            _lost((key, index))
-        if isinstance(child.op, Delete):
-            continue
-        start, end, only = starts[index], ends[index], child.only_set
-        if only is not None and only.path not in known:
-            known.update(_in_bytes(data[start:end].decode(), only.path, len((key, index))))
-        if only is not None and only.path in known:
-            first, last = known[only.path]
-            item_cuts.append((start + first, start + last, dump(only.value)))
-        else:
-            item_cuts.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
-    _check(node, count, (key,))
-    new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
-    deleted = {index for index in node.deleted if isinstance(index, int)}
-    return sorted([*item_cuts, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
-
-
-def _in_bytes(text: str, path: Path, depth: int) -> Iterator[tuple[Path, tuple[int, int]]]:
-    """Where the value at a path stands in the item at its first ``depth`` steps, in bytes."""
-    for start, end in spans(text, [path[depth:]]).values():
-        first = len(text[:start].encode())
-        yield path, (first, first + len(text[start:end].encode()))
-
-
-def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
-    """(start, end) in chars of the values at ``paths``; paths that do not exist are left out."""
-    asked = tuple(paths)
-    root = _Node()
-    for path in asked:
-        root.at(path)
-    if not asked:
-        return {}
-    top = layout(text, root)
-    by_path: dict[Path, tuple[int, int]] = {}
-    for path in asked:
-        span: ValueSpan | None = top
-        for key in path:
-            span = span.inner.get(key) if span else None
-        if span:
-            by_path[path] = (span.start, span.end)
-    return by_path
-
-
-_Cut = tuple[int, int, str]
-"""(start, end, new text)."""
-
-
-def _cut(text: str, span: ValueSpan, node: _Node, path: Path, cuts: list[_Cut]) -> None:
-    """Add the changes at and below one path to ``cuts``; they do not overlap and are unordered."""
-    if isinstance(node.op, Set):
-        cuts.append((span.start, span.end, dump(node.op.value)))
-        return
-    first = text[span.start]
-    new: dict[int, list[str]] = {}
-    for key, child in node.below.items():
-        inner = span.inner.get(key)
-        if inner is not None:
-            if not isinstance(child.op, Delete):
-                _cut(text, inner, child, (*path, key), cuts)
-        elif first == "{" and isinstance(key, str) and isinstance(child.op, Set):
-            member = f"{dump(key)}:{dump(child.op.value)}"
-            new.setdefault(len(span.starts), []).append(member)
-        else:
-            _lost((*path, key))
-    gone = node.deleted
-    deleted: set[int] = set()
-    if gone:
-        keys = enumerate(span.keys) if first == "{" else ((key, key) for key in gone)
-        deleted = {index for index, key in keys if key in gone and isinstance(index, int)}
-    if node.inserts:
-        _check(node, len(span.starts) if first == "[" else -1, path)
-        new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
-    if deleted or new:
-        cuts += _gap_cuts(span, deleted, new)
-
-
-def _gap_cuts(span: ValueSpan, deleted: set[int], new: dict[int, list[str]]) -> Iterator[_Cut]:
-    """The changes between the surviving elements of a container, one cut for each gap.
-
-    A gap is named by the survivor before it (−1: none).  Its text goes from that survivor's end
-    to the end of the last deleted element, so the comma and layout after it stay; without a
-    survivor before, from the first element's start to that of the survivor after.
-    """
-    gaps: dict[int, tuple[list[str], int]] = {}
-    before = -1
-    for index in sorted(deleted | new.keys()):
-        if index - 1 not in deleted:
-            before = index - 1
-        texts = gaps[before][0] if before in gaps else []
-        gaps[before] = (texts + new.get(index, []), index + (index in deleted))
-    count = len(span.starts)
-    for before, (texts, after) in gaps.items():
-        if before >= 0:
-            yield span.ends[before], span.ends[after - 1], "".join("," + text for text in texts)
-        elif after < count:
-            yield span.starts[0], span.starts[after], "".join(text + "," for text in texts)
-        elif count:
-            yield span.starts[0], span.ends[-1], ",".join(texts)
-        else:
-            yield span.start + 1, span.start + 1, ",".join(texts)

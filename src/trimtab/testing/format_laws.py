@@ -15,7 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Path
 from trimtab.planning.operations import operations
 from trimtab.rules import TABLES
@@ -57,7 +57,7 @@ class FormatLaws:
             assert operations(first, tree, []) == []
             assert paths.apply(tree, []) is tree
             text = json.dumps(tree, indent=1)
-            assert paths.splice(text, []) is text
+            assert splicing.splice(text, []) is text
 
     def test_every_block_stands_where_it_says(self) -> None:
         """Its path and its item resolve, and the path leads to its text in its spelling."""

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from trimtab.errors import InvalidRequest
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.message_spans import MessageSpans
 from trimtab.jsontext.parsing import decode_any, encode, parse_bytes
 from trimtab.jsontext.paths import Path, PathOp
@@ -76,7 +76,7 @@ class RequestBody:
             return self.rows.spliced(self.written, ops)
         if self.text is None:
             return None
-        text = paths.splice(self.text, ops)
+        text = splicing.splice(self.text, ops)
         return text if isinstance(self.written, str) else encode(text)
 
     def returned(self, original: RequestBody) -> Any:
@@ -95,7 +95,7 @@ class RequestBody:
                 return texts
         if self.text is None:
             return [paths.dump(paths.get(self.tree, item)) for item in items]
-        spans = paths.spans(self.text, items)
+        spans = splicing.spans(self.text, items)
         return [self.text[slice(*spans[item])] for item in items]
 
     @property

@@ -1,6 +1,6 @@
 """Edits written where messages are known to stand: the same bytes as after a walk of the text.
 
-Knows JSON, not requests.  The oracle is ``paths.splice``.
+Knows JSON, not requests.  The oracle is ``splicing.splice``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from odd_json import SPACE, VALUES, every_path
 from path_ops import WILD, ops_on
 
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
 from trimtab.wire import incremental_json
 from trimtab.wire.body import RequestBody
@@ -71,13 +71,13 @@ def edits_are_written_as_a_walk_of_the_whole_text_writes_them(
     ops = data.draw(ops_on(source.tree))
     assert source.text == texts[0].decode()
     got = source.after([ops])
-    assert got.written == paths.splice(texts[0].decode(), ops).encode()
+    assert got.written == splicing.splice(texts[0].decode(), ops).encode()
     assert repr(got.tree) == repr(paths.apply(source.tree, ops))
     if not isinstance(got.tree, dict):
         return
     again = data.draw(ops_on(got.tree))
     assert source.after([ops, again]).written == (
-        paths.splice(paths.splice(texts[0].decode(), ops), again).encode()
+        splicing.splice(splicing.splice(texts[0].decode(), ops), again).encode()
     )
 
 
@@ -87,7 +87,7 @@ def values_are_told_as_they_are_spelled(texts: tuple[bytes, bytes], data: st.Dat
         return
     text = texts[1].decode()
     everywhere = list(every_path(source.tree))
-    spans = paths.spans(text, everywhere)
+    spans = splicing.spans(text, everywhere)
     assert source.spelled(everywhere) == [text[slice(*spans[path])] for path in everywhere]
     assert source.rows
     deep = [path for path in everywhere if path[:1] == (source.rows.key,) and len(path) > 1]
@@ -104,7 +104,7 @@ def places_that_do_not_exist_are_refused(texts: tuple[bytes, bytes], data: st.Da
     wild: list[PathOp] = [type(op)((key, *op.path), *([None] * isinstance(op, Set))) for op in ops]
     wild.append(Insert((key, *box, 1), None))
     try:
-        want = paths.splice(texts[0].decode(), wild).encode()
+        want = splicing.splice(texts[0].decode(), wild).encode()
     except LookupError:
         with pytest.raises(LookupError):
             source.rows.spliced(texts[0], wild)
@@ -119,7 +119,7 @@ def a_longer_request_is_edited_as_if_it_came_alone(
     before, after = (parser.parse(text) for text in texts)
     ops = data.draw(ops_on(before.tree, "set delete insert"))
     try:
-        wanted = paths.splice(texts[1].decode(), ops).encode()
+        wanted = splicing.splice(texts[1].decode(), ops).encode()
     except LookupError:
         return  # what stood behind the messages of the shorter one is not in the longer
     sent = after.after([ops])
@@ -148,7 +148,7 @@ def assert_written_alone(texts: tuple[bytes, bytes], ops: list[PathOp]) -> None:
     before = parser.parse(texts[0])
     before.after([ops])
     after = parser.parse(texts[1])
-    wanted = paths.splice(texts[1].decode(), ops).encode()
+    wanted = splicing.splice(texts[1].decode(), ops).encode()
     assert after.after([ops]).written == wanted
     assert after.written == texts[1], "what came is as it was"
     assert repr(after.after([ops]).tree) == repr(RequestBody.of(wanted).tree)
@@ -193,13 +193,13 @@ def edited(parser: incremental_json.IncrementalParser, data: bytes, count: int) 
 def test_where_an_edited_value_stands_is_found_once_for_all_bodies_that_go_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    parser, walked, walk = incremental_json.IncrementalParser(), list[str](), paths.layout
+    parser, walked, walk = incremental_json.IncrementalParser(), list[str](), splicing.layout
 
     def seen(text: str, wanted: Any) -> Any:
         walked.append(text)
         return walk(text, wanted)
 
-    monkeypatch.setattr(paths, "layout", seen)
+    monkeypatch.setattr(splicing, "layout", seen)
     edited(parser, chat("first é", "second"), 2)
     assert len(walked) == 2
     assert edited(parser, chat("first é", "second", "third"), 3) == [{"content": "less"}] * 3

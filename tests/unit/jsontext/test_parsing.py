@@ -9,7 +9,7 @@ from hypothesis import given
 from odd_json import SOURCES
 
 from trimtab.errors import InvalidRequest
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.parsing import MAX_DEPTH
 from trimtab.jsontext.paths import Set
 
@@ -32,7 +32,7 @@ def test_what_is_read_can_be_written_as_utf8_and_read_again(text: str) -> None:
     ],
 )
 def test_what_is_not_json_gets_one_clear_line_from_both_readers(text: str) -> None:
-    for read in (paths.parse, lambda text: paths.splice(text, [Set(("a",), 1), Set((0,), 1)])):
+    for read in (paths.parse, lambda text: splicing.splice(text, [Set(("a",), 1), Set((0,), 1)])):
         with pytest.raises(InvalidRequest) as caught:
             read(text)
         assert "\n" not in str(caught.value)
@@ -45,7 +45,7 @@ def test_deep_nesting_is_an_invalid_request_and_no_crash(opening: str, closing: 
     ops = [Set((), 1), Set(("a",), 1)]
     for depth, read in (
         (5_000, paths.parse), (200_000, paths.parse),
-        (200_000, lambda text: paths.splice(text, ops)),
+        (200_000, lambda text: splicing.splice(text, ops)),
     ):  # fmt: skip
         with pytest.raises(InvalidRequest, match="nested more than 256 levels"):
             read(opening * depth + "1" + closing * depth)
@@ -54,7 +54,7 @@ def test_deep_nesting_is_an_invalid_request_and_no_crash(opening: str, closing: 
 def test_the_depth_limit_is_exact_and_its_deepest_leaf_can_be_edited() -> None:
     text = "[" * MAX_DEPTH + "1" + "]" * MAX_DEPTH
     leaf = (0,) * MAX_DEPTH
-    assert paths.splice(text, [Set(leaf, 2)]) == text.replace("1", "2")
+    assert splicing.splice(text, [Set(leaf, 2)]) == text.replace("1", "2")
     assert paths.get(paths.apply(paths.parse(text), [Set(leaf, 2)]), leaf) == 2
     with pytest.raises(InvalidRequest):
         paths.parse(f"[{text}]")
@@ -62,6 +62,6 @@ def test_the_depth_limit_is_exact_and_its_deepest_leaf_can_be_edited() -> None:
 
 def test_bytes_that_are_not_utf8_are_named_and_a_bom_survives() -> None:
     assert paths.decode(b"\xef\xbb\xbf[1]") == "\ufeff[1]"
-    assert paths.splice(paths.decode(b"\xef\xbb\xbf[1]"), [Set((0,), 2)]) == "\ufeff[2]"
+    assert splicing.splice(paths.decode(b"\xef\xbb\xbf[1]"), [Set((0,), 2)]) == "\ufeff[2]"
     with pytest.raises(InvalidRequest, match="byte 0xff at offset 1"):
         paths.decode(b"[\xff]")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from odd_json import SOURCES, every_path
 from path_ops import WILD, ops_on
 
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 
 
@@ -66,7 +66,7 @@ def text_and_tree_mean_the_same(text: str, ops: list[PathOp]) -> None:
     tree = paths.parse(text)
     want = repr(expected(tree, ops))  # repr: tells 1 from 1.0, minds key order, takes NaN for NaN
     assert repr(paths.apply(tree, ops)) == want
-    assert repr(paths.parse(paths.splice(text, ops))) == want
+    assert repr(paths.parse(splicing.splice(text, ops))) == want
 
 
 def the_original_stays_and_untouched_containers_are_shared(text: str, ops: list[PathOp]) -> None:
@@ -109,9 +109,9 @@ def labelled(tree: Any, path: Path = ()) -> Any:
 
 
 def everything_untouched_keeps_its_spelling(text: str, ops: list[PathOp]) -> None:
-    spliced = paths.splice(text, ops)
+    spliced = splicing.splice(text, ops)
     here = list(every_path(paths.parse(spliced)))
-    old, new = paths.spans(text, every_path(paths.parse(text))), paths.spans(spliced, here)
+    old, new = splicing.spans(text, every_path(paths.parse(text))), splicing.spans(spliced, here)
     for path in here:
         before = paths.rebase(path, ops)
         if before is not None and not touched(before, ops):
@@ -126,28 +126,30 @@ def setting_values_changes_their_spans_only(text: str, ops: list[PathOp]) -> Non
     last = {op.path: op for op in ops}
     tops = [p for p in last if not any(p[:n] in last for n in range(len(p)))]
     want = text
-    for path, (start, end) in sorted(paths.spans(text, tops).items(), key=lambda item: -item[1][0]):
+    for path, (start, end) in sorted(
+        splicing.spans(text, tops).items(), key=lambda item: -item[1][0]
+    ):
         want = want[:start] + paths.dump(last[path].value) + want[end:]
-    assert paths.splice(text, ops) == want
+    assert splicing.splice(text, ops) == want
 
 
 def deleting_only_takes_characters_away(text: str, ops: list[PathOp]) -> None:
     left = iter(text)
-    spliced = paths.splice(text, [op for op in ops if isinstance(op, Delete)])
+    spliced = splicing.splice(text, [op for op in ops if isinstance(op, Delete)])
     assert all(char in left for char in spliced)
 
 
 def inserting_takes_no_character_away(text: str, ops: list[PathOp]) -> None:
     there = set(every_path(paths.parse(text)))
     new = [op for op in ops if isinstance(op, Insert) or op.path not in there]
-    left = iter(paths.splice(text, new))
+    left = iter(splicing.splice(text, new))
     assert all(char in left for char in text)
 
 
 def spans_hold_exactly_the_values(text: str, ops: list[PathOp]) -> None:
     tree = paths.parse(text)
     everywhere = list(every_path(tree))
-    found = paths.spans(
+    found = splicing.spans(
         text, [*everywhere, ("nowhere",), (99,), (-1,), ("a", "b", "c", "d", "e", 0)]
     )
     for path in everywhere:
@@ -159,9 +161,9 @@ def spans_hold_exactly_the_values(text: str, ops: list[PathOp]) -> None:
 
 def no_ops_give_back_the_very_same_object(text: str, ops: list[PathOp]) -> None:
     tree = paths.parse(text)
-    assert paths.splice(text, ()) is text
+    assert splicing.splice(text, ()) is text
     assert paths.apply(tree, ()) is tree
-    assert paths.spans(text, ()) == {}
+    assert splicing.spans(text, ()) == {}
 
 
 LAWS = (
@@ -187,9 +189,9 @@ def test_text_and_tree_refuse_the_same_places(text: str, ops: list[PathOp], box:
         want = repr(paths.apply(paths.parse(text), ops))
     except LookupError:
         with pytest.raises(LookupError):
-            paths.splice(text, ops)
+            splicing.splice(text, ops)
     else:
-        assert repr(paths.parse(paths.splice(text, ops))) == want
+        assert repr(paths.parse(splicing.splice(text, ops))) == want
 
 
 # --- written out ---------------------------------------------------------------------------------
@@ -236,7 +238,7 @@ PRETTY = '{\n  "a": [\n    1.10,\n    2,\n    3\n  ],\n  "b": {}\n}\n'
     ],
 )
 def test_splices_written_out(text: str, ops: list[PathOp], want: str) -> None:
-    assert paths.splice(text, ops) == want
+    assert splicing.splice(text, ops) == want
     assert paths.apply(paths.parse(text), ops) == paths.parse(want)
 
 
@@ -262,7 +264,7 @@ def test_splices_written_out(text: str, ops: list[PathOp], want: str) -> None:
 )
 def test_a_place_that_does_not_exist_is_named(op: PathOp, place: str) -> None:
     text = '{"a": [1, 2], "s": "text"}'
-    for run in (lambda: paths.splice(text, [op]), lambda: paths.apply(paths.parse(text), [op])):
+    for run in (lambda: splicing.splice(text, [op]), lambda: paths.apply(paths.parse(text), [op])):
         with pytest.raises(LookupError) as caught:
             run()
         assert str(caught.value) == f"the request has no {place}"

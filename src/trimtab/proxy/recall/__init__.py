@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import StoreError
-from trimtab.jsontext import paths
+from trimtab.jsontext import paths, splicing
 from trimtab.proxy.http.routes import Route
 from trimtab.proxy.recall import tools
 from trimtab.proxy.recall.anthropic import AnthropicRewriter
@@ -150,7 +150,7 @@ class RecallRounds:
         self._body = paths.apply(restored, insert)
         # If nothing was restored, all other bytes stay as they were.
         same = restored is body
-        prepared = paths.splice(text, insert).encode() if same else dumped(self._body)
+        prepared = splicing.splice(text, insert).encode() if same else dumped(self._body)
         self.ready = True
         return prepared
 
