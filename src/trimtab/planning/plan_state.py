@@ -1,16 +1,13 @@
-"""The state of a plan: what each block is shown as, and the resulting size of the request.
+"""The state of a plan: the dropped and folded runs, on top of what each block is shown as.
 
-Knows sizes, offers and dropped runs, and keeps the total exact.  Does not choose (``planner.py``
-does) and does not handle JSON.
+Keeps the size of the request exact.  Does not choose (``planner.py`` does), does not handle JSON.
 """
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
 
 from trimtab.jsontext.paths import Path
 from trimtab.planning import runs
@@ -33,13 +30,12 @@ from trimtab.planning.edits import (
     groups_of,
     handle,
     has_place,
-    joins_next,
     note_host,
 )
-from trimtab.planning.joined_blocks import JoinedBlocks
 from trimtab.planning.runs import Run, anchor_of, closing_of, meets_user
+from trimtab.planning.shown_blocks import Key, Replacement, ShownBlocks
 from trimtab.reducers import Offer
-from trimtab.reducers.base import json_bytes, utf8_bytes
+from trimtab.reducers.base import json_bytes
 from trimtab.transcript.model import Edit, Group, Place
 from trimtab.transcript.notes import (  # fmt: skip
     ASKED,
@@ -54,22 +50,15 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import Transcript
 
-Key = tuple[int, int]
-"""(message, index) of a block."""
+__all__ = ["Key", "PlanState", "Replacement"]
+
 FRAME_BYTES = 256
 """Above the bytes of a result's keys and ids."""
 
 
-class Replacement(NamedTuple):
-    """What is shown in place of a block: an offer, its tokens, and the journal's edit, if any."""
-
-    offer: Offer
-    tokens: int
-    edit: Edit | None = None
-
-
-class PlanState:
-    """Mutable: one per plan.  ``tokens`` is always the size of the request as it would be sent."""
+class PlanState(ShownBlocks):
+    """The state of one plan; mutable.  ``runs`` are its dropped and folded runs, and ``tokens``
+    counts the texts in their place."""
 
     def __init__(
         self,
@@ -80,13 +69,8 @@ class PlanState:
         handle_key: bytes = b"",
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
-        self.transcript, self.usage, self.recall = transcript, usage, recall
-        self.handle_key = handle_key
-        self._item_bytes = item_bytes
-        self.joined = JoinedBlocks(transcript, usage)
-        self.tokens = usage.measure(transcript)
-        self.bytes_saved = 0
-        self.shown: dict[Key, Replacement] = {}
+        super().__init__(transcript, usage, item_bytes=item_bytes)
+        self.recall, self.handle_key = recall, handle_key
         self._first: dict[int, DroppedRange] = {}
         self._last: dict[int, DroppedRange] = {}
         self.dropped = IntervalSet()
@@ -94,41 +78,8 @@ class PlanState:
         """Of these, those of drops: a note passes over them on its way to the user's message."""
         self._crossed = IntervalSet()
         """Messages folded away in runs that cross the user's words."""
-        self.inserted: list[Edit] = []
-        self._removed: Tally[int] = Tally()
-        self._changed: set[int] = set()
-        """Groups with a block that is not shown as it came."""
-        self._more: dict[int, int] = {}
-        """What each of them takes more so, as far as it is known."""
 
     # --- what stands now ---
-
-    def cost(self, place: Place) -> int:
-        """Tokens of a block as it is shown now (its label included)."""
-        shown = self.shown.get((place.message, place.index))
-        return self.whole(place) if shown is None else shown.tokens
-
-    def whole(self, place: Place) -> int:
-        """Original tokens of a block; the first of joined texts has those of all."""
-        if not self.joined:
-            return self.usage.block(self.transcript, place)
-        members = self.joined.members(place)
-        return sum(self.usage.block(self.transcript, member) for member in members)
-
-    def text(self, place: Place) -> str:
-        """The text shown now."""
-        shown = self.shown.get(self.joined.first(place))
-        if shown is None:
-            return place.block.text
-        return shown.offer.text if self.joined.members(place) else ""
-
-    def price(self, place: Place, offer: Offer) -> int:
-        """Tokens of a block if this offer were shown."""
-        if offer.op == "remove":
-            return 0
-        count, block = self.usage.counter, place.block
-        fixed = count.scaled(block.fixed_tokens) if block.text else 0
-        return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
 
     def is_dropped(self, place: Place) -> bool:
         """Whether the block is in a dropped or folded run."""
@@ -140,109 +91,7 @@ class PlanState:
         shown_at = [(self.transcript.at(*key), shown) for key, shown in self.shown.items()]
         return [(place, shown) for place, shown in shown_at if not self.is_dropped(place)]
 
-    # --- moves ---
-
-    def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
-        """Show this offer in place of the block."""
-        key = self._touched(place)
-        before = self.text(place)
-        self.tokens += tokens - self.cost(place)
-        if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
-            self._remove(place.message)
-        if self._item_bytes is not None:
-            self.bytes_saved += self._saved_bytes(place, offer.text) - self._saved_bytes(
-                place, before
-            )
-        self.shown[key] = Replacement(offer, tokens, edit)
-
-    def _touched(self, place: Place) -> Key:
-        key = (place.message, place.index)
-        number = self.transcript.group_number(*key)
-        if number is not None:
-            self._changed.add(number)
-            self._more.pop(number, None)
-        return key
-
-    def _saved_bytes(self, place: Place, text: str) -> int:
-        """Encoded bytes saved by showing ``text`` instead of the original block."""
-        if text is place.block.text:
-            return 0
-        size = utf8_bytes if place.block.spelling == "json" else json_bytes
-        whole = place.block.payload_bytes or size(place.block.text)
-        return whole - size(text)
-
-    def restore(self, place: Place, back: Replacement | None) -> None:
-        """Undo a move: show what was shown before it."""
-        key = self._touched(place)
-        now = self.shown[key]
-        if self._item_bytes is not None:
-            then = back.offer.text if back else place.block.text
-            self.bytes_saved += self._saved_bytes(place, then) - self._saved_bytes(
-                place, now.offer.text
-            )
-        if back is None:
-            if now.offer.op == "remove" and self.transcript.is_part(place):
-                self._restore_removed(place.message)
-            del self.shown[key]
-            self.tokens += self.whole(place) - now.tokens
-        else:
-            self.shown[key] = back
-            self.tokens += back.tokens - now.tokens
-
-    def _remove(self, number: int) -> None:
-        self._removed[number] += 1
-        message = self.transcript.messages[number]
-        if message.listed and self._removed[number] == len(message.parts):
-            self.tokens += self.usage.counter(EMPTIED)
-
-    def _restore_removed(self, number: int) -> None:
-        message = self.transcript.messages[number]
-        if message.listed and self._removed[number] == len(message.parts):
-            self.tokens -= self.usage.counter(EMPTIED)
-        self._removed[number] -= 1
-
-    def insert(self, edit: Edit) -> None:
-        """A user message of the journal (repair at an earlier tip)."""
-        self.inserted.append(edit)
-        self.tokens += self.usage.counter(edit.text)
-        if not joins_next(self.transcript, edit):
-            self.tokens += self.usage.counter.scaled(MESSAGE_TOKENS)
-
     # --- dropped groups ---
-
-    def group_cost(self, group: Group) -> int:
-        """Tokens of this group, as its blocks are shown now."""
-        number = group_index(self.transcript, group)
-        return self.run_cost(number, number)
-
-    def run_cost(self, first: int, last: int) -> int:
-        """Tokens of groups[first:last + 1], as their blocks are shown now."""
-        sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
-        within = range(first, last + 1)
-        fewer, more = sorted((within, self._changed), key=len)
-        changed = [number for number in fewer if number in more]
-        for number in changed:
-            if number not in self._more:
-                self._more[number] = self._shown_more(groups[number])
-        return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
-
-    def size(self, first: int, end: int) -> int:
-        """Original tokens of groups[first:end]."""
-        sums = self.usage.runs(self.transcript).tokens
-        return sums[end] - sums[first]
-
-    def _shown_more(self, group: Group) -> int:
-        """Tokens of a group as it is shown now, minus its original tokens."""
-        usage, transcript = self.usage, self.transcript
-        more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
-        depth = len(transcript.base) + 1
-        for item in group.items:
-            number = item[depth - 1]
-            assert isinstance(number, int)
-            removed, message = self._removed[number], transcript.messages[number]
-            if len(item) == depth and message.listed and removed == len(message.parts) > 0:
-                more += usage.counter(EMPTIED)
-        return more
 
     @property
     def runs(self) -> list[DroppedRange]:
@@ -526,10 +375,3 @@ def _left(text: str, quoted: str, summaries: Sequence[str]) -> str:
     """The label in a note for what is left."""
     head = text.partition("\n")[0]
     return next((left for left in summaries if f" {left}" in head), quoted)
-
-
-def normal(place: Place, text: str) -> str:
-    """The text as the model will read it after it is written to the request."""
-    if place.block.spelling != "json":
-        return text
-    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))

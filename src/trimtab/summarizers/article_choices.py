@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from trimtab.planning.plan_state import Replacement
 from trimtab.planning.planner import FILL_TOKENS, Planner
+from trimtab.planning.shown_blocks import Replacement
 from trimtab.reducers import with_handle
 from trimtab.reducers.base import Answer, Ask, Offer, Shortened
 from trimtab.transcript.model import Place

@@ -1,0 +1,199 @@
+"""What each block is shown as, and the resulting size of the request.
+
+Knows offers, their tokens and bytes.  Does not know dropped runs (``plan_state.py``) or JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter as Tally
+from collections.abc import Callable
+from typing import NamedTuple
+
+from trimtab.jsontext.paths import Path
+from trimtab.planning.edits import EMPTIED, group_index, joins_next
+from trimtab.planning.joined_blocks import JoinedBlocks
+from trimtab.reducers import Offer
+from trimtab.reducers.base import json_bytes, utf8_bytes
+from trimtab.transcript.model import Edit, Group, Place
+from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tokens import MESSAGE_TOKENS
+from trimtab.transcript.transcript import Transcript
+
+Key = tuple[int, int]
+"""(message, index) of a block."""
+
+
+class Replacement(NamedTuple):
+    """What is shown in place of a block: an offer, its tokens, and the journal's edit, if any."""
+
+    offer: Offer
+    tokens: int
+    edit: Edit | None = None
+
+
+class ShownBlocks:
+    """Which blocks are shown smaller, replaced or removed; mutable, one per plan.
+
+    ``tokens`` is always the size of the request as it would be sent.
+    """
+
+    def __init__(
+        self,
+        transcript: Transcript,
+        usage: TokenSizes,
+        *,
+        item_bytes: Callable[[Path], int] | None = None,
+    ) -> None:
+        self.transcript, self.usage = transcript, usage
+        self._item_bytes = item_bytes
+        self.joined = JoinedBlocks(transcript, usage)
+        self.tokens = usage.measure(transcript)
+        self.bytes_saved = 0
+        self.shown: dict[Key, Replacement] = {}
+        self.inserted: list[Edit] = []
+        self._removed: Tally[int] = Tally()
+        self._changed: set[int] = set()
+        """Groups with a block that is not shown as it came."""
+        self._more: dict[int, int] = {}
+        """Of these, those already counted: group → its tokens now, minus its original ones."""
+
+    # --- what stands now ---
+
+    def cost(self, place: Place) -> int:
+        """Tokens of a block as it is shown now (its label included)."""
+        shown = self.shown.get((place.message, place.index))
+        return self.whole(place) if shown is None else shown.tokens
+
+    def whole(self, place: Place) -> int:
+        """Original tokens of a block; the first of joined texts has those of all."""
+        if not self.joined:
+            return self.usage.block(self.transcript, place)
+        members = self.joined.members(place)
+        return sum(self.usage.block(self.transcript, member) for member in members)
+
+    def text(self, place: Place) -> str:
+        """The text shown now."""
+        shown = self.shown.get(self.joined.first(place))
+        if shown is None:
+            return place.block.text
+        return shown.offer.text if self.joined.members(place) else ""
+
+    def price(self, place: Place, offer: Offer) -> int:
+        """Tokens of a block if this offer were shown."""
+        if offer.op == "remove":
+            return 0
+        count, block = self.usage.counter, place.block
+        fixed = count.scaled(block.fixed_tokens) if block.text else 0
+        return count(normal(place, offer.text)) + (count(block.label) if block.label else 0) + fixed
+
+    # --- moves ---
+
+    def show(self, place: Place, offer: Offer, tokens: int, edit: Edit | None = None) -> None:
+        """Show this offer in place of the block."""
+        key = self._touched(place)
+        before = self.text(place)
+        self.tokens += tokens - self.cost(place)
+        if offer.op == "remove" and key not in self.shown and self.transcript.is_part(place):
+            self._remove(place.message)
+        if self._item_bytes is not None:
+            self.bytes_saved += self._saved_bytes(place, offer.text) - self._saved_bytes(
+                place, before
+            )
+        self.shown[key] = Replacement(offer, tokens, edit)
+
+    def _touched(self, place: Place) -> Key:
+        key = (place.message, place.index)
+        number = self.transcript.group_number(*key)
+        if number is not None:
+            self._changed.add(number)
+            self._more.pop(number, None)
+        return key
+
+    def _saved_bytes(self, place: Place, text: str) -> int:
+        """Encoded bytes saved by showing ``text`` instead of the original block."""
+        if text is place.block.text:
+            return 0
+        size = utf8_bytes if place.block.spelling == "json" else json_bytes
+        whole = place.block.payload_bytes or size(place.block.text)
+        return whole - size(text)
+
+    def restore(self, place: Place, back: Replacement | None) -> None:
+        """Undo a move: show what was shown before it."""
+        key = self._touched(place)
+        now = self.shown[key]
+        if self._item_bytes is not None:
+            then = back.offer.text if back else place.block.text
+            self.bytes_saved += self._saved_bytes(place, then) - self._saved_bytes(
+                place, now.offer.text
+            )
+        if back is None:
+            if now.offer.op == "remove" and self.transcript.is_part(place):
+                self._restore_removed(place.message)
+            del self.shown[key]
+            self.tokens += self.whole(place) - now.tokens
+        else:
+            self.shown[key] = back
+            self.tokens += back.tokens - now.tokens
+
+    def _remove(self, number: int) -> None:
+        self._removed[number] += 1
+        message = self.transcript.messages[number]
+        if message.listed and self._removed[number] == len(message.parts):
+            self.tokens += self.usage.counter(EMPTIED)
+
+    def _restore_removed(self, number: int) -> None:
+        message = self.transcript.messages[number]
+        if message.listed and self._removed[number] == len(message.parts):
+            self.tokens -= self.usage.counter(EMPTIED)
+        self._removed[number] -= 1
+
+    def insert(self, edit: Edit) -> None:
+        """A user message of the journal (repair at an earlier tip)."""
+        self.inserted.append(edit)
+        self.tokens += self.usage.counter(edit.text)
+        if not joins_next(self.transcript, edit):
+            self.tokens += self.usage.counter.scaled(MESSAGE_TOKENS)
+
+    # --- groups ---
+
+    def group_cost(self, group: Group) -> int:
+        """Tokens of this group, as its blocks are shown now."""
+        number = group_index(self.transcript, group)
+        return self.run_cost(number, number)
+
+    def run_cost(self, first: int, last: int) -> int:
+        """Tokens of groups[first:last + 1], as their blocks are shown now."""
+        sums, groups = self.usage.runs(self.transcript).tokens, self.transcript.groups
+        within = range(first, last + 1)
+        fewer, more = sorted((within, self._changed), key=len)
+        changed = [number for number in fewer if number in more]
+        for number in changed:
+            if number not in self._more:
+                self._more[number] = self._shown_more(groups[number])
+        return sums[last + 1] - sums[first] + sum(self._more[number] for number in changed)
+
+    def size(self, first: int, end: int) -> int:
+        """Original tokens of groups[first:end]."""
+        sums = self.usage.runs(self.transcript).tokens
+        return sums[end] - sums[first]
+
+    def _shown_more(self, group: Group) -> int:
+        """Tokens of a group as it is shown now, minus its original tokens."""
+        usage, transcript = self.usage, self.transcript
+        more = sum(self.cost(place) - usage.block(transcript, place) for place in group.places)
+        depth = len(transcript.base) + 1
+        for item in group.items:
+            number = item[depth - 1]
+            assert isinstance(number, int)
+            removed, message = self._removed[number], transcript.messages[number]
+            if len(item) == depth and message.listed and removed == len(message.parts) > 0:
+                more += usage.counter(EMPTIED)
+        return more
+
+
+def normal(place: Place, text: str) -> str:
+    """The text as the model will read it after it is written to the request."""
+    if place.block.spelling != "json":
+        return text
+    return json.dumps(json.loads(text), ensure_ascii=False, separators=(",", ":"))
