@@ -46,7 +46,7 @@ def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
     state, old = planner.state, ReopenedGroups()
     fresh = _foldable(planner)
-    prose = _prose(planner)
+    prose = _prose(planner, fresh)
     if not fresh and not prose:
         return
     room, size = _room(planner, goal, fresh, prose)
@@ -54,7 +54,7 @@ def fold(planner: Planner, goal: int) -> None:
     if stood and room < FAIR_SHARE * size:
         old = reopen(planner)
         fresh = [candidate_for(planner, run) for run in old.parted(_spans(planner))]
-        prose = _prose(planner, again=True)
+        prose = _prose(planner, fresh, again=True)
         room, size = _room(planner, goal, fresh, prose)
     sources = [list(_all_sources(planner, candidate, old)) for candidate in fresh]
     read = planner.inputs.lines
@@ -257,11 +257,14 @@ def _room(
     return goal - (state.tokens - size) - frames, size
 
 
-def _prose(planner: Planner, *, again: bool = False) -> list[Place]:
-    """The agent's texts in old turns without calls; ``again``: also those shortened before."""
+def _prose(planner: Planner, fresh: Sequence[Candidate], *, again: bool = False) -> list[Place]:
+    """The agent's texts in old turns without calls that are in no run of ``fresh``; ``again``: also
+    those shortened before."""
     state, transcript, eligibility = planner.state, planner.transcript, planner.eligibility
+    folded = {n for one in fresh for n in range(one.run.first, one.run.last + 1)}
+    apart = (number for number in transcript.table.without_calls if number not in folded)
     places = []
-    for group in (transcript.groups[number] for number in transcript.table.without_calls):
+    for group in (transcript.groups[number] for number in apart):
         if group.last >= eligibility.raw_from or not group.closed:
             continue
         for place in group.places:

@@ -99,5 +99,7 @@ def _runs(number: int, message: Message) -> Iterator[list[Place]]:
 
 
 def _neighbours(one: Place, other: Place) -> bool:
+    if one.block.call_id != other.block.call_id:
+        return False  # two results, which need not have a text each: none may be removed
     (*home, at), (*next_home, behind) = one.block.item, other.block.item
     return home == next_home and isinstance(at, int) and behind == at + 1

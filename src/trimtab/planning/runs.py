@@ -186,7 +186,8 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
         return Closing(group.first) if bare else None
     blocks = enumerate(transcript.messages[group.last].blocks)
     thoughts = tuple(index for index, block in blocks if block.kind == "reasoning")
-    wanted = not rules.may_drop_reasoning(transcript, group.last)
+    calls_join = run.opening is not None and anchored  # the call that stays is now of its turn
+    wanted = calls_join or not rules.may_drop_reasoning(transcript, group.last)
     if transcript.facts.dialect not in rules.WANT_REASONING:
         return Closing(group.last)
     if anchored and not thoughts:

@@ -229,3 +229,55 @@ def test_of_equal_lines_the_newest_is_the_one_that_was_left() -> None:
         assert LineIndex(transcript, end).left(["one line of words\nnowhere"]) == {(at, 0): [0]}, (
             end
         )
+
+
+def test_words_of_the_model_that_a_fold_takes_in_are_counted_once() -> None:
+    """Mistral on Bedrock takes no words beside calls, so they fold with the step before them."""
+    said = " ".join(f"The parser reads token {n} and goes on." for n in range(40))
+    call = {"toolUse": {"toolUseId": "call_1", "name": "search", "input": {"path": "n.txt"}}}
+    result = {"toolResult": {"toolUseId": "call_1", "content": [{"text": "67 def f(x):"}]}}
+    newest = {"toolUse": {"toolUseId": "call_2", "name": "search", "input": {"path": "m.txt"}}}
+    body = {
+        "modelId": "mistral.mistral-large-2402-v1:0",
+        "toolConfig": {"tools": [{"toolSpec": {"name": "search", "inputSchema": {"json": {}}}}]},
+        "messages": [
+            {"role": "user", "content": [{"text": "Go."}]},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": [{"text": said}]},
+            {"role": "user", "content": [{"text": "Continue."}]},
+            {"role": "assistant", "content": [newest]},
+            {"role": "user", "content": [
+                {"toolResult": {"toolUseId": "call_2", "content": [{"text": "none"}]}}]},
+        ],
+    }  # fmt: skip
+    settings = trimtab.Settings(counter="o200k", strict=True)
+    whole = trimtab.measure(body, format="bedrock", counter="o200k").total
+    for window in range(120, whole, 20):
+        fitted = trimtab.fit(body, format="bedrock", window=window, reserve=0, settings=settings)
+        assert fitted.report.tokens_after <= window
+
+
+def test_words_of_a_deepseek_turn_keep_their_reasoning_behind_a_call_that_stays() -> None:
+    thought = {"reasoning_content": "I read it. "}
+    written = json.dumps({"text": "return x + 1\\n" * 60})
+    messages = [
+        {"role": "user", "content": "Look at the parser. " * 40},
+        {"role": "assistant", "content": None, "tool_calls": [call_of(1, "{}")], **thought},
+        {"role": "tool", "tool_call_id": "call_1", "content": "none"},
+        {"role": "user", "content": "And now? " * 40},
+        {"role": "assistant", "content": "It is read.", **thought},
+        {"role": "user", "content": "Write it."},
+        {"role": "assistant", "content": None, "tool_calls": [call_of(2, written)]},
+        {"role": "tool", "tool_call_id": "call_2", "content": "done"},
+    ]
+    for window in range(230, 500, 20):
+        fitted = trimtab.fit(
+            messages, format="openai-chat", model="deepseek-chat", window=window, reserve=0
+        )
+        assert fitted.report.warnings == ()
+
+
+def call_of(number: int, arguments: str) -> dict[str, Any]:
+    function = {"name": "read_file", "arguments": arguments}
+    return {"id": f"call_{number}", "type": "function", "function": function}

@@ -93,3 +93,39 @@ def test_one_long_line_of_json_uses_the_room_that_ten_would(name: str) -> None:
     fitted = trimtab.fit(body, window=30_000, reserve=0, preset="in-place")
     goal = fitted.report.limits["target_tokens"]
     assert 0.9 * goal <= fitted.report.tokens_after <= goal
+
+
+GONE = "No such file: it was removed, or the path is wrong."
+
+
+def parallel_calls(format: str) -> dict[str, Any]:
+    """Ten calls of one message, each with a short result of its own, and no step behind them."""
+    asked = {"text": "w " * 900}
+    if format == "gemini":
+        calls = [{"functionCall": {"name": "read", "args": asked}} for _ in range(10)]
+        answers = [{"functionResponse": {"name": "read", "response": {"output": GONE}}}] * 10
+        return {"contents": [
+            {"role": "user", "parts": [{"text": "Read all."}]},
+            {"role": "model", "parts": calls},
+            {"role": "user", "parts": answers},
+        ]}  # fmt: skip
+    ids = [f"toolu_{n}" for n in range(10)]
+    return {"messages": [
+        {"role": "user", "content": "Read all."},
+        {"role": "assistant", "content": [
+            {"type": "tool_use", "id": id, "name": "read", "input": asked} for id in ids]},
+        {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "content": GONE}
+            for id in ids]},
+    ]}  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["anthropic", "gemini"])
+@pytest.mark.parametrize("window", [6_000, 2_000, 900])
+def test_short_results_of_parallel_calls_are_not_taken_for_parts_of_one(
+    format: str, window: int
+) -> None:
+    fitted = trimtab.fit(parallel_calls(format), window=window, reserve=0, format=format)
+    assert fitted.report.warnings == ()
+    assert trimtab.check(fitted.request, format=format) == ()
+    assert len(results(format, fitted.request)) == 10
