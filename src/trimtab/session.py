@@ -2,7 +2,7 @@
 
 A turn reads what other processes stored, plans, stores the new edits and returns the request.
 Without a store a session is one conversation and does no I/O; with a store it serves any number of
-conversations.
+conversations.  What is read and changed between turns is in ``sessions/edit_history.py``.
 """
 
 from __future__ import annotations
@@ -11,23 +11,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from trimtab import config
-from trimtab.errors import (
-    InvalidSetting,
-    StoreError,
-    TrimtabError,
-    UnknownHandle,
-    expect,
-    expect_text,
-)
-from trimtab.fitted import Fitted, recall
-from trimtab.journal import excerpts, file_format
-from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
-from trimtab.journal.journal import Journal
+from trimtab.errors import StoreError, TrimtabError, expect, expect_text
+from trimtab.fitted import Fitted
 from trimtab.jsontext import paths
 from trimtab.planning.presets import PresetName
 from trimtab.prepared_request import SessionFacts
@@ -36,42 +25,21 @@ from trimtab.pricing.observed_usage import Observed
 from trimtab.pricing.reported_usage import as_mapping
 from trimtab.sessions.control import is_control, untouched
 from trimtab.sessions.conversation import Conversation, conversation_id
+from trimtab.sessions.edit_history import EditHistory
 from trimtab.sessions.response_chains import ResponseChains, unchained
 from trimtab.sessions.stats import PREFIX as STATS
-from trimtab.sessions.stats import ConversationStats
 from trimtab.sessions.streamed_steps import StreamedSteps
 from trimtab.sessions.turn import take_turn, with_summarizer
-from trimtab.settings import (
-    FitKeywords,
-    Settings,
-    check_names,
-    naming_nearest,
-    with_keywords,
-)
-from trimtab.transcript.model import Edit
+from trimtab.settings import FitKeywords, Settings, check_names, naming_nearest, with_keywords
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
 from trimtab.wire.incremental_json import IncrementalParser
 
 if TYPE_CHECKING:
     from trimtab.prepared_request import PreparedRequest
-    from trimtab.sessions.compactions import Compactions
     from trimtab.sessions.conversation_store import ConversationStore
     from trimtab.sessions.pruning import Prunable, Pruned
     from trimtab.stores.base import Store
-
-
-class SearchHit(NamedTuple):
-    """A line of an original that matches a search.
-
-    ``start``, ``end``: its characters in the original.
-    """
-
-    handle: str
-    line: int
-    start: int
-    end: int
-    text: str
 
 
 class SessionKeywords(FitKeywords, total=False):
@@ -90,7 +58,7 @@ class PruneKeywords(FitKeywords, total=False):
     conversation: str | None
 
 
-class Session:
+class Session(EditHistory):
     """Fits requests turn by turn; each edit is made once and then stays.
 
     Takes the keywords of ``fit``.  Without a store it is one conversation; ``journal`` continues
@@ -129,21 +97,13 @@ class Session:
                  "preset": preset, "target": target, "recall": recall, "settings": settings},
             )
         )  # fmt: skip
+        super().__init__(store, tenant, journal)
         self._observed, self._chains = Observed(), ResponseChains()
         self._last_fitted: Fitted | None = None
         self._parser = IncrementalParser()
         self._lock = Lock()
-        self._conversations: ConversationStore | None = None
-        self._last = Conversation("")
         self._conversation_name = conversation
-        self._compactions_made: Compactions | None = None
         self._stats_writer_id = os.urandom(6).hex()
-        if store is not None:
-            if journal is not None:
-                raise InvalidSetting("journal= and store= both say what came before: give one")
-            self._conversations = _conversation_store(store, tenant)
-        elif journal is not None:
-            self._last.journal = file_format.from_dict(journal)
 
     @classmethod
     def from_config(
@@ -254,15 +214,6 @@ class Session:
                 self._parser.parse(request), wanted.format
             )
         return is_control(conversation.control_key, wanted.control)
-
-    @property
-    def _compactions(self) -> Compactions:
-        """Loaded on first use: few sessions have compactions."""
-        from trimtab.sessions.compactions import Compactions
-
-        if self._compactions_made is None:
-            self._compactions_made = Compactions(self._conversations)
-        return self._compactions_made
 
     async def afit(
         self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
@@ -408,169 +359,11 @@ class Session:
                 request, wanted, conversation.cache, conversation.journal, facts
             )
 
-    # --- originals ---
-
-    def recall(
-        self,
-        handle: str,
-        start: int | None = None,
-        end: int | None = None,
-        *,
-        steps: int | str | tuple[int, int] | None = None,
-    ) -> str:
-        """The exact original behind a handle.
-
-        ``start``, ``end``: only these characters.  ``steps``: only these steps of a fold, by number
-        (``3``, ``"3-5"``; ``contents`` lists them).
-
-        Raises UnknownHandle, StoreError; ValueError if there are no such steps.
-        """
-        expect_text("handle", handle)
-        if self._conversations is None:
-            text = recall(self._last.journal.originals, handle)
-        else:
-            text = self._conversations.original(handle).text
-        if (asked := step_range(steps)) is not None:
-            text = steps_of(text, *asked)
-        return excerpts.part(text, start, end)
-
-    def contents(self, handle: str) -> list[FoldedStep]:
-        """The steps of the fold behind a handle; [] for any other original.
-
-        Raises UnknownHandle, StoreError.
-        """
-        return folded_steps(self.recall(handle))
-
-    def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
-        """Lines of originals that contain a text, or all of its words; case is ignored.
-
-        Searches one original, or all of the conversation fitted last, newest first.  If no line
-        matches, returns the passages that match the words best.
-
-        Raises UnknownHandle, StoreError.
-        """
-        expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
-        expect_text("text", text)
-        results = list[SearchHit]()
-        names = self._handles() if handle is None else [handle]
-        for name in reversed(names):
-            hits = excerpts.hits(self.recall(name), text, most - len(results))
-            results += [SearchHit(name, *hit) for hit in hits]
-            if len(results) >= most:
-                break
-        if not results:
-            best = excerpts.best_passages(((name, self.recall(name)) for name in names), text, most)
-            results = [SearchHit(name, *hit) for name, hit in best]
-        return results
-
-    def _handles(self) -> Sequence[str]:
-        if self._conversations is None:
-            return list(self._last.journal.originals)
-        return self._conversations.handles(self._last.id)
-
-    # --- pins, undo and reports ---
-
-    def pin(self, ref: str) -> None:
-        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's ref in a
-        report, or the handle of an edit: then its blocks stay as the edit left them.  For a block
-        that must be kept in any case, use the setting ``pins``.  Raises UnknownHandle."""
-        conversation, edit = self._edit(ref)
-        self._add(conversation, lambda journal: journal.pinned(edit.targets if edit else [ref]))
-
-    def unpin(self, ref: str) -> None:
-        """Remove a pin; ``ref`` as for ``pin``.  Raises UnknownHandle."""
-        conversation, edit = self._edit(ref)
-        refs = edit.targets if edit else [ref]
-        self._add(conversation, lambda journal: journal.pinned(refs, pin=False))
-
-    def undo(self, handle: str) -> None:
-        """Show the original of an edit again from the next request on, and pin it.
-
-        The prompt cache breaks at that block.  If the original does not fit beside what cannot be
-        reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
-        """
-        if self._last.compactions and self._compactions.undo(self._last, handle):
-            return
-        conversation, _ = self._edit(handle)
-        restore = conversation.journal.undone(handle)
-        self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
-
-    def shown(self, handle: str) -> str:
-        """The text sent in place of an original; "" if the original is removed.
-
-        For a fold it is only the result that replaces all others, without the words of model and
-        user that are kept beside it.
-
-        Raises UnknownHandle.
-        """
-        _, edit = self._edit(handle)
-        return "" if edit is None else edit.text
-
-    def history(self) -> list[dict[str, Any]]:
-        """Every entry of the journal of the conversation fitted last, oldest first, followed by its
-        provider's compactions."""
-        compacted = self._compactions.history(self._last) if self._last.compactions else []
-        return [
-            {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
-             "handle": edit.handle, "refs": list(edit.targets)}
-            for edit in self._last.journal.entries
-        ] + compacted  # fmt: skip
-
-    def stats(self) -> dict[str, Any]:
-        """Totals over all turns of this conversation; with a store, of all conversations of the
-        tenant, in every process."""
-        total = ConversationStats()
-        if self._conversations is None:
-            return self._last.stats.as_dict()
-        self._conversations.writer.flush()
-        facts = self._conversations.facts(STATS)
-        for row in facts.values():
-            total.join(ConversationStats.from_dict(json.loads(row)))
-        return {**total.as_dict(), **self._conversations.as_dict()}
-
-    @property
-    def journal(self) -> dict[str, Any]:
-        """All edits and originals of the conversation fitted last, as JSON-able data.
-        ``Session(journal=…)`` continues from it.  Raises StoreError."""
-        journal = self._last.journal
-        if self._conversations is not None:
-            originals = {name: self.recall(name) for name in self._handles()}
-            journal = replace(journal, originals=originals)
-        return file_format.to_dict(journal)
-
-    def _edit(self, name: str) -> tuple[Conversation, Edit | None]:
-        """The conversation and the edit of a handle; None for a ref of a block, which has a dot."""
-        expect_text("name", name)
-        conversation = self._last
-        edit = _last_edit(conversation.journal, name)
-        if edit is None and "." not in name:
-            if self._conversations is None:
-                raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
-            root = self._conversations.original(name).conversation
-            conversation = self._conversations.by_id(root)
-            self._conversations.refresh(conversation)
-            edit = _last_edit(conversation.journal, name)
-        return conversation, edit
-
-    def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
-        """Change the journal.  Raises StoreError if the store does not keep the change."""
-        with conversation.lock:
-            after = change(conversation.journal)
-            if self._conversations is None:
-                conversation.journal = after
-            elif problem := self._conversations.save(conversation, after, {}):
-                raise StoreError(problem)
-
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TrimtabError(
             "a Session has locks and a store and cannot be pickled or copied: in the other process "
             "make Session(journal=session.journal), or Session(store=…) with the same store"
         )
-
-    def close(self) -> None:
-        """Write everything still waiting, as long as the store answers, and close the store."""
-        if self._conversations is not None:
-            self._conversations.close()
 
 
 # --- for our own entry points, not called by users ---
@@ -600,16 +393,3 @@ def keep_fact(session: Session, name: str, value: Any) -> None:
     before this returns; a local one soon after."""
     if session._conversations is not None:
         session._conversations.write_fact_now(name, value)
-
-
-def _last_edit(journal: Journal, handle: str) -> Edit | None:
-    """The last edit in the journal with this handle."""
-    return next((edit for edit in reversed(journal.entries) if edit.handle == handle), None)
-
-
-def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
-    """The conversations in a store; imported only if a store is used."""
-    from trimtab import stores
-    from trimtab.sessions.conversation_store import ConversationStore
-
-    return ConversationStore(stores.open(store, tenant))

@@ -1,0 +1,239 @@
+"""The edits of a session's conversations: their originals, pins, undo and reports.
+
+Plans nothing and fits nothing: ``Session`` does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
+from trimtab.fitted import recall
+from trimtab.journal import excerpts, file_format
+from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
+from trimtab.journal.journal import Journal
+from trimtab.sessions.conversation import Conversation
+from trimtab.sessions.stats import PREFIX as STATS
+from trimtab.sessions.stats import ConversationStats
+from trimtab.transcript.model import Edit
+
+if TYPE_CHECKING:
+    from trimtab.sessions.compactions import Compactions
+    from trimtab.sessions.conversation_store import ConversationStore
+    from trimtab.stores.base import Store
+
+
+class SearchHit(NamedTuple):
+    """A line of an original that matches a search.
+
+    ``start``, ``end``: its characters in the original.
+    """
+
+    handle: str
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+class EditHistory:
+    """The base class of ``Session`` for what happens between turns.
+
+    Has the conversation fitted last and, with a store, all conversations of a tenant.
+    """
+
+    def __init__(
+        self, store: str | Store | None, tenant: str, journal: Mapping[str, Any] | None
+    ) -> None:
+        self._conversations: ConversationStore | None = None
+        self._last = Conversation("")
+        self._compactions_made: Compactions | None = None
+        if store is not None:
+            if journal is not None:
+                raise InvalidSetting("journal= and store= both say what came before: give one")
+            self._conversations = _conversation_store(store, tenant)
+        elif journal is not None:
+            self._last.journal = file_format.from_dict(journal)
+
+    def close(self) -> None:
+        """Write everything still waiting, as long as the store answers, and close the store."""
+        if self._conversations is not None:
+            self._conversations.close()
+
+    @property
+    def _compactions(self) -> Compactions:
+        """Loaded on first use: few sessions have compactions."""
+        from trimtab.sessions.compactions import Compactions
+
+        if self._compactions_made is None:
+            self._compactions_made = Compactions(self._conversations)
+        return self._compactions_made
+
+    # --- originals ---
+
+    def recall(
+        self,
+        handle: str,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        steps: int | str | tuple[int, int] | None = None,
+    ) -> str:
+        """The exact original behind a handle.
+
+        ``start``, ``end``: only these characters.  ``steps``: only these steps of a fold, by number
+        (``3``, ``"3-5"``; ``contents`` lists them).
+
+        Raises UnknownHandle, StoreError; ValueError if there are no such steps.
+        """
+        expect_text("handle", handle)
+        if self._conversations is None:
+            text = recall(self._last.journal.originals, handle)
+        else:
+            text = self._conversations.original(handle).text
+        if (asked := step_range(steps)) is not None:
+            text = steps_of(text, *asked)
+        return excerpts.part(text, start, end)
+
+    def contents(self, handle: str) -> list[FoldedStep]:
+        """The steps of the fold behind a handle; [] for any other original.
+
+        Raises UnknownHandle, StoreError.
+        """
+        return folded_steps(self.recall(handle))
+
+    def search(self, text: str, handle: str | None = None, *, most: int = 20) -> list[SearchHit]:
+        """Lines of originals that contain a text, or all of its words; case is ignored.
+
+        Searches one original, or all of the conversation fitted last, newest first.  If no line
+        matches, returns the passages that match the words best.
+
+        Raises UnknownHandle, StoreError.
+        """
+        expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
+        expect_text("text", text)
+        results = list[SearchHit]()
+        names = self._handles() if handle is None else [handle]
+        for name in reversed(names):
+            hits = excerpts.hits(self.recall(name), text, most - len(results))
+            results += [SearchHit(name, *hit) for hit in hits]
+            if len(results) >= most:
+                break
+        if not results:
+            best = excerpts.best_passages(((name, self.recall(name)) for name in names), text, most)
+            results = [SearchHit(name, *hit) for name, hit in best]
+        return results
+
+    def _handles(self) -> Sequence[str]:
+        if self._conversations is None:
+            return list(self._last.journal.originals)
+        return self._conversations.handles(self._last.id)
+
+    # --- pins, undo and reports ---
+
+    def pin(self, ref: str) -> None:
+        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's ref in a
+        report, or the handle of an edit: then its blocks stay as the edit left them.  For a block
+        that must be kept in any case, use the setting ``pins``.  Raises UnknownHandle."""
+        conversation, edit = self._edit(ref)
+        self._add(conversation, lambda journal: journal.pinned(edit.targets if edit else [ref]))
+
+    def unpin(self, ref: str) -> None:
+        """Remove a pin; ``ref`` as for ``pin``.  Raises UnknownHandle."""
+        conversation, edit = self._edit(ref)
+        refs = edit.targets if edit else [ref]
+        self._add(conversation, lambda journal: journal.pinned(refs, pin=False))
+
+    def undo(self, handle: str) -> None:
+        """Show the original of an edit again from the next request on, and pin it.
+
+        The prompt cache breaks at that block.  If the original does not fit beside what cannot be
+        reduced, it is reduced again, and the report warns of it.  Raises UnknownHandle.
+        """
+        if self._last.compactions and self._compactions.undo(self._last, handle):
+            return
+        conversation, _ = self._edit(handle)
+        restore = conversation.journal.undone(handle)
+        self._add(conversation, lambda journal: journal.add([restore], {}).pinned(restore.targets))
+
+    def shown(self, handle: str) -> str:
+        """The text sent in place of an original; "" if the original is removed.
+
+        For a fold it is only the result that replaces all others, without the words of model and
+        user that are kept beside it.
+
+        Raises UnknownHandle.
+        """
+        _, edit = self._edit(handle)
+        return "" if edit is None else edit.text
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every entry of the journal of the conversation fitted last, oldest first, followed by its
+        provider's compactions."""
+        compacted = self._compactions.history(self._last) if self._last.compactions else []
+        return [
+            {"op": edit.op, "kind": edit.kind, "why": edit.why, "loss": edit.loss,
+             "handle": edit.handle, "refs": list(edit.targets)}
+            for edit in self._last.journal.entries
+        ] + compacted  # fmt: skip
+
+    def stats(self) -> dict[str, Any]:
+        """Totals over all turns of this conversation; with a store, of all conversations of the
+        tenant, in every process."""
+        total = ConversationStats()
+        if self._conversations is None:
+            return self._last.stats.as_dict()
+        self._conversations.writer.flush()
+        facts = self._conversations.facts(STATS)
+        for row in facts.values():
+            total.join(ConversationStats.from_dict(json.loads(row)))
+        return {**total.as_dict(), **self._conversations.as_dict()}
+
+    @property
+    def journal(self) -> dict[str, Any]:
+        """All edits and originals of the conversation fitted last, as JSON-able data.
+        ``Session(journal=…)`` continues from it.  Raises StoreError."""
+        journal = self._last.journal
+        if self._conversations is not None:
+            originals = {name: self.recall(name) for name in self._handles()}
+            journal = replace(journal, originals=originals)
+        return file_format.to_dict(journal)
+
+    def _edit(self, name: str) -> tuple[Conversation, Edit | None]:
+        """The conversation and the edit of a handle; None for a ref of a block, which has a dot."""
+        expect_text("name", name)
+        conversation = self._last
+        edit = _last_edit(conversation.journal, name)
+        if edit is None and "." not in name:
+            if self._conversations is None:
+                raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
+            root = self._conversations.original(name).conversation
+            conversation = self._conversations.by_id(root)
+            self._conversations.refresh(conversation)
+            edit = _last_edit(conversation.journal, name)
+        return conversation, edit
+
+    def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
+        """Change the journal.  Raises StoreError if the store does not keep the change."""
+        with conversation.lock:
+            after = change(conversation.journal)
+            if self._conversations is None:
+                conversation.journal = after
+            elif problem := self._conversations.save(conversation, after, {}):
+                raise StoreError(problem)
+
+
+def _last_edit(journal: Journal, handle: str) -> Edit | None:
+    """The last edit in the journal with this handle."""
+    return next((edit for edit in reversed(journal.entries) if edit.handle == handle), None)
+
+
+def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
+    """The conversations in a store; imported only if a store is used."""
+    from trimtab import stores
+    from trimtab.sessions.conversation_store import ConversationStore
+
+    return ConversationStore(stores.open(store, tenant))
