@@ -241,7 +241,7 @@ def _insert_results(
     if not format.results_in_user:
         # Right after the results that already stand there, before any words beside them.
         mixed = (i for i in range(turn.end, turn.stop) if transcript.messages[i].other_parts)
-        behind = turn.results[-1].message + 1 if turn.results else turn.end
+        behind = (turn.results or turn.calls)[-1].message + 1
         at = min(next(mixed, behind), behind)
         ops += [Insert((*base, at), message) for message in new]
     elif turn.results:

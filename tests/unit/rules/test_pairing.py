@@ -374,3 +374,40 @@ def test_arguments_that_are_no_object_are_kept_as_those_of_their_own_call() -> N
     assert first == calls[0]
     assert isinstance(second["input"], dict)
     assert "ls -la" in second["input"].values()
+
+
+ASKED: dict[str, tuple[str, list[Any], list[Any]]] = {
+    "openai-responses": (
+        "input",
+        [
+            {"type": "message", "role": "user", "content": "Look."},
+            {"type": "function_call", "call_id": "call_1", "name": "read", "arguments": "{}"},
+        ],
+        [
+            {"type": "message", "role": "assistant", "content": "I was interrupted."},
+            {"type": "message", "role": "user", "content": "Go on."},
+        ],
+    ),
+    "gemini-interactions": (
+        "input",
+        [
+            {"type": "user_input", "content": [{"type": "text", "text": "Look."}]},
+            {"type": "function_call", "id": "call_1", "name": "read", "arguments": {}},
+        ],
+        [
+            {"type": "model_output", "content": [{"type": "text", "text": "Interrupted."}]},
+            {"type": "user_input", "content": [{"type": "text", "text": "Go on."}]},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("format", ASKED)
+def test_the_answer_of_an_interrupted_call_stays_where_it_is_when_the_model_goes_on(
+    format: str,
+) -> None:
+    key, first, then = ASKED[format]
+    session = trimtab.Session(window=8_000, format=format)
+    sent = session.fit({"model": "m", key: first}).request[key]
+    assert len(sent) == 3
+    assert session.fit({"model": "m", key: [*first, *then]}).request[key] == [*sent, *then]
