@@ -245,7 +245,7 @@ class Proxy:
         )
         error = ""
         try:
-            if call.route.operation == "other" or is_off(headers):
+            if given.pass_through or call.route.operation == "other" or is_off(headers):
                 await self._passed(call, body, headers, reply)
             else:
                 tenant = self.tenants.tenant(headers, call.query)

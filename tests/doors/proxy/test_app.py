@@ -5,6 +5,7 @@ Knows what a client sees and what arrives.  Faults stand in test_faults.py.
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 import socket
@@ -163,6 +164,19 @@ def test_a_request_that_says_off_arrives_as_it_was_sent(monkeypatch):
         assert (status, body) == (200, data)
         assert "x-trimtab" not in arrived
         ask(server.url, "POST", "/v1/chat/completions", data, JSON)
+        assert len(seen[1][0]) < len(data)
+
+
+def test_an_operator_lets_everything_pass_without_a_restart(monkeypatch):
+    long = {**CHAT, "messages": [{"role": "user", "content": "word " * 3_000}] * 2}
+    data = json.dumps(long).encode()
+    with StrictProvider() as provider, proxied(provider.url, window=2_000) as server:
+        seen = _bodies(provider, monkeypatch)
+        before = server.proxy.settings
+        for settings in (dataclasses.replace(before, pass_through=True), before):
+            server.proxy.reload(settings)
+            ask(server.url, "POST", "/v1/chat/completions", data, JSON)
+        assert seen[0][0] == data
         assert len(seen[1][0]) < len(data)
 
 

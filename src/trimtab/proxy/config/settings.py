@@ -155,6 +155,10 @@ class ProxySettings:
         False, FLAG, "offer the model a tool that brings originals back",
         group="What the proxy does of its own",
     )  # fmt: skip
+    pass_through: bool = setting(
+        False, FLAG,
+        "every request goes on as it came, for all tenants: nothing is cut, repaired or recalled",
+    )  # fmt: skip
     prune: bool = setting(
         False, FLAG,
         "and one that takes out results the model no longer needs; recall comes with it",
