@@ -33,7 +33,7 @@ from trimtab.planning.edits import (
     note_host,
 )
 from trimtab.planning.runs import Run, anchor_of, closing_of, meets_user
-from trimtab.planning.shown_blocks import Key, Replacement, ShownBlocks
+from trimtab.planning.shown_blocks import Replacement, ShownBlocks
 from trimtab.reducers import Offer
 from trimtab.reducers.base import json_bytes
 from trimtab.transcript.model import Edit, Group, Place
@@ -49,8 +49,6 @@ from trimtab.transcript.notes import (  # fmt: skip
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import Transcript
-
-__all__ = ["Key", "PlanState", "Replacement"]
 
 FRAME_BYTES = 256
 """Above the bytes of a result's keys and ids."""

@@ -23,8 +23,9 @@ from trimtab.planning.edits import handle
 from trimtab.planning.eligibility import Eligibility, PlanInputs
 from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.offers import Which, value
-from trimtab.planning.plan_state import Key, PlanState, Replacement
+from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import Run
+from trimtab.planning.shown_blocks import Key, Replacement
 from trimtab.reducers import (  # fmt: skip
     DEAD,
     DEEP,

@@ -38,7 +38,7 @@ WANT_REASONING = REASONERS
 """Dialects that require the reasoning of messages with calls to be sent back."""
 
 _BINDS = {"anthropic": anthropic.binds_thinking, "bedrock": bedrock.binds_thinking}
-"""Format → whether the model, by its facts, binds reasoning to everything before it."""
+"""Format → whether the request's model refuses reasoning after anything before it has changed."""
 
 _DROP_BLOCK = {"anthropic": anthropic.drop_block_ops, "bedrock": bedrock.drop_block_ops}
 """Format → operations that ask the API to drop reasoning whose prefix has changed."""
@@ -52,7 +52,7 @@ def check(
 ) -> tuple[Violation, ...]:
     """All violations for which the provider would refuse the request; ``()`` means acceptable.
 
-    With ``failures`` a rule that raises is left out and named there.
+    With ``failures``, a rule that raises is skipped and named there.
     """
     return _violations(TABLES[transcript.format.name], transcript, open_tail, failures)
 
