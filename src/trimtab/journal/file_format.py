@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidSetting
 from trimtab.journal.journal import Journal
+from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.transcript.model import Edit
 
 VERSION = 3
@@ -64,7 +65,7 @@ def from_dict(data: Mapping[str, Any]) -> Journal:
         _check(version)
         edits = tuple(map(_read, data["edits"]))
         pins, repaired = frozenset(data["pins"]), frozenset(data["mended"])
-        return Journal(edits, repaired, dict(data["originals"]), pins)
+        return Journal(edits, repaired, PackedOriginals(dict(data["originals"])), pins)
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidSetting(
             f"this journal is damaged ({error!r}): give what session.journal returned"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import UnknownHandle
+from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.planning.edits import groups_of
 from trimtab.rules import Repair
 from trimtab.transcript.model import Edit, Place
@@ -24,7 +25,7 @@ class Journal:
 
     entries: tuple[Edit, ...] = ()
     repaired: frozenset[str] = frozenset()
-    originals: Mapping[str, str] = field(default_factory=dict)
+    originals: dict[str, str] | PackedOriginals = field(default_factory=dict)
     pins: frozenset[str] = frozenset()
 
     def active(self, transcript: Transcript) -> tuple[Edit, ...]:
@@ -69,7 +70,7 @@ class Journal:
         if not new and not kept and len(seen) == len(self.repaired):
             return self
         entries = (*self.entries, *new) if new else self.entries
-        return replace(self, entries=entries, repaired=seen, originals={**self.originals, **kept})
+        return replace(self, entries=entries, repaired=seen, originals=self.originals | kept)
 
     def pinned(self, refs: Iterable[str], *, pin: bool = True) -> Journal:
         """The journal with these refs pinned, or unpinned if not ``pin``."""

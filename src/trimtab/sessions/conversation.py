@@ -16,6 +16,7 @@ from trimtab import wire
 from trimtab.journal import file_format
 from trimtab.journal.file_format import JournalRow
 from trimtab.journal.journal import Journal
+from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.message_cache import MessageCache
 from trimtab.sessions.stats import ConversationStats
 from trimtab.transcript.model import Block
@@ -33,7 +34,7 @@ class Conversation:
 
     id: str
     cache: MessageCache = field(default_factory=MessageCache)
-    journal: Journal = field(default_factory=Journal)
+    journal: Journal = field(default_factory=lambda: Journal(originals=PackedOriginals()))
     lock: RLock = field(default_factory=RLock)
     hint: str = ""
     confirmed: Journal = field(default_factory=Journal)

@@ -118,7 +118,7 @@ def take_turn(
     turn = decide(request, settings, cache, journal, facts)
     taken = turn.result.originals
     if turn.is_client_request:  # not part of the conversation: its edits are not kept
-        return turn, reported(turn, {**journal.originals, **taken}), journal
+        return turn, reported(turn, journal.originals | taken), journal
     after = turn.journal
     if after is not journal or taken.keys() - journal.originals.keys():
         after = after.add((), taken)
