@@ -1,4 +1,4 @@
-"""Originals of a session without a store, kept in memory as a store's rows are: compressed.
+"""Originals of a session without a store, compressed in memory.
 
 Each fold keeps again what the fold before it had taken, so that every handle gives back all it
 stands for; compressed, these repetitions cost little.
@@ -6,11 +6,11 @@ stands for; compressed, these repetitions cost little.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator, Mapping
 
-from trimtab.stores.codec import StorageCodec
-
-_CODEC = StorageCodec()
+FAST = 1
+"""zlib's level: what repeats is found at any level."""
 
 
 class PackedOriginals(Mapping[str, str]):
@@ -18,7 +18,7 @@ class PackedOriginals(Mapping[str, str]):
 
     def __init__(self, originals: Mapping[str, str] | None = None) -> None:
         more = originals or {}
-        self._packed = {handle: _packed(handle, text) for handle, text in more.items()}
+        self._packed = {handle: _packed(text) for handle, text in more.items()}
 
     def __or__(self, more: Mapping[str, str]) -> PackedOriginals:
         both = PackedOriginals(more)
@@ -26,8 +26,7 @@ class PackedOriginals(Mapping[str, str]):
         return both
 
     def __getitem__(self, handle: str) -> str:
-        data = _CODEC.unpack(self._packed[handle], handle)
-        return data.decode("utf-8", "surrogatepass")
+        return zlib.decompress(self._packed[handle]).decode("utf-8", "surrogatepass")
 
     def __contains__(self, handle: object) -> bool:
         return handle in self._packed
@@ -39,5 +38,5 @@ class PackedOriginals(Mapping[str, str]):
         return len(self._packed)
 
 
-def _packed(handle: str, text: str) -> bytes:
-    return _CODEC.pack(text.encode("utf-8", "surrogatepass"), handle)
+def _packed(text: str) -> bytes:
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), FAST)
