@@ -1,7 +1,7 @@
 """Prints what ``trimtab batch`` costs: records and tokens a second and core, and its memory.
 
     python bench/batch.py                         # 24 MB of generated sessions
-    python bench/batch.py --megabytes 400         # is memory flat?
+    python bench/batch.py --memory --megabytes 1000 --window 100000   # is memory flat?
     python bench/batch.py --source FILE.jsonl     # a corpus of your own
 
 The floor is the same loop with ``measure`` in the place of ``fit``: read, parse, count, write.
@@ -112,12 +112,36 @@ def measured(what: str, source: Path, window: int) -> dict[str, Any]:
     return found
 
 
+def memory(source: Path, window: int) -> None:
+    """Print the most resident memory of ``trimtab batch`` in each tenth of its time (Linux)."""
+    command = [sys.executable, __file__, "--one", "batch", "--source", str(source)]
+    samples = list[int]()
+    with subprocess.Popen(
+        [*command, "--window", str(window)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        while process.poll() is None:
+            pages = Path(f"/proc/{process.pid}/statm").read_text().split()
+            samples.append(int(pages[1]) if len(pages) > 1 else 0)
+            time.sleep(0.25)
+        assert process.stdout is not None
+        done = json.loads(process.stdout.read())
+    if process.returncode:
+        raise SystemExit(f"the run ended with {process.returncode}")
+    print(f"{done['records']:,} records, {done['tokens']:,} tokens, {len(samples):,} samples")
+    print("| tenth of the time | most resident memory |\n|---|---|")
+    size = os.sysconf("SC_PAGE_SIZE")
+    for tenth in range(10):
+        own = samples[len(samples) * tenth // 10 : len(samples) * (tenth + 1) // 10]
+        print(f"| {tenth + 1} | {max(own, default=0) * size / 2**20:,.0f} MB |")
+
+
 def main() -> None:
     """Print the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--megabytes", type=float, default=24)
     options.add_argument("--source", help="JSON lines")
     options.add_argument("--window", type=int, action="append")
+    options.add_argument("--memory", action="store_true", help="its memory over time, no table")
     options.add_argument("--one", choices=("floor", "batch"), help=argparse.SUPPRESS)
     args = options.parse_args()
     if args.one:
@@ -128,6 +152,11 @@ def main() -> None:
         if not args.source:
             generate(source, args.megabytes)
         size = source.stat().st_size
+        if args.memory:
+            print(f"{size / 1e6:,.0f} MB of input")
+            for window in args.window or [100_000]:
+                memory(source, window)
+            return
         least = measured("floor", source, 1)
         print(f"{least['records']:,} records, {least['tokens']:,} tokens, {size / 1e6:,.0f} MB")
         print("| | changed | records/s | tokens/s | MB/s | × floor | peak memory |")

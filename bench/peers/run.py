@@ -14,10 +14,10 @@ import argparse
 import datetime
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +36,8 @@ class Peer(NamedTuple):
     packages: tuple[str, ...]
     target: str
     options: tuple[str, ...] = ("--format", "openai-chat")
+    least: tuple[int, int] = (3, 11)
+    """The oldest Python it runs with."""
 
 
 CHAT = ("--format", "openai-chat")
@@ -70,7 +72,7 @@ PEERS = (
     Peer("Pydantic AI summaries", "pydantic-ai", _PYDANTIC, "pydantic_ai_targets:summarizing",
          MADE),
     Peer("OpenHands condenser", "openhands", ("openhands-sdk",), "openhands_targets:condenser",
-         MADE),
+         MADE, (3, 12)),
     Peer("headroom compress", "headroom", ("headroom-ai",), "small_targets:headroom"),
     Peer("distil", "distil", ("distil-llm",), "small_targets:distil"),
     Peer("ctxfit aggressive", "ctxfit", ("ctxfit",), "small_targets:ctxfit"),
@@ -91,11 +93,26 @@ def python_of(peer: Peer) -> Path:
     return home() / f"conform-{peer.environment}" / place
 
 
+def interpreter(peer: Peer) -> str:
+    """This Python where it is new enough for a peer, else its oldest on the path; "" if none."""
+    if sys.version_info >= peer.least:
+        return sys.executable
+    return shutil.which("python{}.{}".format(*peer.least)) or ""
+
+
 def install(peer: Peer) -> str:
     """Make its environment; "" or the end of what pip says."""
     python = python_of(peer)
     if not python.exists():
-        venv.EnvBuilder(with_pip=True).create(python.parents[1])
+        maker = interpreter(peer)
+        if not maker:
+            return "no Python {}.{} on the path".format(*peer.least)
+        made = subprocess.run(
+            [maker, "-m", "venv", str(python.parents[1])],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if made.returncode:
+            return (made.stderr or made.stdout).strip()[-300:] or "venv fails"
     if all(version(peer, package) for package in peer.packages) and version(peer, "splintr-rs"):
         return ""
     done = subprocess.run(

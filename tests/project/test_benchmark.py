@@ -35,4 +35,6 @@ def test_every_marked_part_names_a_command_that_is_there() -> None:
     for _, name, _ in benchmark.blocks():
         program = ROOT / benchmark.COMMANDS[name].words.split()[0]
         assert program.exists()
-    assert {name for _, name, _ in benchmark.blocks()} >= {"tables", "fleet"}
+    assert {name for _, name, _ in benchmark.blocks()} >= {
+        "tables", "fleet", "answerable", "batch", "batch-memory", "peers", "lossless",
+    }  # fmt: skip

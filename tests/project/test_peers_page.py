@@ -47,3 +47,11 @@ def test_a_share_is_a_hundred_only_where_all_passed_and_what_did_not_run_stands_
     assert table[1] == ["one", "1", "99", "100", "–"]
     assert run.markdown(table).endswith("two: not run: no such package.\n")
     assert "two" in run.plain(table)
+
+
+def test_a_library_that_needs_a_newer_python_is_named_where_there_is_none(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIMTAB_PEERS", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    peer = run.PEERS[0]._replace(environment="newer", least=(9, 9))
+    assert run.install(peer) == "no Python 9.9 on the path"
+    assert not run.python_of(peer).exists()
