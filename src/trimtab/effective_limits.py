@@ -86,7 +86,7 @@ def effective_limits(
     capacity = window - reserve
     own = is_client_request(transcript, settings.client_requests)
     begins = trigger_for(counter)  # always: it loads the counter, which a calibration's key names
-    trigger = settings.trigger or PRESETS[settings.preset].trigger or begins
+    trigger = _trigger(settings, window, capacity, begins)
     target = settings.target
     if target is None:  # it must be below a low trigger, else each turn would make a batch
         target = min(PRESETS[settings.preset].target, BELOW_TRIGGER * trigger)
@@ -99,6 +99,14 @@ def effective_limits(
         images=hard.get("images") if settings.images is None else settings.images,
     )
     return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
+
+
+def _trigger(settings: Settings, window: int, capacity: int, usual: float) -> float:
+    """Share of the capacity above which a batch begins.  One given as a share of the window is
+    never above ``usual``: the reserve may leave less than that share."""
+    if settings.trigger is None and settings.window_trigger is not None:
+        return min(settings.window_trigger * window / capacity, usual)
+    return settings.trigger or PRESETS[settings.preset].trigger or usual
 
 
 def trigger_for(counter: Counter) -> float:
@@ -167,7 +175,7 @@ def calibrated(
     if factors is None:
         return force
     capacity = max(1, int(bounds.capacity / factors.worst))
-    share = settings.trigger or PRESETS[settings.preset].trigger or SURE_TRIGGER
+    share = _trigger(settings, force.window, bounds.capacity, SURE_TRIGGER)
     begins = bounds.capacity if force.is_client_request else bounds.capacity * share
     trigger = min(capacity, max(1, int(begins / factors.mean)))
     bounds = replace(bounds, capacity=capacity, trigger=trigger)

@@ -67,7 +67,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 
-LIMITS = ("window", "reserve", "trigger", "target", "request_bytes", "result_chars", "images")
+LIMITS = ("window", "reserve", "trigger", "window_trigger", "target", "request_bytes",
+          "result_chars", "images")  # fmt: skip
 NO_WINDOW = 2**62
 """Tokens; used as the window if only other limits are set.  No request is that large."""
 
@@ -130,6 +131,11 @@ class Settings:
         None, SHARE,
         "share of the window (less the reserve) above which anything happens; unset: 0.90, or 0.95 "
         "where counts are the model's own or were observed; 1 cuts only when it must",
+    )  # fmt: skip
+    window_trigger: float | None = setting(
+        None, SHARE,
+        "share of the whole window instead, the reserve included, for a client that compacts at "
+        "such a share by itself; `trigger` wins over it",
     )  # fmt: skip
     target: float | None = setting(
         None, SHARE, "the one dial: share of the room a batch goes down to; unset: the preset's"

@@ -108,7 +108,7 @@ def keywords_for_known_limits(
     """
     words: dict[str, Any] = {}
     room = known.prompt_tokens(sent.output)
-    if room is not None and sent.tokens > (asked.trigger or TRIGGER) * room:
+    if room is not None and sent.tokens > (asked.trigger or asked.window_trigger or TRIGGER) * room:
         words |= _window(room, known, sent)
     chars = known.allowed_chars(sent.longest_result)
     tight: dict[str, Any] = {

@@ -16,8 +16,12 @@ from pathlib import Path
 import pytest
 from proxies import proxied, settled
 
-from trimtab.proxy.agents import AGENTS, LaunchContext, agent_for
+from trimtab import Settings, fit
+from trimtab.proxy import ProxySettings
+from trimtab.proxy.agents import AGENTS, LaunchContext, Setup, agent_for
 from trimtab.proxy.agents.doctor import findings
+from trimtab.proxy.agents.launch import _private
+from trimtab.proxy.config.settings import DEFAULT_FIT
 from trimtab.testing import Refuse, StrictProvider
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,8 +145,34 @@ def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself(
     page = (ROOT / "docs" / "proxy.md").read_text()
     for name in COMPACTS_AT:
         agent = AGENTS[name]
+        of = " of the whole window" if agent.of_window else ""
         assert agent.target <= agent.trigger / 2, name
-        assert f"| {name} | {agent.trigger:.0%}, down to {agent.target:.0%} |" in page
+        assert f"| {name} | {agent.trigger:.0%}{of}, down to {agent.target:.0%} |" in page
+
+
+def qwen_begins_at(window, **given):
+    """Tokens at which a request of qwen's, which asks for 32,000 tokens, is first cut."""
+    settings = ProxySettings(fit=DEFAULT_FIT | Settings(window=window, **given))
+    own = _private(settings, AGENTS["qwen"], Setup()).fit
+    words = [{"role": "user", "content": "Begin."}]
+    request = {"model": "qwen3", "max_tokens": 32_000, "messages": words}
+    return fit(request, settings=own).report.limits["trigger_tokens"]
+
+
+def test_qwen_is_cut_at_a_share_of_the_whole_window_since_it_compacts_at_one():
+    assert qwen_begins_at(100_000) == 65_000  # of 80,000: a fifth is kept for the answer
+    assert qwen_begins_at(1_000_000) == 650_000  # of 968,000; it would compact at 700,000
+
+
+def test_a_trigger_of_the_user_s_wins_over_that_of_the_agent():
+    assert qwen_begins_at(100_000, trigger=0.5) == 40_000
+    assert qwen_begins_at(100_000, window_trigger=0.5) == 50_000
+    settings = ProxySettings(fit=Settings(window_trigger=0.5))
+    assert _private(settings, AGENTS["claude"], Setup()).fit.trigger is None
+
+
+def test_a_share_of_the_window_that_the_reserve_does_not_leave_ends_at_the_usual_trigger():
+    assert qwen_begins_at(100_000, window_trigger=0.95) <= 0.95 * 80_000
 
 
 # --- a program that stands for an agent ------------------------------------------------

@@ -98,6 +98,8 @@ class Agent:
     compacts: str
     command: str = ""
     waits_seconds: float = 0.0
+    of_window: bool = False
+    """Whether ``trigger`` is a share of the whole window, reserve included, as in ``compacts``."""
     least_window: int = 0
     """Below so many tokens many turns are cut, since its own instructions and tools take much of
     the window (``python bench/agents.py``); 0: no such window is known."""

@@ -58,5 +58,5 @@ GEMINI = Agent(
 )  # fmt: skip
 QWEN = Agent(
     "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65, 0.25,
-    "at 70 % of the window", least_window=100_000,
+    "at 70 % of the window", of_window=True, least_window=100_000,
 )  # fmt: skip

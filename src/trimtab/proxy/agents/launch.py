@@ -85,7 +85,10 @@ def run(
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
     """The settings on a free port of loopback, with the agent's own upstreams, trigger and wait."""
-    fit = Settings(trigger=agent.trigger, target=agent.target) | settings.fit
+    fit = Settings(target=agent.target) | settings.fit
+    if fit.trigger is None and fit.window_trigger is None:
+        begins = agent.trigger
+        fit |= Settings(window_trigger=begins) if agent.of_window else Settings(trigger=begins)
     waits = settings.reconnect_seconds
     return replace(
         settings, listen=Address(port=0), fit=fit, upstreams=tuple(setup.upstreams),
