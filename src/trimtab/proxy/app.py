@@ -157,6 +157,8 @@ class Proxy:
         """Every few seconds, store what conversations were billed and what the dashboard shows."""
         while True:
             await asyncio.sleep(SECONDS)
+            sessions = len(self.records.activity.sessions)
+            self.records.metrics.holds(sessions, store_up=not self.tenants.store_problem)
             await in_worker(self.records.writing(self.warmer.unkept()))
 
     async def stop(self) -> None:

@@ -10,14 +10,17 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import wait
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from trimtab.errors import InvalidSetting, TrimtabError
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.records import logs
+from trimtab.proxy.records.metrics import FOLDER, worker_ended
 
 _READ_SETTINGS = getattr(signal, "SIGHUP", signal.SIGTERM)
 """Where there is no SIGHUP nothing asks to read the settings again."""
@@ -41,6 +44,34 @@ def serve(work: Callable[[], None], count: int) -> int:
 
     ``work``: what each does, in a process of its own; it ends by SIGTERM.
     """
+    with _shared_metrics() as folder:
+        return _serve(work, count, folder)
+
+
+@contextmanager
+def _shared_metrics() -> Iterator[str]:
+    """A folder in which the metrics of all workers add up, named in the environment; "" where none
+    can be made: each then has its own."""
+    try:
+        kept = TemporaryDirectory(prefix="trimtab-metrics-", ignore_cleanup_errors=True)
+    except OSError as error:
+        logs.say(f"metrics are those of the worker that answers: {error}: set TMPDIR to a folder "
+                 "that can be written", level=logging.WARNING)  # fmt: skip
+        yield ""
+        return
+    before = os.environ.get(FOLDER)
+    with kept as folder:
+        os.environ[FOLDER] = folder
+        try:
+            yield folder
+        finally:
+            os.environ.pop(FOLDER)
+            if before is not None:
+                os.environ[FOLDER] = before
+
+
+def _serve(work: Callable[[], None], count: int, folder: str) -> int:
+    """``serve``, with the folder of the metrics."""
     running: dict[Any, float] = {}
     ending = False
 
@@ -60,6 +91,8 @@ def serve(work: Callable[[], None], count: int) -> int:
             wait([worker.sentinel for worker in running])
             for worker in [one for one in running if not one.is_alive()]:
                 began = running.pop(worker)
+                if folder:
+                    worker_ended(worker.pid, folder)
                 if ending:
                     continue
                 logs.say(f"a worker has ended ({worker.exitcode})", level=logging.WARNING)

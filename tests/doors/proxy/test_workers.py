@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -35,6 +36,13 @@ def two_of(process, before):
     raise AssertionError(f"workers {now}, before {before}")
 
 
+def counted(url, token):
+    """Requests that were answered, and those in progress, by the metrics."""
+    text = ask(url, "GET", "/metrics", headers={"x-trimtab-token": token})[2].decode()
+    rows = re.findall(r"^trimtab_(requests_total|in_flight)\S* (\S+)$", text, re.MULTILINE)
+    return {name: sum(float(number) for other, number in rows if other == name) for name, _ in rows}
+
+
 def test_workers_share_port_token_and_store_and_one_that_dies_comes_back(tmp_path):
     env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
     env.pop("XDG_STATE_HOME", None)
@@ -57,9 +65,22 @@ def test_workers_share_port_token_and_store_and_one_that_dies_comes_back(tmp_pat
             for _ in range(6):
                 head = {"x-trimtab-token": token}
                 assert ask(url, "GET", "/_trimtab/", headers=head)[0] == 200
-            os.kill(int(first[0]), signal.SIGKILL)
-            assert first[1] in two_of(process, first)
+            os.kill(int(first[1]), signal.SIGSTOP)  # so that the other has half of a request
+            with socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))) as half:
+                half.sendall(
+                    b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 9\r\n\r\n"
+                )
+                while not counted(url, token)["in_flight"]:
+                    time.sleep(0.01)
+                os.kill(int(first[0]), signal.SIGKILL)
+            os.kill(int(first[1]), signal.SIGCONT)
+            now = two_of(process, first)
+            assert first[1] in now
             assert ask(url, "POST", "/v1/messages", long_session(31, most=500), JSON)[0] == 200
+            for waits in map(int, now):  # the other answers: for all, with the one that was killed
+                os.kill(waits, signal.SIGSTOP)
+                assert counted(url, token) == {"requests_total": 7.0, "in_flight": 0.0}
+                os.kill(waits, signal.SIGCONT)
             process.send_signal(signal.SIGTERM)
             assert process.wait(20) == 0
         finally:

@@ -85,7 +85,8 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
     if path == "/metrics":
         records = data.records
         store_up = not data.tenants.store_problem
-        text = records.metrics.text(len(records.activity.sessions), store_up=store_up)
+        records.metrics.holds(len(records.activity.sessions), store_up=store_up)
+        text = records.metrics.text()
         await reply.whole(200, [(b"content-type", CONTENT_TYPE.encode())], text.encode())
         return
     if path == STATUS:

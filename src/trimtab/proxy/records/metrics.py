@@ -1,12 +1,17 @@
 """Counters and timings of one proxy, in the Prometheus text format.
 
 Each ``Metrics`` has a registry of its own, so that several proxies of one process stay separate.
+Several workers add up: prometheus_client's multiprocess mode keeps their numbers in files of one
+folder, and whichever is asked reads them all.
 Labels are names of ours and statuses; never what a client sent.  Needs the extra "proxy".
 """
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import os
+from importlib import import_module
+from typing import Any, Literal
 
 from trimtab.errors import MissingExtra
 
@@ -36,16 +41,22 @@ _COUNTERS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("kind",),
     ),
 }
-_GAUGES = {
-    "trimtab_in_flight": "Requests being answered.",
-    "trimtab_sessions": "Sessions that are remembered.",
-    "trimtab_store_up": "1 while the store answers and keeps what it is given, else 0.",
+_GAUGES: dict[str, tuple[str, Literal["livesum", "livemin"]]] = {
+    "trimtab_in_flight": ("Requests being answered.", "livesum"),
+    "trimtab_sessions": ("Sessions that are remembered.", "livesum"),
+    "trimtab_store_up": (
+        "1 while the store answers and keeps what it is given, else 0.",
+        "livemin",
+    ),
 }
+"""What each says, and what becomes of the numbers of several workers."""
 _TIMINGS = {
     "trimtab_fit_seconds": "Time to make a request fit.",
     "trimtab_first_byte_seconds": "Time from a whole request to the first byte of its answer.",
     "trimtab_request_seconds": "Time from a whole request to the end of its answer.",
 }
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the folder; prometheus_client reads it once, when it is imported."""
 TOKEN_KINDS = ("arrived", "sent", "saved", "prompt", "cached", "output")
 
 
@@ -61,17 +72,18 @@ class Metrics:
             ) from None
         self.in_flight = 0
         """Requests in progress."""
-        self._registry = registry = prometheus_client.CollectorRegistry()
+        registry = prometheus_client.CollectorRegistry()
         self._write = prometheus_client.generate_latest
+        self._of_workers = bool(os.environ.get(FOLDER))
         self._counters: dict[str, Any] = {
             name: prometheus_client.Counter(name, about, labels, registry=registry)
             for name, (about, labels) in _COUNTERS.items()
         }
         self._gauges: dict[str, Any] = {
-            name: prometheus_client.Gauge(name, about, registry=registry)
-            for name, about in _GAUGES.items()
+            name: prometheus_client.Gauge(name, about, registry=registry, multiprocess_mode=mode)
+            for name, (about, mode) in _GAUGES.items()
         }
-        self._gauges["trimtab_in_flight"].set_function(lambda: self.in_flight)
+        self.holds(0, store_up=True)
         self._timings: dict[str, Any] = {
             name: prometheus_client.Histogram(name, about, buckets=BUCKETS, registry=registry)
             for name, about in _TIMINGS.items()
@@ -95,8 +107,30 @@ class Metrics:
         """Add to a timing."""
         self._timings[name].observe(seconds)
 
-    def text(self, sessions: int = 0, *, store_up: bool = True) -> str:
-        """All metrics in the text format that Prometheus scrapes."""
+    def answering(self, change: int) -> None:
+        """One request more (1) or less (-1) is in progress."""
+        self.in_flight += change
+        self._gauges["trimtab_in_flight"].set(self.in_flight)
+
+    def holds(self, sessions: int, *, store_up: bool) -> None:
+        """What this proxy remembers now, and whether its store answers."""
         self._gauges["trimtab_sessions"].set(sessions)
         self._gauges["trimtab_store_up"].set(store_up)
-        return bytes(self._write(self._shown)).decode()
+
+    def text(self) -> str:
+        """All metrics in the text format that Prometheus scrapes."""
+        shown: Any = self._shown
+        if self._of_workers:
+            import prometheus_client
+
+            collector: Any = import_module("prometheus_client.multiprocess").MultiProcessCollector
+            shown = prometheus_client.CollectorRegistry()
+            collector(shown)
+        return bytes(self._write(shown)).decode()
+
+
+def worker_ended(pid: int, folder: str) -> None:
+    """Leave out what a worker held when it ended; what it counted stays."""
+    with contextlib.suppress(ImportError):
+        multiprocess: Any = import_module("prometheus_client.multiprocess")
+        multiprocess.mark_process_dead(pid, folder)

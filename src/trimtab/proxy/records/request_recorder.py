@@ -89,7 +89,7 @@ class RequestRecorder:
         self.usage = TokenUsage()
         self._refusals: list[RefusalRecord] = []
         self._kinds: list[str] = []
-        records.metrics.in_flight += 1
+        records.metrics.answering(1)
 
     def fitted(self, fitted: Fitted, milliseconds: float, room: int | None) -> None:
         """Record that the request was fitted; it becomes a turn of its session."""
@@ -135,7 +135,7 @@ class RequestRecorder:
     def closed(self, status: int, *, error: str = "", first_byte: float = 0.0) -> None:
         """Record the end.  ``error``: what went wrong between us and the provider or the client."""
         records, seconds = self._records, time.perf_counter() - self._began
-        records.metrics.in_flight -= 1
+        records.metrics.answering(-1)
         labels = {"upstream": self.upstream, "kind": self.operation, "status": str(status)}
         records.metrics.count("trimtab_requests_total", **labels)
         records.metrics.took("trimtab_request_seconds", seconds)
