@@ -11,7 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from tempfile import TemporaryDirectory
@@ -79,7 +79,8 @@ def _serve(work: Callable[[], None], count: int, folder: str) -> int:
         nonlocal ending
         ending = ending or number != _READ_SETTINGS
         for worker in list(running):
-            os.kill(worker.pid, signal.SIGTERM if number == signal.SIGINT else number)
+            with suppress(ProcessLookupError):  # it has ended by itself meanwhile
+                os.kill(worker.pid, signal.SIGTERM if number == signal.SIGINT else number)
 
     numbers = (signal.SIGINT, signal.SIGTERM, _READ_SETTINGS)
     kept = {number: signal.signal(number, forward) for number in numbers}
