@@ -29,7 +29,7 @@ from trimtab.pricing.keep_warm import (
 )
 from trimtab.replay import log_files
 from trimtab.replay.bill.conversations import BilledConversation, conversations
-from trimtab.replay.bill.keep_warm import WarmCall, WarmSession, _interval, held_out
+from trimtab.replay.bill.keep_warm import WarmCall, WarmSession, held_out, interval
 
 IDLE = 300.0 - MARGIN
 WAYS = ("pings", "hour", "both")
@@ -144,7 +144,7 @@ def main(names: Sequence[str]) -> None:
         for cap in (DOLLARS_A_DAY, inf):
             for way in WAYS:
                 one = play(those, way, cap)
-                low, high = _interval(one.nets, 0)
+                low, high = interval(one.nets)
                 print(
                     f"{len(those)} {name}\t{cap:g}\t{way}\t{one.pings}\t{one.asked}\t{one.cost:.2f}"
                     f"\t{one.saved:.2f}\t{sum(one.nets):+.2f}\t{low:+.2f} … {high:+.2f}"

@@ -70,15 +70,15 @@ def guess(url: str, otherwise: str) -> str:
 ENDINGS = {short: mime for mime, short in BEDROCK.items()} | {"jpg": "image/jpeg"}
 
 
-def from_url(url: str, path: Path, kind: Any, mime: str = "", name: str = "") -> MediaPart:
+def from_url(url: str, path: Path, kind: Any, name: str = "") -> MediaPart:
     """A medium given by a URL, which may hold the data itself."""
     match = _DATA_URL.match(url)
     if match:
-        mime = match[1] or mime or "application/octet-stream"
+        mime = match[1] or "application/octet-stream"
         kind = kind if kind == "document" else kind_of(mime)
         return MediaPart(kind, mime, path, data=url[match.end() :], name=name)
     default = {"image": "image/jpeg", "audio": "audio/wav", "video": "video/mp4"}
-    mime = mime or guess(url, default.get(kind, "application/pdf"))
+    mime = guess(url, default.get(kind, "application/pdf"))
     return MediaPart(kind, mime, path, url=url, name=name)
 
 

@@ -48,7 +48,7 @@ class Stretch:
     ends: list[int] = field(default_factory=list)
 
 
-def cross(planner: Planner, first: int, anew: int, *, protected: bool = False) -> None:
+def cross(planner: Planner, first: int, anew: int) -> None:
     """Fold as few of the oldest turns as bring the request under ``first`` tokens with a fair share
     of their lines; if that is impossible, all of them, including earlier folds, under ``anew``
     tokens.  The parts of earlier runs outside the new folds are folded again.  Nothing changes if
@@ -57,7 +57,7 @@ def cross(planner: Planner, first: int, anew: int, *, protected: bool = False) -
     before, stood = state.tokens, state.runs
     for again, goal in ((False, first), (True, anew)):
         reopened = _reopen(planner, crossing=again)
-        chosen = _oldest(planner, goal, protected=protected, whatever=again)
+        chosen = _oldest(planner, goal, whatever=again)
         _put_back(planner, [run for run in reopened if not _overlaps(chosen, run)])
         if chosen:
             _fold(planner, chosen, goal)
@@ -199,7 +199,7 @@ def _run(planner: Planner, stretch: Stretch, end: int) -> Run:
     return Run(first, stretch.ends[end], stretch.opening)
 
 
-def _oldest(planner: Planner, goal: int, *, protected: bool, whatever: bool) -> list[Run]:
+def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
     """The fewest of the oldest turns that free enough; none if even all don't (with ``whatever``:
     all of them)."""
     transcript, usage, state = planner.transcript, planner.usage, planner.state
@@ -212,7 +212,7 @@ def _oldest(planner: Planner, goal: int, *, protected: bool, whatever: bool) -> 
     chosen: list[Run] = []
     freed = held = 0
     said: set[str] = set()
-    for stretch in _stretches(planner, protected=protected):
+    for stretch in _stretches(planner, protected=False):
         begin = at = stretch.opening
         run: Run | None = None
         for index, end in enumerate(stretch.ends):

@@ -95,9 +95,9 @@ class Paid:
         }  # fmt: skip
 
 
-def total(calls: Iterable[PaidCall], name: str = "all") -> Paid:
+def total(calls: Iterable[PaidCall]) -> Paid:
     """The sum over all calls."""
-    paid = Paid(name)
+    paid = Paid("all")
     for call in calls:
         paid.add(call)
     return paid

@@ -23,7 +23,7 @@ NOTE_TOKENS = 16
 """Tokens reserved for the note in a message of its own."""
 
 
-def dropped(transcript: Transcript, groups: Sequence[Group], note: str = NOTE) -> list[Edit]:
+def dropped(transcript: Transcript, groups: Sequence[Group]) -> list[Edit]:
     """Edits that drop the groups; neighbouring groups share one note."""
     chosen = [g for g in groups if g.closed and g.has_calls and g.places]
     runs: list[list[Group]] = []
@@ -34,7 +34,7 @@ def dropped(transcript: Transcript, groups: Sequence[Group], note: str = NOTE) -
             runs.append([group])
     return [
         Edit(
-            "drop", tuple(transcript.ref(p) for g in run for p in g.places), note, "drop", "oldest"
+            "drop", tuple(transcript.ref(p) for g in run for p in g.places), NOTE, "drop", "oldest"
         )
         for run in runs
     ]

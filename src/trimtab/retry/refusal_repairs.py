@@ -58,9 +58,7 @@ def is_lasting(rule: str) -> bool:
     return rule in ROWS
 
 
-def repaired_for(
-    request: Any, rule: str, format: str | None = None, model: str | None = None
-) -> Any:
+def repaired_for(request: Any, rule: str, format: str | None = None) -> Any:
     """The request repaired for ``rule`` of a refusal; None if there is nothing to repair.
 
     ``request`` is not changed; the result has its type.
@@ -71,9 +69,9 @@ def repaired_for(
     except (InvalidRequest, InvalidSetting):
         return None
     if rule in _THINKING:
-        passes = _without_thinking(source, detected, model)
+        passes = _without_thinking(source, detected)
     elif rule in ROWS:
-        passes = _by_rows(source, detected, model, ROWS[rule])
+        passes = _by_rows(source, detected, ROWS[rule])
     else:
         return None
     return source.after(passes).returned(source) if passes else None
@@ -82,34 +80,32 @@ def repaired_for(
 Passes = Sequence[tuple[PathOp, ...]]
 
 
-def _without_thinking(source: RequestBody, format: Format, model: str | None) -> Passes:
-    transcript = wire.read(source.tree, format, model=model)
+def _without_thinking(source: RequestBody, format: Format) -> Passes:
+    transcript = wire.read(source.tree, format)
     parts = {transcript.item(p) for p in transcript.places() if p.block.kind == "reasoning"}
     return [tuple(Delete(path) for path in sorted(parts, key=str))] if parts else []
 
 
-def _by_rows(
-    source: RequestBody, format: Format, model: str | None, names: tuple[str, ...]
-) -> Passes:
+def _by_rows(source: RequestBody, format: Format, names: tuple[str, ...]) -> Passes:
     """Repair by the rows in ``names``, whether or not the detected dialect has them.  If that
     changes nothing, the chat dialects are tried: all rules of the first where these rows repair
     something."""
     table = rules.TABLES[format.name]
-    if passes := _mends(_held(table, names), source, format, model):
+    if passes := _repairs(_with_rows(table, names), source, format):
         return passes
     for dialect in DIALECTS if format.name == CHAT else ():
         spoken = wire.find(source.tree, f"{CHAT}:{dialect}")[0]
-        if _mends(_held(table, names), source, spoken, model):
-            return _mends(table, source, spoken, model)
+        if _repairs(_with_rows(table, names), source, spoken):
+            return _repairs(table, source, spoken)
     return []
 
 
-def _mends(table: RuleTable, source: RequestBody, format: Format, model: str | None) -> Passes:
-    transcript = wire.read(source.tree, format, model=model)
+def _repairs(table: RuleTable, source: RequestBody, format: Format) -> Passes:
+    transcript = wire.read(source.tree, format)
     return mend_by(table, source.tree, format, transcript, False, []).passes
 
 
-def _held(table: RuleTable, names: tuple[str, ...]) -> RuleTable:
+def _with_rows(table: RuleTable, names: tuple[str, ...]) -> RuleTable:
     """The table with these rows alone, applied to every dialect."""
     rows = tuple(
         replace(row, sure="refused", dialects=None, except_for=frozenset())

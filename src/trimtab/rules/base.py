@@ -118,8 +118,6 @@ class RuleTable:
     """Hard limits of the provider by name: request_bytes, images."""
     dialect_limits: tuple[DialectLimit, ...] = ()
     """Limits of single dialects or models."""
-    by_turn: bool = True
-    """Whether a result must answer a call of the model's turn right before it."""
 
 
 @dataclass

@@ -243,5 +243,4 @@ TABLE = RuleTable(
         ),
     ),
     may_drop_reasoning=_earlier_step,
-    by_turn=False,
 )

@@ -7,13 +7,8 @@ restart.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Literal
 
 from trimtab.settings import Settings
-
-Arm = Literal["", "treated", "control", "control, outgrown"]
-"""The arm of a request: no experiment; reduced as usual; unchanged; in the control arm, but reduced
-since it no longer fit."""
 
 NEVER = 2**60
 """Tokens of dead weight that no request has."""

@@ -62,9 +62,9 @@ def state_named(tree: Any) -> tuple[str, str] | None:
 class ResponseChains:
     """The chains that one session has seen; several threads may use it."""
 
-    def __init__(self, most_chars: int = MOST_CHARS) -> None:
+    def __init__(self) -> None:
         self._links: OrderedDict[str, ChainLink] = OrderedDict()
-        self._chars, self._most = 0, most_chars
+        self._chars = 0
         self._lock = Lock()
 
     def link(self, tree: Any) -> ChainLink | None:
@@ -99,7 +99,7 @@ class ResponseChains:
             self._chars -= old.chars
         self._links[name] = link
         self._chars += link.chars
-        while self._chars > self._most and len(self._links) > 1:
+        while self._chars > MOST_CHARS and len(self._links) > 1:
             self._chars -= self._links.popitem(last=False)[1].chars
 
 

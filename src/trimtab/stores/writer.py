@@ -227,9 +227,9 @@ class Writer:
             if self.failing is None:
                 queue.add(WriteJob(self, act, tried=-1))
 
-    def flush(self, seconds: float = WAIT_SECONDS) -> StoreError | None:
+    def flush(self) -> StoreError | None:
         """Wait until everything is written, as long as the store answers."""
-        queue, until = self._queue, time.monotonic() + seconds
+        queue, until = self._queue, time.monotonic() + WAIT_SECONDS
         with queue.changed:
             queue.flushing += 1  # deferred facts are written now
             queue.awake()

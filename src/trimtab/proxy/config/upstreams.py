@@ -70,14 +70,14 @@ class Upstream:
         return given is not None and (not value or given == value)
 
 
-def standard(region: str = "us-east-1") -> tuple[Upstream, ...]:
+def standard() -> tuple[Upstream, ...]:
     """The public addresses of the providers, with the paths and headers of their APIs."""
-    bedrock = f"https://bedrock-runtime.{region}.amazonaws.com"
+    bedrock = "https://bedrock-runtime.us-east-1.amazonaws.com"
     anthropic = "https://api.anthropic.com"
     return (
         Upstream("anthropic", anthropic, ("/v1/messages", "/v1/complete", "/api/")),
         Upstream("anthropic", anthropic, header="anthropic-version"),
-        Upstream("bedrock", bedrock, ("/model/",), sign="aws", region=region),
+        Upstream("bedrock", bedrock, ("/model/",), sign="aws", region="us-east-1"),
         Upstream(
             "gemini",
             "https://generativelanguage.googleapis.com",

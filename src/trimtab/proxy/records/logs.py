@@ -34,14 +34,13 @@ class _Lines(logging.Formatter):
         return f"{clock} {text}  {fields}".rstrip() if fields else f"{clock} {text}"
 
 
-def set_up(style: Style = "text", stream: TextIO | None = None, *, quiet: bool = False) -> None:
-    """Write our log lines to a stream (default stderr); ``quiet`` keeps warnings and errors
-    only."""
+def set_up(style: Style = "text", stream: TextIO | None = None) -> None:
+    """Write our log lines to a stream (default stderr)."""
     logger = logging.getLogger("trimtab")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(_Lines(style))
     logger.handlers = [handler]
-    logger.setLevel(logging.WARNING if quiet else logging.INFO)
+    logger.setLevel(logging.INFO)
     logger.propagate = False
 
 

@@ -13,7 +13,6 @@ from math import ceil, inf
 from typing import Any
 
 from trimtab.pricing.keep_warm import (
-    DOLLARS_A_DAY,
     MARGIN,
     PINGS_A_SESSION,
     LearnedGaps,
@@ -132,10 +131,7 @@ def held_out(sessions: Sequence[WarmSession]) -> list[tuple[list[WarmSession], L
     ]
 
 
-def play(
-    sessions: Sequence[WarmSession], cap: float = DOLLARS_A_DAY, pings: int = PINGS_A_SESSION,
-    seed: int = 0,
-) -> WarmResult:  # fmt: skip
+def play(sessions: Sequence[WarmSession], cap: float, pings: int = PINGS_A_SESSION) -> WarmResult:
     """Simulate all sessions, each with gaps learned from other groups.  ``cap``: US dollars a day;
     ``pings``: the most pings in a session."""
     result, spent = WarmResult(cap), dict[int, float]()
@@ -143,7 +139,7 @@ def play(
         for one in sorted(group, key=lambda one: one.calls[0].when):
             _play_session(one, gaps, cap, pings, spent, result)
     result.most_a_day = max(spent.values(), default=0.0)
-    result.low, result.high = _interval(result.by_session, seed)
+    result.low, result.high = interval(result.by_session)
     return result
 
 
@@ -183,18 +179,18 @@ def best_of_gap(gap: float, prices: PrefixPrices, tokens: int) -> float:
     return max(0.0, prices.lost(tokens) - needed * prices.ping(tokens))
 
 
-def _interval(nets: Sequence[float], seed: int) -> tuple[float, float]:
+def interval(nets: Sequence[float]) -> tuple[float, float]:
     """The 95 % bootstrap interval of the sum over sessions."""
     if not nets:
         return 0.0, 0.0
-    rng = random.Random(seed)
+    rng = random.Random(0)
     sums = sorted(sum(rng.choices(nets, k=len(nets))) for _ in range(DRAWS))
     return sums[int(0.025 * DRAWS)], sums[int(0.975 * DRAWS) - 1]
 
 
-def frontier(sessions: Sequence[WarmSession], pings: int = PINGS_A_SESSION) -> list[WarmResult]:
+def frontier(sessions: Sequence[WarmSession]) -> list[WarmResult]:
     """The result for each cap."""
-    return [play(sessions, cap, pings) for cap in CAPS]
+    return [play(sessions, cap) for cap in CAPS]
 
 
 def as_text(sessions: Sequence[WarmSession], results: Sequence[WarmResult]) -> str:

@@ -137,9 +137,12 @@ def sse(data: Any, event: str = "", end: str = "\n") -> bytes:
     return name + b"data: " + dump(data) + 2 * end.encode()
 
 
-def pieces(text: str, chars: int = 24) -> Iterator[str]:
+_PIECE_CHARS = 24
+
+
+def pieces(text: str) -> Iterator[str]:
     """A text in the pieces in which it is streamed."""
-    return (text[at : at + chars] for at in range(0, len(text), chars))
+    return (text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS))
 
 
 def arguments(call: Call) -> str:
