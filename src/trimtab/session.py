@@ -18,6 +18,7 @@ from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
 from trimtab.fitted import Fitted
 from trimtab.jsontext import paths
+from trimtab.pipeline import FitResult
 from trimtab.planning.presets import PresetName
 from trimtab.prepared_request import SessionFacts
 from trimtab.pricing.observed_usage import PREFIX as CALIBRATIONS
@@ -29,7 +30,7 @@ from trimtab.sessions.edit_history import EditHistory
 from trimtab.sessions.response_chains import ResponseChains, unchained
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.streamed_steps import StreamedSteps
-from trimtab.sessions.turn import take_turn, with_summarizer
+from trimtab.sessions.turn import Turn, take_turn, with_summarizer
 from trimtab.settings import FitKeywords, Settings, check_names, naming_nearest, with_keywords
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
@@ -153,15 +154,9 @@ class Session(EditHistory):
         return fitted
 
     def _fitted(self, request: Any, wanted: Settings, name: str | None) -> Fitted:
-        conversations = self._conversations
-        if conversations is not None or isinstance(request, bytes):
+        if self._conversations is not None or isinstance(request, bytes):
             request = self._parser.parse(request)
-        if conversations is not None:
-            root = conversation_id(request, wanted.format)
-            conversation = conversations.conversation(root, name or self._conversation_name)
-            self._read_calibrations(conversations)
-        else:
-            conversation = self._last
+        conversation = self._conversation_of(request, wanted, name)
         asks_provider, compacted, compaction_edit = wanted.compaction == "provider", None, None
         if asks_provider:
             given = RequestBody.of(request)
@@ -179,20 +174,10 @@ class Session(EditHistory):
                 idle_seconds=None if before is None else max(0.0, now - before),
                 compacted=compaction_edit,
             )
-            if conversations is None:
-                turn, fitted, conversation.journal = take_turn(
-                    request, wanted, conversation.cache, conversation.journal, facts
-                )
-            else:
-                turn, fitted = conversations.turn(conversation, request, wanted, facts)
+            turn, fitted = self._take_turn(conversation, request, wanted, facts)
             if not turn.is_client_request:
                 conversation.sent_at = now
-                conversation.stats.add(turn.result, fitted)
-                if conversations is not None:
-                    conversations.write_fact_later(
-                        f"{STATS}{conversation.id}/{self._stats_writer_id}",
-                        conversation.stats.as_dict(),
-                    )
+                self._count(conversation, turn.result, fitted)
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""
                 fitted.arm = f"control{outgrown}" if in_control_arm else "treated"
@@ -203,6 +188,33 @@ class Session(EditHistory):
             self._observed.last = fitted.counted
             self._last, self._last_fitted = conversation, fitted
         return fitted
+
+    def _conversation_of(self, request: Any, wanted: Settings, name: str | None) -> Conversation:
+        """The conversation of a request, by its name or its first messages."""
+        if self._conversations is None:
+            return self._last
+        id = conversation_id(request, wanted.format)
+        conversation = self._conversations.conversation(id, name or self._conversation_name)
+        self._read_calibrations(self._conversations)
+        return conversation
+
+    def _take_turn(
+        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+    ) -> tuple[Turn, Fitted]:
+        """Fit a request as the next turn, and keep its new edits."""
+        if self._conversations is not None:
+            return self._conversations.turn(conversation, request, wanted, facts)
+        turn, fitted, conversation.journal = take_turn(
+            request, wanted, conversation.cache, conversation.journal, facts
+        )
+        return turn, fitted
+
+    def _count(self, conversation: Conversation, result: FitResult, fitted: Fitted) -> None:
+        """Add a turn to the conversation's statistics."""
+        conversation.stats.add(result, fitted)
+        if self._conversations is not None:
+            name = f"{STATS}{conversation.id}/{self._stats_writer_id}"
+            self._conversations.write_fact_later(name, conversation.stats.as_dict())
 
     def _is_in_control_arm(
         self, conversation: Conversation, request: Any, wanted: Settings
@@ -351,8 +363,8 @@ class Session(EditHistory):
         facts = SessionFacts()
         if conversations is not None:
             request = self._parser.parse(request)
-            root = conversation_id(request, wanted.format)
-            conversation = conversations.conversation(root, name or self._conversation_name)
+            id = conversation_id(request, wanted.format)
+            conversation = conversations.conversation(id, name or self._conversation_name)
             facts = SessionFacts(handle_key=conversations.refresh(conversation))
         with conversation.lock:
             return conversation, prepare(
@@ -378,8 +390,8 @@ def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) 
 
 def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
     """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
-    kept = session._conversations
-    facts = {} if kept is None else kept.facts(prefix)
+    conversations = session._conversations
+    facts = {} if conversations is None else conversations.facts(prefix)
     return {name: json.loads(value) for name, value in facts.items()}
 
 

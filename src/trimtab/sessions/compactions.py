@@ -23,69 +23,75 @@ class Compactions:
     def __init__(self, store: ConversationStore | None) -> None:
         self._store = store
 
-    def known(self, one: Conversation) -> tuple[Compacted, ...]:
+    def known(self, conversation: Conversation) -> tuple[Compacted, ...]:
         """The compactions of a conversation, oldest first."""
-        if one.compactions is None:
-            rows = self._store.fact(FACT + one.id) if self._store is not None else None
-            one.compactions = tuple(map(_read, rows if isinstance(rows, list) else ()))
-        return one.compactions
+        if conversation.compactions is None:
+            rows = self._store.fact(FACT + conversation.id) if self._store is not None else None
+            conversation.compactions = tuple(map(_read, rows if isinstance(rows, list) else ()))
+        return conversation.compactions
 
     def applied(
-        self, one: Conversation, body: RequestBody
+        self, conversation: Conversation, body: RequestBody
     ) -> tuple[RequestBody, Compacted | None, ReportEdit | None]:
         """The request with the newest compaction applied, that compaction, and its report row."""
-        result = provider_compactions.applied(self.known(one), body)
+        result = provider_compactions.applied(self.known(conversation), body)
         if result is None:
             return body, None, None
         request, compacted = result
-        new, one.fresh_compaction = one.fresh_compaction == compacted.handle, ""
+        new, conversation.fresh_compaction = conversation.fresh_compaction == compacted.handle, ""
         return request, compacted, compacted.row(new)
 
     def offer(
-        self, one: Conversation, given: RequestBody, compacted: Compacted | None, result: FitResult
+        self,
+        conversation: Conversation,
+        given: RequestBody,
+        compacted: Compacted | None,
+        result: FitResult,
     ) -> tuple[Conversation, CompactionOffer] | None:
         """What to request from the provider instead of the fold in ``result``; None for nothing."""
         if not result.new:
             return None
-        made = provider_compactions.offer(result, given.tree, compacted, one.handle_key)
-        return None if made is None else (one, made)
+        offer = provider_compactions.offer(result, given.tree, compacted, conversation.handle_key)
+        return None if offer is None else (conversation, offer)
 
-    def take(self, one: Conversation, offer: CompactionOffer, answer: Any) -> bool:
+    def take(self, conversation: Conversation, offer: CompactionOffer, answer: Any) -> bool:
         """Keep the provider's compaction, its originals first; returns whether it can be used."""
-        made = provider_compactions.taken(offer, answer)
-        if made is None:
+        compacted = provider_compactions.taken(offer, answer)
+        if compacted is None:
             return False
-        originals = {made.handle: offer.original}
-        with one.lock:
+        originals = {compacted.handle: offer.original}
+        with conversation.lock:
             if self._store is None:
-                one.journal = one.journal.add((), originals)
-            elif self._store.save(one, one.journal, originals):
+                conversation.journal = conversation.journal.add((), originals)
+            elif self._store.save(conversation, conversation.journal, originals):
                 return False
-            one.fresh_compaction = made.handle
-            self._set(one, (*self.known(one), made))
+            conversation.fresh_compaction = compacted.handle
+            self._set(conversation, (*self.known(conversation), compacted))
         return True
 
-    def undo(self, one: Conversation, handle: str) -> bool:
+    def undo(self, conversation: Conversation, handle: str) -> bool:
         """Undo a compaction: its messages are sent again.  False if none has this handle."""
-        left = tuple(made for made in self.known(one) if made.handle != handle)
-        if len(left) == len(self.known(one)):
+        known = self.known(conversation)
+        others = [compacted for compacted in known if compacted.handle != handle]
+        if len(others) == len(known):
             return False
-        self._set(one, left)
+        self._set(conversation, others)
         return True
 
-    def history(self, one: Conversation) -> list[dict[str, Any]]:
+    def history(self, conversation: Conversation) -> list[dict[str, Any]]:
         """The compactions as entries of ``Session.history``."""
-        rows = [made.row(new=False) for made in self.known(one)]
+        rows = [compacted.row(new=False) for compacted in self.known(conversation)]
         return [
             {"op": row.op, "kind": row.kind, "why": row.why, "loss": row.loss,
              "handle": row.handle, "refs": []}
             for row in rows
         ]  # fmt: skip
 
-    def _set(self, one: Conversation, made: Sequence[Compacted]) -> None:
-        one.compactions = tuple(made)
+    def _set(self, conversation: Conversation, compactions: Sequence[Compacted]) -> None:
+        conversation.compactions = tuple(compactions)
         if self._store is not None:
-            self._store.write_fact_now(FACT + one.id, [each.as_dict() for each in made])
+            rows = [compacted.as_dict() for compacted in compactions]
+            self._store.write_fact_now(FACT + conversation.id, rows)
 
 
 def _read(row: Any) -> Compacted:

@@ -53,110 +53,114 @@ class ConversationStore:
 
     # --- finding ---
 
-    def conversation(self, root: str, hint: str | None) -> Conversation:
-        """The conversation with the id ``root``; if that is new, the one that had ``hint``."""
+    def conversation(self, id: str, hint: str | None) -> Conversation:
+        """The conversation with this id; if it is new, the one that had ``hint``."""
         with self._lock:
-            known = self._by_id.get(self._aliases.get(root, root))
+            known = self._by_id.get(self._aliases.get(id, id))
             if known is not None:
                 self._by_id.move_to_end(known.id)
                 return known
-        known = self._loaded(root)
+        known = self._loaded(id)
         if hint and not known.journal.entries and not known.journal.pins:
-            before = self._asked(lambda: self.store.fact(_hint_fact(hint)))
-            if isinstance(before, str) and before != root:
-                self._aliases[root] = before
-                return self.conversation(before, None)
+            named = self._answer_to(lambda: self.store.fact(_hint_fact(hint)))
+            if isinstance(named, str) and named != id:
+                self._aliases[id] = named
+                return self.conversation(named, None)
         known.hint = hint or ""
         with self._lock:
-            known = self._by_id.setdefault(root, known)
-            self._by_id.move_to_end(root)
+            known = self._by_id.setdefault(id, known)
+            self._by_id.move_to_end(id)
             while len(self._by_id) > IN_MEMORY:
                 self._by_id.popitem(last=False)
             if len(self._aliases) > 10 * IN_MEMORY:
                 self._aliases.clear()
         return known
 
-    def by_id(self, root: str) -> Conversation:
-        """The conversation with the id ``root``."""
-        return self.conversation(root, None)
+    def by_id(self, id: str) -> Conversation:
+        """The conversation with this id."""
+        return self.conversation(id, None)
 
-    def _loaded(self, root: str) -> Conversation:
-        new = Conversation(root)
-        self._read(new)
-        return new
+    def _loaded(self, id: str) -> Conversation:
+        conversation = Conversation(id)
+        self._read(conversation)
+        return conversation
 
-    def _key(self, one: Conversation) -> bytes:
+    def _key(self, conversation: Conversation) -> bytes:
         """The key of its handles; a random one of this process if the store does not answer."""
-        if not one.handle_key:
-            key = self._asked(lambda: self.store.handle_key(one.id))
+        if not conversation.handle_key:
+            key = self._answer_to(lambda: self.store.handle_key(conversation.id))
             if key is None:
                 self._own_key = self._own_key or os.urandom(32)
-                data = one.id.encode()
+                data = conversation.id.encode()
                 key = hashlib.blake2b(data, key=self._own_key, digest_size=32).digest()
-            one.handle_key = key
-        return one.handle_key
+            conversation.handle_key = key
+        return conversation.handle_key
 
     # --- a turn ---
 
     def turn(
-        self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
     ) -> tuple[Turn, Fitted]:
         """Take a turn and store its new edits before returning it."""
-        facts = replace(facts, handle_key=self.refresh(one))
-        turn = self._decided(one, request, wanted, facts)
+        facts = replace(facts, handle_key=self.refresh(conversation))
+        turn = self._decided(conversation, request, wanted, facts)
         if turn.is_client_request:
             return turn, reported(turn, turn.result.originals)
-        new = {h: text for h, text in turn.result.originals.items() if h not in one.handles}
-        if turn.journal is not one.journal or new:
-            before, problem = one.journal, self.save(one, turn.journal, new)
+        new = {
+            h: text for h, text in turn.result.originals.items() if h not in conversation.handles
+        }
+        if turn.journal is not conversation.journal or new:
+            before, problem = conversation.journal, self.save(conversation, turn.journal, new)
             if problem and wanted.recall and turn.result.new:
                 # The originals may be lost, so the same edits are made with markers without handle.
                 silent = wanted | Settings(recall=False)
-                turn = decide(request, silent, one.cache, before, facts)
-                instead = turn.journal.entries[len(before.entries) :]
-                cut = turn.result.originals
-                more = {h: text for h, text in cut.items() if h not in one.handles}
-                self.save(one, one.journal.add(instead, {}), more, wait=False)
+                turn = decide(request, silent, conversation.cache, before, facts)
+                entries = turn.journal.entries[len(before.entries) :]
+                originals = turn.result.originals
+                unstored = {
+                    h: text for h, text in originals.items() if h not in conversation.handles
+                }
+                self.save(conversation, conversation.journal.add(entries, {}), unstored, wait=False)
             if problem:
                 turn.result.prepared.warnings.append(problem)
-        if one.newer:
+        if conversation.newer:
             turn.result.prepared.warnings.append(
                 "a newer release has written to this conversation; what it wrote is passed over: "
                 "update trimtab"
             )
         if self.last_failure is not None:
             turn.result.prepared.warnings.append(f"goes on without the store: {self.last_failure}")
-        self.prefetch(one)
+        self.prefetch(conversation)
         return turn, reported(turn, TurnOriginals(self, turn.result.originals))
 
     def _decided(
-        self, one: Conversation, request: Any, wanted: Settings, facts: SessionFacts
+        self, conversation: Conversation, request: Any, wanted: Settings, facts: SessionFacts
     ) -> Turn:
         """Decide a turn; once more if another process wrote to the conversation meanwhile."""
         try:
-            turn = decide(request, wanted, one.cache, one.journal, facts)
+            turn = decide(request, wanted, conversation.cache, conversation.journal, facts)
         except CannotFit:
-            if not self.has_news(one):
+            if not self.has_news(conversation):
                 raise
-            return decide(request, wanted, one.cache, one.journal, facts)
-        if turn.journal is one.journal or not self.has_news(one):
+            return decide(request, wanted, conversation.cache, conversation.journal, facts)
+        if turn.journal is conversation.journal or not self.has_news(conversation):
             return turn
-        return decide(request, wanted, one.cache, one.journal, facts)
+        return decide(request, wanted, conversation.cache, conversation.journal, facts)
 
-    def refresh(self, one: Conversation) -> bytes:
+    def refresh(self, conversation: Conversation) -> bytes:
         """Apply what other processes wrote; returns the key of its handles."""
-        if not one.loaded or self.store.store.is_local:
-            self._read(one)
-        one.apply_handed_over()
-        return self._key(one)
+        if not conversation.loaded or self.store.store.is_local:
+            self._read(conversation)
+        conversation.apply_handed_over()
+        return self._key(conversation)
 
-    def has_news(self, one: Conversation) -> bool:
+    def has_news(self, conversation: Conversation) -> bool:
         """Whether others wrote something since; only for stores that are not read on each turn."""
-        return not self.store.store.is_local and self._read(one)
+        return not self.store.store.is_local and self._read(conversation)
 
     def save(
         self,
-        one: Conversation,
+        conversation: Conversation,
         after: Journal,
         originals: Mapping[str, str],
         *,
@@ -164,36 +168,38 @@ class ConversationStore:
     ) -> str:
         """Write what is new and (if ``wait``) wait for it; returns a warning if it is not written
         yet, else ""."""
-        rows = one.add(after, int(time.time()))
-        kept = {handle: Original(one.id, text) for handle, text in originals.items()}
-        self._unwritten |= kept
-        one.handles.update(kept)
-        facts = {_hint_fact(one.hint): one.id} if one.hint else {}
-        batch = self.store.batch(one.id, rows, originals, facts)
+        rows = conversation.add(after, int(time.time()))
+        unwritten = {handle: Original(conversation.id, text) for handle, text in originals.items()}
+        self._unwritten |= unwritten
+        conversation.handles.update(unwritten)
+        facts = {_hint_fact(conversation.hint): conversation.id} if conversation.hint else {}
+        batch = self.store.batch(conversation.id, rows, originals, facts)
 
-        def then() -> None:
-            for handle in kept:
+        def forget() -> None:
+            for handle in unwritten:
                 self._unwritten.pop(handle, None)
 
-        problem = self.writer.write(batch, then, wait=wait)
+        problem = self.writer.write(batch, forget, wait=wait)
         if isinstance(problem, QueueFull):
-            then()
+            forget()
         if problem is None and wait:
-            self._read(one)
+            self._read(conversation)
             return ""
         return f"the store does not keep this yet: {problem}" if problem else ""
 
-    def prefetch(self, one: Conversation) -> None:
+    def prefetch(self, conversation: Conversation) -> None:
         """Read what others wrote, in the background."""
         if not self.store.store.is_local and self.writer.failing is None:
-            place = one.position
-            self.writer.run_when_idle(lambda: one.hand_over(place, *self.store.read(one.id, place)))
+            place = conversation.position
+            self.writer.run_when_idle(
+                lambda: conversation.hand_over(place, *self.store.read(conversation.id, place))
+            )
 
-    def _read(self, one: Conversation) -> bool:
-        new_rows = self._asked(lambda: self.store.read(one.id, one.position))
-        return new_rows is not None and one.apply_rows(*new_rows)
+    def _read(self, conversation: Conversation) -> bool:
+        new_rows = self._answer_to(lambda: self.store.read(conversation.id, conversation.position))
+        return new_rows is not None and conversation.apply_rows(*new_rows)
 
-    def _asked(self, ask: Any) -> Any:
+    def _answer_to(self, ask: Any) -> Any:
         """Call ``ask`` on the store; None if it fails, and for AGAIN_SECONDS after a failure."""
         if time.monotonic() < self._silent_until:
             return None
@@ -211,25 +217,27 @@ class ConversationStore:
     def original(self, handle: str) -> Original:
         """The text that an edit removed.  Raises UnknownHandle, StoreError."""
         known = is_handle(handle)  # a model may write anything, and stores do not accept it all
-        kept = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
-        if kept is not None:
-            return kept
-        gone = self.store.purged(handle) if known else None
-        if gone is not None:
+        original = self._unwritten.get(handle) or (self.store.original(handle) if known else None)
+        if original is not None:
+            return original
+        purged = self.store.purged(handle) if known else None
+        if purged is not None:
             raise UnknownHandle(
-                f"the original of {handle!r} was purged from the store on {gone['purged']} and is "
-                "gone for good: run the tool again"
+                f"the original of {handle!r} was purged from the store on {purged['purged']} and "
+                "is gone for good: run the tool again"
             )
         raise UnknownHandle(
             f"no original is kept under {handle[:HANDLE_CHARS]!r} here: check the handle, or run "
             "the tool again"
         )
 
-    def handles(self, root: str) -> list[str]:
+    def handles(self, id: str) -> list[str]:
         """All handles of a conversation, oldest first.  Raises StoreError."""
-        kept = self.store.store.handles(self.store.tenant, root)
-        waiting = [key for key, one in list(self._unwritten.items()) if one.conversation == root]
-        return list(dict.fromkeys([*kept, *waiting]))
+        stored = self.store.store.handles(self.store.tenant, id)
+        waiting = [
+            key for key, original in list(self._unwritten.items()) if original.conversation == id
+        ]
+        return list(dict.fromkeys([*stored, *waiting]))
 
     # --- facts ---
 
@@ -238,7 +246,7 @@ class ConversationStore:
         once."""
         if self.facts_read and self.store.store.is_local:
             return {}
-        facts = self._asked(lambda: self.store.facts(prefix))
+        facts = self._answer_to(lambda: self.store.facts(prefix))
         if facts is None:
             return {}
         self.facts_read = True
@@ -249,12 +257,12 @@ class ConversationStore:
     def fact(self, name: str) -> Any:
         """One fact; None if there is none or the store does not answer."""
         waiting = self.writer.pending_fact(name)
-        return self._asked(lambda: self.store.fact(name)) if waiting is None else waiting
+        return self._answer_to(lambda: self.store.fact(name)) if waiting is None else waiting
 
     def facts(self, prefix: str) -> dict[str, bytes]:
         """Facts whose names begin with ``prefix``, as JSON; {} if the store does not answer."""
-        kept = self._asked(lambda: self.store.facts(prefix)) or {}
-        return {name: json.dumps(value).encode() for name, value in kept.items()}
+        stored = self._answer_to(lambda: self.store.facts(prefix)) or {}
+        return {name: json.dumps(value).encode() for name, value in stored.items()}
 
     def as_dict(self) -> dict[str, Any]:
         """The state of the store, for statistics."""

@@ -210,8 +210,8 @@ class EditHistory:
         if edit is None and "." not in name:
             if self._conversations is None:
                 raise UnknownHandle(f"no edit has the handle {name!r}: history() lists them")
-            root = self._conversations.original(name).conversation
-            conversation = self._conversations.by_id(root)
+            id = self._conversations.original(name).conversation
+            conversation = self._conversations.by_id(id)
             self._conversations.refresh(conversation)
             edit = _last_edit(conversation.journal, name)
         return conversation, edit

@@ -148,43 +148,43 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
     prepared = result.prepared
     transcript, sizes = prepared.transcript, prepared.sizes
     price = prices.named(prepared.settings.prices or table)
-    each = [sizes.message(message) for message in transcript.messages]
+    message_tokens = [sizes.message(message) for message in transcript.messages]
     head, left = sizes.head(transcript), requests_left(transcript)
     refs = transcript.refs
     first = min((refs[ref].message for e in result.new for ref in e.targets if ref in refs),
                 default=0)  # fmt: skip
-    same = head + sum(each[: max(first, 0)])
-    fold = price.prompt(result.tokens_after, same) + left * price.read * result.tokens_after
-    asked, capacity = head + sum(each[:number]), prepared.limits.bounds.capacity
-    if asked > capacity:
+    unchanged = head + sum(message_tokens[: max(first, 0)])
+    fold = price.prompt(result.tokens_after, unchanged) + left * price.read * result.tokens_after
+    to_summarize, capacity = head + sum(message_tokens[:number]), prepared.limits.bounds.capacity
+    if to_summarize > capacity:
         return False  # the whole exceeds the window, so the provider cannot read it
     summary = min(SUMMARY_TOKENS, int(SUMMARY_SHARE * capacity))
-    small = head + summary + sum(each[number:])
-    cached = 0 if prepared.limits.cold else asked
-    compaction = price.prompt(asked, cached) + summary * price.output
-    compaction += price.prompt(small, head) + left * price.read * small
+    with_summary = head + summary + sum(message_tokens[number:])
+    cached = 0 if prepared.limits.cold else to_summarize
+    compaction = price.prompt(to_summarize, cached) + summary * price.output
+    compaction += price.prompt(with_summary, head) + left * price.read * with_summary
     return compaction < fold
 
 
 def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
     """The user's words kept beside a summary: demands in older texts, and the newest text whole."""
-    said = [
+    texts = [
         block.text
         for message in prepared.transcript.messages[:number]
         if message.role in ("user", "tool")  # a user's text may be beside results
         for block in message.blocks
         if block.kind == "text"
     ]
-    spans = ((text, span) for text in said[:-1] for span in demand_spans(text))
-    wanted = "\n".join(dict.fromkeys(text[start:end] for text, (start, end) in spans))
-    return tuple(text for text in (wanted, *said[-1:]) if text)
+    spans = ((text, span) for text in texts[:-1] for span in demand_spans(text))
+    demands = "\n".join(dict.fromkeys(text[start:end] for text, (start, end) in spans))
+    return tuple(text for text in (demands, *texts[-1:]) if text)
 
 
 def _body(tree: Any, format: str, number: int) -> dict[str, Any]:
     if format == "anthropic":
-        rest = {key: value for key, value in tree.items() if key not in _NOT_ASKED}
+        fields = {key: value for key, value in tree.items() if key not in _NOT_ASKED}
         messages = tree["messages"][:number]
-        return {**rest, "messages": messages, "compaction": {"type": "summarize"}}
+        return {**fields, "messages": messages, "compaction": {"type": "summarize"}}
     return {**{key: tree[key] for key in _ASKED if key in tree}, "input": tree["input"][:number]}
 
 
@@ -207,8 +207,8 @@ def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
             return None  # an empty block: the compaction failed
         items = [{"role": "assistant", "content": blocks}]
         if offer.kept:
-            said = [{"type": "text", "text": text} for text in offer.kept]
-            items.append({"role": "user", "content": said})
+            user_texts = [{"type": "text", "text": text} for text in offer.kept]
+            items.append({"role": "user", "content": user_texts})
     request = {"model": offer.before.model, KEYS[format]: items}
     tokens = measure(request, format=format, counter=offer.counter).total
     if tokens >= offer.before.tokens_before:
@@ -219,17 +219,18 @@ def taken(offer: CompactionOffer, answer: Any) -> Compacted | None:
 def applied(known: Sequence[Compacted], body: RequestBody) -> tuple[RequestBody, Compacted] | None:
     """The request with the newest compaction of its beginning applied; None if none matches."""
     tree = body.tree
-    for one in reversed(known):
-        messages = tree.get(KEYS[one.format]) if isinstance(tree, dict) else None
-        if not isinstance(messages, list) or tree.get("model") != one.model:
+    for compacted in reversed(known):
+        messages = tree.get(KEYS[compacted.format]) if isinstance(tree, dict) else None
+        if not isinstance(messages, list) or tree.get("model") != compacted.model:
             continue
-        if len(messages) > one.count and digest(messages[: one.count]) == one.digest:
-            items = [*copy.deepcopy(one.items), *messages[one.count :]]
-            changed: Any = {**tree, KEYS[one.format]: items}
+        count = compacted.count
+        if len(messages) > count and digest(messages[:count]) == compacted.digest:
+            items = [*copy.deepcopy(compacted.items), *messages[count:]]
+            changed: Any = {**tree, KEYS[compacted.format]: items}
             if body.written is not None:
                 changed = paths.dump(changed)
                 changed = changed if isinstance(body.written, str) else changed.encode()
-            return RequestBody.of(changed), one
+            return RequestBody.of(changed), compacted
     return None
 
 

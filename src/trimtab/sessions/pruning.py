@@ -125,20 +125,20 @@ def compress(prepared: PreparedRequest, first: str, last: str, words: str) -> Pr
         choice.why_not[first] = problem
         return choice.done()
     refs = prepared.transcript.refs
-    every = [(refs[one.ref], one) for one in choice.free.values()]
-    within = [(p, one) for p, one in every if _at(begin) <= _at(p) <= _at(end)]
-    if not within:
+    removable = [(refs[result.ref], result) for result in choice.free.values()]
+    chosen = [(p, result) for p, result in removable if _at(begin) <= _at(p) <= _at(end)]
+    if not chosen:
         choice.why_not[first] = f"comes after {last}: name the older result first"
         return choice.done()
-    host, _ = max(within, key=lambda row: row[1].tokens)
-    text = _label(choice.block(host), choice.config, words, len(within))
+    host, _ = max(chosen, key=lambda row: row[1].tokens)
+    text = _label(choice.block(host), choice.config, words, len(chosen))
     if not choice.shorter(host, text):
         choice.why_not[first] = "takes more than it saves: say it in fewer words"
         return choice.done()
-    for place, one in within:
+    for place, result in chosen:
         shown = text if place is host else marker(choice.block(place), choice.config)
-        choice.show(place, shown, "compressed", "said in the model's own words", one.name)
-    for place in _calls(prepared, [place for place, _ in within]):
+        choice.show(place, shown, "compressed", "said in the model's own words", result.name)
+    for place in _calls(prepared, [place for place, _ in chosen]):
         note = replace_long_strings(place.block, "[{:,} chars, of steps said in few words]".format)
         if note is not None and choice.shorter(place, note):
             choice.show(place, note, "compressed", "of steps said in the model's own words")
@@ -156,10 +156,12 @@ def sweep(prepared: PreparedRequest, most: int | None = None) -> Pruned:
         since = max(spoke, default=-1)
         if since == len(transcript.messages) - 1:  # the request asks something: sweep before that
             since = max((n for n in spoke if n < since), default=-1)
-        candidates = [one for one in candidates if transcript.refs[one.ref].message > since]
+        candidates = [
+            result for result in candidates if transcript.refs[result.ref].message > since
+        ]
     elif most < len(candidates):
         candidates = candidates[len(candidates) - most :]
-    return prune(prepared, [one.name for one in candidates])
+    return prune(prepared, [result.name for result in candidates])
 
 
 class _Choice:
@@ -234,24 +236,24 @@ def _at(place: Place) -> tuple[int, int]:
 def _calls(prepared: PreparedRequest, results: Sequence[Place]) -> list[Place]:
     """The calls answered by these results that may be changed."""
     transcript, places = prepared.transcript, list[Place]()
-    held = prepared.planner().inputs.protected
+    protected = prepared.planner().inputs.protected
     for number in dict.fromkeys(transcript.group_number(p.message, p.index) for p in results):
         if number is None:
             continue
         group = transcript.groups[number]
-        every = {p.block.call_id for p in group.places if p.block.kind == "result"}
-        ours = {p.block.call_id for p in results if p in group.places}
+        answered = {p.block.call_id for p in group.places if p.block.kind == "result"}
+        pruned = {p.block.call_id for p in results if p in group.places}
         for place in group.places:
             block = place.block
-            free = not block.sealed and (place.message, place.index) not in held
-            if block.kind == "call" and free and (block.call_id in ours or every <= ours):
+            free = not block.sealed and (place.message, place.index) not in protected
+            if block.kind == "call" and free and (block.call_id in pruned or answered <= pruned):
                 places.append(place)
     return places
 
 
-def _reason(name: str, every: set[str], taken: set[str]) -> str:
+def _reason(name: str, names: set[str], taken: set[str]) -> str:
     if name in taken:
         return "was shortened or taken out before"
-    if name in every:
+    if name in names:
         return "may not be taken out: it is protected, short, or of the step that is going on"
     return "is no name in this conversation: it has changed since, or never had one"

@@ -23,6 +23,8 @@ from trimtab.stores.tenant import TenantStore
 
 WAIT_SECONDS = 2.0
 """Most seconds that a request waits for the store."""
+FLUSH_SECONDS = 2.0
+"""Most seconds that a flush waits until everything is written."""
 LATER_SECONDS = 2.0
 """Seconds after which a deferred fact is written on its own."""
 IDLE_SECONDS = 10.0
@@ -229,7 +231,7 @@ class Writer:
 
     def flush(self) -> StoreError | None:
         """Wait until everything is written, as long as the store answers."""
-        queue, until = self._queue, time.monotonic() + WAIT_SECONDS
+        queue, until = self._queue, time.monotonic() + FLUSH_SECONDS
         with queue.changed:
             queue.flushing += 1  # deferred facts are written now
             queue.awake()
@@ -248,7 +250,7 @@ class Writer:
             queue.ending = True
             queue.changed.notify_all()
         if thread is not None and idle and thread is not threading.current_thread():
-            thread.join(WAIT_SECONDS)
+            thread.join(FLUSH_SECONDS)
 
     @property
     def waits(self) -> bool:
