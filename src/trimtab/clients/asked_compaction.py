@@ -9,11 +9,10 @@ from typing import Any
 
 from trimtab.clients.decoding import decoded
 from trimtab.clients.guard import Guard
+from trimtab.clients.http_copies import copy_of, headers_for_other_body
 from trimtab.clients.request_target import RequestTarget
 from trimtab.sessions.provider_compactions import HEADERS, CompactionOffer
 from trimtab.telemetry import logger
-
-_DROPPED = ("content-length", "transfer-encoding")
 
 
 def ask(
@@ -65,15 +64,11 @@ def _asked(module: Any, request: Any, offer: CompactionOffer) -> Any:
 
 
 def _with(module: Any, request: Any, more: Mapping[str, str], url: Any, body: bytes) -> Any:
-    headers = module.Headers(
-        [(k, v) for k, v in request.headers.raw if k.decode("latin-1").lower() not in _DROPPED]
-    )
+    headers = module.Headers(headers_for_other_body(request))
     for name, value in more.items():
         given = headers.get(name, "")
         headers[name] = given if value in given else ",".join(filter(None, (given, value)))
-    return module.Request(
-        request.method, url, headers=headers, content=body, extensions=request.extensions
-    )
+    return copy_of(module, request, url, headers, body)
 
 
 def _read(answer: Any, chunks: bytes) -> tuple[int, Any]:

@@ -23,15 +23,15 @@ def guarded_class(client_class: Any, guard: Guard) -> Any:
         def __init__(self, *args: Any, http_options: Any = None, **given: Any) -> None:
             options = _options(http_options)
             inner = library()
-            one = options.httpx_client or inner.Client(
+            client = options.httpx_client or inner.Client(
                 follow_redirects=True, **options.client_args or {}
             )
-            many = options.httpx_async_client or inner.AsyncClient(
+            async_client = options.httpx_async_client or inner.AsyncClient(
                 follow_redirects=True, **options.async_client_args or {}
             )
             ours = {
-                "httpx_client": guarded(one, guard),
-                "httpx_async_client": guarded(many, guard),
+                "httpx_client": guarded(client, guard),
+                "httpx_async_client": guarded(async_client, guard),
             }
             super().__init__(*args, http_options=options.model_copy(update=ours), **given)
 

@@ -86,12 +86,12 @@ class Guard:
 
     def flow(self, request: Any, target: RequestTarget) -> Flow:
         """The retry flow of one request to ``target``."""
-        words: FitKeywords = {"format": target.format}
+        keywords: FitKeywords = {"format": target.format}
         if target.model:
-            words["model"] = target.model
+            keywords["model"] = target.model
         return flow(
             request,
-            partial(self._fit, words),
+            partial(self._fit, keywords),
             key=target.key,
             learned=self.learned,
             retry_result_chars=self._chars,
@@ -134,9 +134,9 @@ class Guard:
         except Exception as error:
             logger().warning("usage not read: %s", type(error).__name__)
 
-    def _fit(self, words: FitKeywords, request: Any, **more: Unpack[FitKeywords]) -> Fitted:
-        joined: FitKeywords = {**words, **more}
-        return self.session.fit(request, **joined)
+    def _fit(self, keywords: FitKeywords, request: Any, **more: Unpack[FitKeywords]) -> Fitted:
+        merged: FitKeywords = {**keywords, **more}
+        return self.session.fit(request, **merged)
 
 
 def guard_of(guard: Guard | None, keywords: GuardKeywords) -> Guard:

@@ -14,6 +14,7 @@ from typing import Any
 
 from trimtab.clients.decoding import Undecodable, decoded, decoder
 from trimtab.clients.guard import Guard
+from trimtab.clients.http_copies import with_body, with_stream
 from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import reply_of, run_flow, run_flow_async
 from trimtab.retry.flow import Accepted, Done, Refused
@@ -22,7 +23,6 @@ from trimtab.retry.refusals.response_errors import prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
 
 _STREAMS = ("text/event-stream", "application/vnd.amazon.eventstream", "application/x-ndjson")
-_DROPPED = ("content-length", "transfer-encoding")
 _MOST_LINE_BYTES = 32_000_000
 """A longer line of a stream is not read as an event."""
 
@@ -129,7 +129,7 @@ def classes(module: Any) -> tuple[Any, Any]:
     return _sync(module), _async(module)
 
 
-def _sync(module: Any) -> Any:
+def _rest_class(module: Any) -> Any:
     class Rest(module.SyncByteStream):  # type: ignore[misc]
         """The chunks of a stream already read, then the rest."""
 
@@ -146,6 +146,12 @@ def _sync(module: Any) -> Any:
         def close(self) -> None:
             self._reader.read_usage()
             self._stream.close()
+
+    return Rest
+
+
+def _sync(module: Any) -> Any:
+    rest_class = _rest_class(module)
 
     class TrimtabTransport(module.BaseTransport):  # type: ignore[misc]
         """Fits requests to language models; any other request passes through."""
@@ -185,13 +191,13 @@ def _sync(module: Any) -> Any:
                         break
                 else:
                     reader.opening.end()
-                rest = Rest(reader, pieces, stream)
+                rest = rest_class(reader, pieces, stream)
                 return reader.stream_reply(), (reader, with_stream(module, response, rest))
             if reader.streamed:
                 return Accepted(), (reader, response)
             reader.chunks.extend(pieces)
             stream.close()
-            rest = Rest(reader, iter(()), stream)
+            rest = rest_class(reader, iter(()), stream)
             return reader.full_reply(), (reader, with_stream(module, response, rest))
 
         def close(self) -> None:
@@ -200,7 +206,7 @@ def _sync(module: Any) -> Any:
     return TrimtabTransport
 
 
-def _async(module: Any) -> Any:
+def _async_rest_class(module: Any) -> Any:
     class AsyncRest(module.AsyncByteStream):  # type: ignore[misc]
         """The chunks of a stream already read, then the rest."""
 
@@ -218,6 +224,12 @@ def _async(module: Any) -> Any:
         async def aclose(self) -> None:
             self._reader.read_usage()
             await self._stream.aclose()
+
+    return AsyncRest
+
+
+def _async(module: Any) -> Any:
+    rest_class = _async_rest_class(module)
 
     class AsyncTrimtabTransport(module.AsyncBaseTransport):  # type: ignore[misc]
         """The same for async clients; a large body is fitted in a thread."""
@@ -259,14 +271,14 @@ def _async(module: Any) -> Any:
                         break
                 else:
                     reader.opening.end()
-                rest = AsyncRest(reader, pieces, stream)
+                rest = rest_class(reader, pieces, stream)
                 return reader.stream_reply(), (reader, with_stream(module, response, rest))
             if reader.streamed:
                 return Accepted(), (reader, response)
             async for piece in pieces:
                 reader.chunks.append(piece)
             await stream.aclose()
-            rest = AsyncRest(reader, _nothing(), stream)
+            rest = rest_class(reader, _nothing(), stream)
             return reader.full_reply(), (reader, with_stream(module, response, rest))
 
         async def aclose(self) -> None:
@@ -283,28 +295,6 @@ def work_in(body: bytes) -> int:
 async def _nothing() -> AsyncIterator[bytes]:
     return
     yield b""
-
-
-def with_body(module: Any, request: Any, body: bytes) -> Any:
-    """``request``, or a copy of it with another body; ``request`` itself is never changed."""
-    if body is request.content:
-        return request
-    headers = [
-        (k, v) for k, v in request.headers.raw if k.decode("latin-1").lower() not in _DROPPED
-    ]
-    return module.Request(
-        request.method, request.url, headers=headers, content=body, extensions=request.extensions
-    )
-
-
-def with_stream(module: Any, response: Any, stream: Any) -> Any:
-    """The same response with this stream."""
-    return module.Response(
-        response.status_code,
-        headers=response.headers,
-        stream=stream,
-        extensions=response.extensions,
-    )
 
 
 def finish(guard: Guard, reader: ResponseReader, response: Any, done: Done) -> Any:

@@ -75,12 +75,12 @@ def request_target(
     format, model, streams = format_of_path
     host = _split(url)[0]
     dialect = of_host(host) if format == "openai-chat" else ""
-    named = model or _model(body)
+    model_name = model or _model(body)
     credential = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
     asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
     return RequestTarget(
         cast(FormatName, f"{format}:{dialect}" if dialect else format),
-        key_for(host, named, credential),
+        key_for(host, model_name, credential),
         model,
         streams or asked,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from trimtab.errors import TrimtabError
 from trimtab.pricing.call_usage import KINDS, CallUsage, is_dear
 from trimtab.stores.tenant import OURS
 
@@ -45,7 +46,7 @@ class ConversationUsage:
         key = "\t".join((day, usage.model, "dear" if is_dear(usage) else ""))
         row = self.rows.setdefault(key, [0] * (2 + len(KINDS)))
         added = [1, arrived, *(getattr(usage, kind) for kind in KINDS)]
-        row[:] = [one + more for one, more in zip(row, added, strict=True)]
+        row[:] = [total + more for total, more in zip(row, added, strict=True)]
 
     def __iter__(self) -> Iterator[UsageRow]:
         for key, (calls, arrived, *tokens) in self.rows.items():
@@ -66,3 +67,14 @@ class ConversationUsage:
         """Read the value of ``as_dict``."""
         return cls(row["id"], row["agent"], row["upstream"], row["arm"], dict(row["rows"]),
                    row.get("tenant", ""))  # fmt: skip
+
+
+def read_facts(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], int]:
+    """The conversations in a store's facts, and how many facts could not be read."""
+    conversations, unread = list[ConversationUsage](), 0
+    for fact in facts:
+        try:
+            conversations.append(ConversationUsage.from_dict(fact))
+        except (KeyError, TypeError, ValueError, TrimtabError):
+            unread += 1
+    return conversations, unread

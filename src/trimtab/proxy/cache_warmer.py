@@ -110,15 +110,18 @@ class CacheWarmer:
         self._idle[key] = IdleConversation(
             call, body, session, prices, tokens, now, now + prices.lifetime, session_pings
         )
-        total = sum(len(one.body) for one in self._idle.values())
+        total = sum(len(conversation.body) for conversation in self._idle.values())
         while len(self._idle) > MOST or (total > MOST_BYTES and len(self._idle) > 1):
-            _, gone = self._idle.popitem(last=False)
-            total -= len(gone.body)
+            _, dropped = self._idle.popitem(last=False)
+            total -= len(dropped.body)
 
     def ended(self, session: SessionRecord | None) -> None:
         """Stop pinging a conversation, as its client broke off."""
-        if session is not None and (one := self._idle.pop(_key(session), None)) is not None:
-            self._learn(agent_of(session.client), one.asked_at, inf)
+        if (
+            session is not None
+            and (conversation := self._idle.pop(_key(session), None)) is not None
+        ):
+            self._learn(agent_of(session.client), conversation.asked_at, inf)
 
     def _learn(self, agent: str, when: float, gap: float) -> None:
         for gaps in (self.gaps, self._own):
@@ -153,12 +156,16 @@ class CacheWarmer:
         self._news = False
         return {f"{PREFIX}{self._process}": self._own.as_dict()}
 
-    def _count_hit(self, one: IdleConversation, now: float, usage: TokenUsage) -> None:
+    def _count_hit(self, conversation: IdleConversation, now: float, usage: TokenUsage) -> None:
         """Count a cache read that pings made possible: without them the prefix had expired."""
-        kept = min(usage.cached, one.tokens)
-        if one.pings and kept and now > one.asked_at + one.prices.lifetime:
+        kept = min(usage.cached, conversation.tokens)
+        if (
+            conversation.pings
+            and kept
+            and now > conversation.asked_at + conversation.prices.lifetime
+        ):
             self._records.activity.warm.hits += 1
-            self._records.activity.warm.saved += one.prices.lost(kept)
+            self._records.activity.warm.saved += conversation.prices.lost(kept)
 
     # --- what is sent ---------------------------------------------------------------------------
 
@@ -174,84 +181,89 @@ class CacheWarmer:
     async def tick(self) -> None:
         """Send the pings that are due now."""
         now = self._records.clock()
-        for key, one in list(self._idle.items()):
-            agent = agent_of(one.session.client)
-            if now - one.asked_at > FORGOTTEN:
+        for key, conversation in list(self._idle.items()):
+            agent = agent_of(conversation.session.client)
+            if now - conversation.asked_at > FORGOTTEN:
                 self._idle.pop(key, None)
-                self._learn(agent, one.asked_at, inf)
-            elif not one.over and now >= one.expires_at - MARGIN:
-                if now >= one.expires_at or not self._pays(one, agent, now):
-                    one.over = True
+                self._learn(agent, conversation.asked_at, inf)
+            elif not conversation.over and now >= conversation.expires_at - MARGIN:
+                if now >= conversation.expires_at or not self._pays(conversation, agent, now):
+                    conversation.over = True
                 else:
-                    await self._ping(key, one)
+                    await self._ping(key, conversation)
 
-    def _pays(self, one: IdleConversation, agent: str, now: float) -> bool:
+    def _pays(self, conversation: IdleConversation, agent: str, now: float) -> bool:
         """Whether a ping is likely to pay, and both caps allow it."""
-        left = self.settings.keep_warm_pings - one.pings
+        left = self.settings.keep_warm_pings - conversation.pings
         if self.client is None or left <= 0 or self.settings.keep_warm == "off":
             return False
         day, spent = self._spent
         today = int(now // 86_400)
         spent = spent if day == today else 0.0
-        if spent + one.prices.ping(one.tokens) > self.settings.keep_warm_dollars:
+        if spent + conversation.prices.ping(conversation.tokens) > self.settings.keep_warm_dollars:
             return False
-        idle = now - one.asked_at
-        gaps = self.gaps.of(agent, one.asked_at, idle)
-        read = before_batch(one.session)
-        return plan_pings(gaps, idle, one.prices, one.tokens, left, read).pings > 0
+        idle = now - conversation.asked_at
+        gaps = self.gaps.of(agent, conversation.asked_at, idle)
+        read = before_batch(conversation.session)
+        return (
+            plan_pings(gaps, idle, conversation.prices, conversation.tokens, left, read).pings > 0
+        )
 
-    async def _ping(self, key: str, one: IdleConversation) -> None:
+    async def _ping(self, key: str, conversation: IdleConversation) -> None:
         """Send one ping and record what it was billed."""
-        place = (one.call.upstream.host, one.session.model)
+        place = (conversation.call.upstream.host, conversation.session.model)
         most = 1 if place in self._no_zero else 0
-        status, usage = await self._sent(one, most)
-        if status == 400 and most == 0 and one.call.route.format == "anthropic":
+        status, usage = await self._sent(conversation, most)
+        if status == 400 and most == 0 and conversation.call.route.format == "anthropic":
             self._no_zero.add(place)
-            status, usage = await self._sent(one, 1)
+            status, usage = await self._sent(conversation, 1)
         if status == 0:  # nothing came, or this request cannot be sent for no output
-            one.over = True
+            conversation.over = True
             return
         now = self._records.clock()
-        if self._idle.get(key) is not one:  # it has gone on meanwhile
-            self._account(one, usage, now)
+        if self._idle.get(key) is not conversation:  # it has gone on meanwhile
+            self._account(conversation, usage, now)
             return
-        one.pings += 1
-        one.expires_at = now + one.prices.lifetime
+        conversation.pings += 1
+        conversation.expires_at = now + conversation.prices.lifetime
         outcome = "refused" if status >= 400 else "read"
-        if outcome == "read" and usage.cached < one.tokens // 2:
+        if outcome == "read" and usage.cached < conversation.tokens // 2:
             outcome = "missed"  # it had expired: what was just written is warm, but not for that
-        ignored = one.call.route.format == "openai-responses" and usage.output > 0
-        one.over = outcome != "read" or ignored
+        ignored = conversation.call.route.format == "openai-responses" and usage.output > 0
+        conversation.over = outcome != "read" or ignored
         self._records.metrics.count("trimtab_pings_total", outcome=outcome)
-        self._account(one, usage, now)
+        self._account(conversation, usage, now)
         logs.say(
-            "keep warm ping", level=logging.INFO, session=one.session.id, status=status,
-            outcome=outcome, cached=usage.cached, pings=one.pings,
+            "keep warm ping", level=logging.INFO, session=conversation.session.id, status=status,
+            outcome=outcome, cached=usage.cached, pings=conversation.pings,
         )  # fmt: skip
 
-    def _account(self, one: IdleConversation, usage: TokenUsage, now: float) -> None:
+    def _account(self, conversation: IdleConversation, usage: TokenUsage, now: float) -> None:
         warm, today = self._records.activity.warm, int(now // 86_400)
-        billed = usage.call(one.session.model)
+        billed = usage.call(conversation.session.model)
         cost = price_of(billed)
         dollars = cost.total if cost is not None and usage.prompt else 0.0
         warm.pings, warm.spent = warm.pings + 1, warm.spent + dollars
         day, spent = self._spent
         self._spent = (today, (spent if day == today else 0.0) + dollars)
+        session = conversation.session
         if usage.prompt:
             self._records.ledger.add(
-                f"{one.session.upstream}/{one.session.id}/keep-warm", agent=WARMER,
-                upstream=one.session.upstream, arm="", when=now, arrived=0, usage=billed,
-                tenant=one.session.tenant,
+                f"{session.upstream}/{session.id}/keep-warm", agent=WARMER,
+                upstream=session.upstream, arm="", when=now, arrived=0, usage=billed,
+                tenant=session.tenant,
             )  # fmt: skip
 
-    async def _sent(self, one: IdleConversation, most: int) -> tuple[int, TokenUsage]:
+    async def _sent(self, conversation: IdleConversation, most: int) -> tuple[int, TokenUsage]:
         """The status (0: no answer) and the usage that was billed."""
         usage = TokenUsage()
-        body = await in_worker(lambda: ping_body(one.body, most, one.call.route.format))
+        body = await in_worker(
+            lambda: ping_body(conversation.body, most, conversation.call.route.format)
+        )
         if body is None or self.client is None:
             return 0, usage
-        headers = one.call.headers(body, repacked=True)
-        call = one.call
+        headers = conversation.call.headers(body, repacked=True)
+        call = conversation.call
         try:
             async with self.client.send(call.method, call.address, headers, body) as answer:
                 data = await answer.whole(MOST_ANSWER_BYTES)
@@ -269,13 +281,13 @@ def before_batch(session: SessionRecord) -> int | None:
 
     They are what the request of the last batch still read, else the conversation's first request.
     """
-    turns = [one for one in session.turns if one.answered]
+    turns = [turn for turn in session.turns if turn.answered]
     if len(turns) < 2 or not turns[-1].trigger:
         return None
     last, before = turns[-1], turns[-2]
     if last.sent + max(last.arrived - before.arrived, 0) < last.trigger:
         return None
-    batch = next((one for one in reversed(turns) if one.new and one.cached), None)
+    batch = next((turn for turn in reversed(turns) if turn.new and turn.cached), None)
     return turns[0].prompt if batch is None else batch.cached
 
 
@@ -307,15 +319,15 @@ def _prewarm(tree: dict[str, Any]) -> dict[str, Any] | None:
     """OpenAI Responses: ``prompt_cache_options.prewarm`` "prepares the prompt cache without
     generating output".  Not for a ``conversation``, which the request would become a part of, nor
     where the client asks for the longer lifetime."""
-    given = tree.get("prompt_cache_options")
-    options = given if isinstance(given, dict) else {}
+    asked_options = tree.get("prompt_cache_options")
+    options = asked_options if isinstance(asked_options, dict) else {}
     if tree.get("conversation") or options.get("ttl") == "12h":
         return None
     left_out = ("stream_options", "background")
-    kept = {key: value for key, value in tree.items() if key not in left_out}
+    fields = {key: value for key, value in tree.items() if key not in left_out}
     kept_options = {key: v for key, v in options.items() if key != "comparison_response_id"}
     return {
-        **kept, "max_output_tokens": LEAST_OUTPUT, "store": False,
+        **fields, "max_output_tokens": LEAST_OUTPUT, "store": False,
         "prompt_cache_options": {**kept_options, "prewarm": True},
     }  # fmt: skip
 

@@ -101,10 +101,10 @@ class ArticleChoices:
         slack = (self._goal or 0) - self._tokens(answers)
         if number and slack >= FILL_TOKENS:
             row = self._rows[number - 1]
-            said, ask = answers[row.block][row.index], row.article.ask
+            summary, ask = answers[row.block][row.index], row.article.ask
             count = self._plan.inputs.config.count
-            tokens = slack + (count(said) if isinstance(said, str) and said else 0)
-            if not said and ask is not None:
+            tokens = slack + (count(summary) if isinstance(summary, str) and summary else 0)
+            if not summary and ask is not None:
                 tokens = slack + ask.tokens
             longer = [list(of) for of in answers]
             longer[row.block][row.index] = tokens
@@ -152,8 +152,8 @@ class ArticleChoices:
             return offer
         text = offer.with_answers(answers)
         text = with_handle(text, block.place.block.text, self._plan.handle(block.place))
-        summaries = sum(1 for one in answers if one and isinstance(one, str))
-        stay = sum(one is None for one in answers)
+        summaries = sum(1 for answer in answers if answer and isinstance(answer, str))
+        stay = sum(answer is None for answer in answers)
         why, kind = offer.why, offer.kind
         if stay:
             why = f"{why}; {stay} of them need not be"

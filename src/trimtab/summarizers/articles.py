@@ -112,13 +112,13 @@ def answer(
             known[ask] = usable(text, ask, count)
         return all(ask in known for ask in of_steps) and choices.suffice(known)
 
-    got = answerer(asks, count, enough)
-    enough(got.texts)
+    answers = answerer(asks, count, enough)
+    enough(answers.texts)
     for note in noted:
         note.reword(plan.state, [known.get(ask, "") for ask in note.asks])
     choices.show(known)
-    wasted = sum(1 for ask, text in zip(asks, got.texts, strict=True) if text and not known[ask])
-    return replace(got, unusable=wasted)
+    texts = zip(asks, answers.texts, strict=True)
+    return replace(answers, unusable=sum(1 for ask, text in texts if text and not known[ask]))
 
 
 def usable(text: str, ask: Ask, count: Count) -> str:

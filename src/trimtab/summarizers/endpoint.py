@@ -62,8 +62,8 @@ class Endpoint:
             with build_opener(Stay).open(request, timeout=self.seconds) as response:
                 reply = json.load(response)
         except HTTPError as error:
-            said = error.read(500).decode("utf-8", "replace")
-            raise TrimtabError(f"{self.url} answered {error.code}: {said}") from None
+            message = error.read(500).decode("utf-8", "replace")
+            raise TrimtabError(f"{self.url} answered {error.code}: {message}") from None
         return _text(reply)
 
     def _headers(self) -> dict[str, str]:

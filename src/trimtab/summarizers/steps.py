@@ -77,8 +77,8 @@ def _reworded(
     before: Reworded,
     named: tuple[str, str] = (SUMMARY, BOTH),
 ) -> Reworded:
-    said = iter(answers)
-    rows = [(part.lines, next(said) if part.ask else "") for part in parts]
+    remaining = iter(answers)
+    rows = [(part.lines, next(remaining) if part.ask else "") for part in parts]
     if not any(answer for _, answer in rows):
         return before
     if all(answer for _, answer in rows):

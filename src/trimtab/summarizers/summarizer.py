@@ -120,21 +120,22 @@ class _Round:
         self, summarizer: Summarizer, count: Count, deadline: float, answers: dict[str, str]
     ) -> None:
         self._summarizer, self._count, self._deadline = summarizer, count, deadline
-        self._found = answers
+        self._answers = answers
         self.asked: set[str] = set()
         self.failures: list[str] = []
         self.tokens_in = self.tokens_out = 0
 
     def ask(self, new: Mapping[str, Ask]) -> None:
         """Run these asks in parallel; answers that come in time are kept and cached."""
-        own = self._summarizer
+        summarizer = self._summarizer
         prompts = [prompt_of(ask) for ask in new.values()]
-        for key, one in zip(new, _all(own.say, prompts, own.parallel, self._deadline), strict=True):
-            if one.text:
-                self._found[key] = own.cache[key] = one.text
+        replies = _replies(summarizer.say, prompts, summarizer.parallel, self._deadline)
+        for key, reply in zip(new, replies, strict=True):
+            if reply.text:
+                self._answers[key] = summarizer.cache[key] = reply.text
             else:
-                self.failures.append(one.why)
-            self.tokens_out += self._count(one.text)
+                self.failures.append(reply.why)
+            self.tokens_out += self._count(reply.text)
         self.tokens_in += sum(map(self._count, prompts))
         self.asked |= new.keys()
 
@@ -196,7 +197,7 @@ class _Reply:
     why: str = "no answer within the time allowed"
 
 
-def _all(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> list[_Reply]:
+def _replies(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> list[_Reply]:
     """The replies that came before ``deadline`` (monotonic seconds), in the order of prompts."""
     import threading
     from queue import Empty, SimpleQueue
@@ -212,21 +213,21 @@ def _all(say: Say, prompts: Sequence[str], parallel: int, deadline: float) -> li
                 number = waiting.get_nowait()
             except Empty:
                 return
-            done.put((number, _said(say, prompts[number])))
+            done.put((number, _reply_to(say, prompts[number])))
 
     for _ in range(min(parallel, len(prompts))):
         threading.Thread(target=work, daemon=True, name="trimtab-summarizer").start()
     replies = [_Reply() for _ in prompts]
     for _ in prompts:
         try:
-            number, one = done.get(timeout=max(0.0, deadline - time.monotonic()))
+            number, reply = done.get(timeout=max(0.0, deadline - time.monotonic()))
         except Empty:
             break
-        replies[number] = one
+        replies[number] = reply
     return replies
 
 
-def _said(say: Say, prompt: str) -> _Reply:
+def _reply_to(say: Say, prompt: str) -> _Reply:
     try:
         text = say(prompt)
     except Exception as error:  # on any failure the extract is shown instead

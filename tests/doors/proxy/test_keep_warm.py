@@ -103,7 +103,7 @@ def test_after_a_ping_the_prefix_is_read_though_it_would_have_expired(monkeypatc
         assert "Kept warm" in home
         spend = ask(w.server.url, "GET", "/_trimtab/spend")[2].decode()
         assert "since the proxy was started they saved about" in spend
-        agents = [one.agent for one in w.server.proxy.records.ledger._kept.values()]
+        agents = [one.agent for one in w.server.proxy.records.ledger._conversations.values()]
         assert WARMER in agents
 
 

@@ -51,23 +51,27 @@ class Setup:
     def send_to(self, url: str) -> None:
         """Forward everything to this address; without a path it gets that of the API it
         replaces."""
-        own = url.rstrip("/")
-        bare = not urlsplit(own).path
+        target = url.rstrip("/")
+        bare = not urlsplit(target).path
         self.upstreams = [
-            replace(one, url=own + urlsplit(one.url).path.rstrip("/") if bare else own)
-            for one in self.upstreams
+            replace(
+                upstream, url=target + urlsplit(upstream.url).path.rstrip("/") if bare else target
+            )
+            for upstream in self.upstreams
         ]
 
     def attached(self, proxy: str) -> Setup:
         """The same for a proxy that is already running: it recognises known providers by path, all
         others by the names in its configuration."""
-        known = {one.name for one in standard()} | {"google"}
+        known_names = {upstream.name for upstream in standard()} | {"google"}
         values = [*self.env.values(), *self.arguments]
-        for one in self.upstreams:
-            if one.name in known:
-                there = re.compile(re.escape("{proxy}" + PREFIX + one.name) + r"(?![\w-])")
-                path = urlsplit(one.url).path.rstrip("/")
-                values = [there.sub("{proxy}" + path, value) for value in values]
+        for upstream in self.upstreams:
+            if upstream.name in known_names:
+                placeholder = re.compile(
+                    re.escape("{proxy}" + PREFIX + upstream.name) + r"(?![\w-])"
+                )
+                path = urlsplit(upstream.url).path.rstrip("/")
+                values = [placeholder.sub("{proxy}" + path, value) for value in values]
         count = len(self.env)
         env = dict(zip(self.env, values[:count], strict=True))
         return Setup(self.upstreams, env, values[count:], self.problem).at(proxy)

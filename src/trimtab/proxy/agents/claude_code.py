@@ -22,11 +22,11 @@ def prepare(place: LaunchContext) -> Setup:
         place.folder / ".claude/settings.json",
         place.folder / ".claude/settings.local.json",
     )
-    own: dict[str, str] = {}
+    from_files: dict[str, str] = {}
     for file in files:
         given = inner(read_json(file), "env")
-        own |= given if isinstance(given, dict) else {}
-    variables = {**place.env, **own}
+        from_files |= given if isinstance(given, dict) else {}
+    variables = {**place.env, **from_files}
     setup = Setup()
     for variable, cloud in _CLOUDS.items():
         if str(variables.get(variable, "")).lower() not in ("", "0", "false"):
@@ -39,9 +39,9 @@ def prepare(place: LaunchContext) -> Setup:
     setup.env[variable] = setup.send(
         "anthropic", variables.get(variable) or "https://api.anthropic.com"
     )
-    if variable in own and "--settings" not in place.arguments:
-        said = {"env": {variable: setup.env[variable]}}
-        setup.arguments = ["--settings", json.dumps(said)]
+    if variable in from_files and "--settings" not in place.arguments:
+        settings = {"env": {variable: setup.env[variable]}}
+        setup.arguments = ["--settings", json.dumps(settings)]
     return setup
 
 
@@ -51,9 +51,9 @@ def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> N
         setup.problem = "claude --settings cannot be given beside --status: use one of the two"
         return
     hook = {"type": "command", "command": shlex.join(command)}
-    said = json.loads(setup.arguments[1]) if setup.arguments else {}
-    said |= {"statusLine": hook, "hooks": {"PreCompact": [{"hooks": [hook]}]}}
-    setup.arguments = ["--settings", json.dumps(said)]
+    settings = json.loads(setup.arguments[1]) if setup.arguments else {}
+    settings |= {"statusLine": hook, "hooks": {"PreCompact": [{"hooks": [hook]}]}}
+    setup.arguments = ["--settings", json.dumps(settings)]
 
 
 AGENT = Agent(

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from trimtab.amounts import many
 from trimtab.proxy.agents import AGENTS, Agent, LaunchContext, Setup, agent_for
 from trimtab.proxy.app import Proxy
 from trimtab.proxy.config.settings import Address, ProxySettings
@@ -61,26 +62,33 @@ def run(
         if cause := unreachable(proxy):
             return _complain(CANNOT, f"cannot reach the proxy at {proxy} ({cause}): start it with "
                              "trimtab proxy, or leave --proxy out")  # fmt: skip
-        ready = setup.attached(proxy.rstrip("/"))
-        env = {**os.environ, **ready.env, ADDRESS: proxy.rstrip("/")}
-        return _wait([program, *ready.arguments, *command[1:]], env)
+        address = proxy.rstrip("/")
+        return _run_agent([program, *command[1:]], setup.attached(address), address)
+    if too_small := agent.too_small(settings.fit.window):
+        _tell(f"warning: {too_small}")
+    return _behind_own_proxy([program, *command[1:]], _private(settings, agent, setup), setup)
+
+
+def _behind_own_proxy(command: Sequence[str], settings: ProxySettings, setup: Setup) -> int:
+    """Run the agent behind a proxy that ends with it, and tell at the end what was saved."""
     if not _listens_to_logs():
         logs.silence()  # the terminal is the agent's
-    if said := agent.too_small(settings.fit.window):
-        print(f"trimtab: warning: {said}", file=sys.stderr)
-    with Server(Proxy(_private(settings, agent, setup))) as server:
-        ready = setup.at(server.base)
-        print(f"trimtab: dashboard {server.dashboard}", file=sys.stderr)
-        env = {**os.environ, **ready.env, ADDRESS: server.base}
-        code = _wait([program, *ready.arguments, *command[1:]], env)
+    with Server(Proxy(settings)) as server:
+        _tell(f"dashboard {server.dashboard}")
+        code = _run_agent(command, setup.at(server.base), server.base)
         activity, problem = server.proxy.records.activity, server.proxy.tenants.store_problem
     if problem:
-        print(f"trimtab: warning: the store kept nothing at the end: {problem}", file=sys.stderr)
+        _tell(f"warning: the store kept nothing at the end: {problem}")
     for text, count in activity.warnings.items():
-        many = f"{count:,} requests" if count > 1 else "1 request"
-        print(f"trimtab: warning: {text}; {many}", file=sys.stderr)
-    print(f"trimtab: {activity.line()}", file=sys.stderr)
+        _tell(f"warning: {text}; {many(count, 'request')}")
+    _tell(activity.line())
     return code
+
+
+def _run_agent(command: Sequence[str], setup: Setup, proxy: str) -> int:
+    """Run the agent with the variables and arguments that send it to the proxy."""
+    env = {**os.environ, **setup.env, ADDRESS: proxy}
+    return _wait([command[0], *setup.arguments, *command[1:]], env)
 
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
@@ -144,5 +152,9 @@ def _signals_go_to(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def _complain(code: int, message: str) -> int:
-    print(f"trimtab: {message}", file=sys.stderr)
+    _tell(message)
     return code
+
+
+def _tell(message: str) -> None:
+    print(f"trimtab: {message}", file=sys.stderr)

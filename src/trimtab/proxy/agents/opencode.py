@@ -27,11 +27,11 @@ _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 def prepare(place: LaunchContext) -> Setup:
     """Each provider's ``baseURL``."""
     setup, providers = Setup(), dict(_KNOWN)
-    given = place.env.get("OPENCODE_CONFIG_CONTENT")
+    text = place.env.get("OPENCODE_CONFIG_CONTENT")
     content: Any = {}
-    if given:
+    if text:
         try:
-            content = json.loads(given)
+            content = json.loads(text)
         except ValueError:
             content = {}
     for config in (*map(read_json, _files(place)), content):
@@ -43,9 +43,9 @@ def prepare(place: LaunchContext) -> Setup:
     for name, url in providers.items():
         if not url.startswith(("http://", "https://")):
             continue
-        one = dict(table.get(name) or {})
-        one["options"] = {**(one.get("options") or {}), "baseURL": setup.send(name, url)}
-        table[name] = one
+        entry = dict(table.get(name) or {})
+        entry["options"] = {**(entry.get("options") or {}), "baseURL": setup.send(name, url)}
+        table[name] = entry
     setup.env["OPENCODE_CONFIG_CONTENT"] = json.dumps(merged)
     return setup
 

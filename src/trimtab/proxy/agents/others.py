@@ -26,10 +26,10 @@ def prepare(place: LaunchContext) -> Setup:
     """Set all variables that hold a base URL; the proxy forwards to their former values."""
     setup = Setup()
     env = dict(place.env)
-    for one, other in _TWINS.items():  # where only one of the two is set, both mean it
-        if env.get(one) or env.get(other):
-            env.setdefault(one, env.get(other, ""))
-            env.setdefault(other, env.get(one, ""))
+    for first, second in _TWINS.items():  # where only one of the two is set, both mean it
+        if env.get(first) or env.get(second):
+            env.setdefault(first, env.get(second, ""))
+            env.setdefault(second, env.get(first, ""))
     context = LaunchContext(env, place.home, place.folder, place.arguments)
     for variable, name, default in _VARIABLES:
         setup.variable(context, variable, name, default)

@@ -30,7 +30,8 @@ from trimtab.wire.incremental_json import IncrementalParser
 
 MOST = 200
 """Sessions in memory; the least recently used is dropped first, its data stays in the store."""
-ONE = "local"
+LOCAL = "local"
+"""The tenant of all requests if the proxy serves one user."""
 NOBODY = ""
 """The tenant of requests with neither a key nor the token: nothing is remembered between them."""
 HOLDER = "token"
@@ -71,34 +72,34 @@ class Tenants:
         return str(self._store.failing or "")
 
     def tenant(self, headers: Mapping[str, str], query: str) -> str:
-        """The tenant of a request: ONE if the proxy serves one user, else the digest of its
+        """The tenant of a request: LOCAL if the proxy serves one user, else the digest of its
         credential, or NOBODY if it has none."""
         if self.settings.one_tenant:
-            return ONE
+            return LOCAL
         return fingerprint(headers, query, self.settings.key_headers) or NOBODY
 
     def served(self, upstream: Upstream, tenant: str) -> Served:
         """The session and learned limits of this tenant at this upstream."""
         key = (upstream.name, tenant)
-        current = self._served.pop(key, None)
-        if current is None:
+        served = self._served.pop(key, None)
+        if served is None:
             name = f"{upstream.name}/{tenant}"
             if tenant == NOBODY:
                 session = Session(
                     store="memory:", settings=self.settings.fitting, window=upstream.window
                 )
                 return Served(session, LearnedLimits())
-            one = self.settings.one_tenant
-            deferred = None if one else DeferredStore(self._store, name, KEY)
+            one_tenant = self.settings.one_tenant
+            deferred = None if one_tenant else DeferredStore(self._store, name, KEY)
             session = Session(
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            current = Served(session, LearnedLimits(StoredLimits(session)), deferred)
-        self._served[key] = current
+            served = Served(session, LearnedLimits(StoredLimits(session)), deferred)
+        self._served[key] = served
         while len(self._served) > MOST:
             self._served.popitem(last=False)
-        return current
+        return served
 
     def accepted(self, served: Served) -> None:
         """Store this tenant's data from now on: the provider has accepted a request of it."""
@@ -120,12 +121,12 @@ class Tenants:
             return None
         with self._lock:
             self._growing[key] = growing
-            total = sum(one.stored_bytes for one in self._growing.values())
+            total = sum(parser.stored_bytes for parser in self._growing.values())
             while len(self._growing) > 1 and (
                 len(self._growing) > MOST_PARSED or total > MOST_PARSED_BYTES
             ):
-                _, gone = self._growing.popitem(last=False)
-                total -= gone.stored_bytes
+                _, dropped = self._growing.popitem(last=False)
+                total -= dropped.stored_bytes
         return parsed
 
     def close(self) -> None:
@@ -154,8 +155,8 @@ class Tenants:
         if tenant == NOBODY or not self._durable:
             return None
         deferred = self.served(upstream, tenant).deferred
-        kept = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
-        return StoredExchanges(kept, self._quiet)
+        store = stores.open(deferred or self._store, f"{upstream.name}/{tenant}")
+        return StoredExchanges(store, self._quiet)
 
     # --- what the pages ask for ---------------------------------------------------------------
 
@@ -209,8 +210,8 @@ def conversation(tenant: str, format: str, hint: str, body: Any) -> str:
 
 def first_words(body: Any) -> str:
     """The text of the first message of a user; "" where there is none."""
-    given = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
-    messages: Any = next((one for one in given if one), None)
+    values = [body.get(key) for key in MESSAGE_LISTS] if isinstance(body, dict) else [body]
+    messages: Any = next((value for value in values if value), None)
     for message in messages if isinstance(messages, list) else []:
         if isinstance(message, dict) and message.get("role") == "user":
             return _texts(message.get("content") or message.get("parts"))

@@ -58,8 +58,8 @@ async def serve(data: DashboardData, scope: Scope, receive: Receive, reply: Http
         ready = path.endswith("health") or not data.draining
         # It still serves when its store fails: a shared store would make all replicas unready.
         state = "fails" if data.tenants.store_problem else "ok"
-        said = {"ok": ready, "draining": data.draining, "store": state}
-        await reply.json(200 if ready else 503, said)
+        health = {"ok": ready, "draining": data.draining, "store": state}
+        await reply.json(200 if ready else 503, health)
         return
     if path == "/_trimtab":
         await reply.whole(308, [(b"location", HOME.encode())])

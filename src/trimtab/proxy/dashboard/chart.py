@@ -172,20 +172,20 @@ def _part(kind: str, x: float, y: float, width: float, height: float) -> BarPart
 
 
 def _tooltip(turn: TurnRecord) -> str:
-    said = f"turn {turn.number}: {turn.sent:,} tokens sent of {turn.arrived:,}"
+    text = f"turn {turn.number}: {turn.sent:,} tokens sent of {turn.arrived:,}"
     if turn.prompt:
-        said += f"; the provider counted {turn.prompt:,}, {turn.cached:,} of them cached"
+        text += f"; the provider counted {turn.prompt:,}, {turn.cached:,} of them cached"
     if turn.new:
-        said += f"; {turn.new} new edit(s)"
+        text += f"; {turn.new} new edit(s)"
     if turn.cause:
-        said += f"; {turn.lost:,} cached tokens lost to {turn.cause}"
+        text += f"; {turn.lost:,} cached tokens lost to {turn.cause}"
     if turn.diagnosis:
-        said += f" (the provider reports: {turn.diagnosis.replace('_', ' ')})"
+        text += f" (the provider reports: {turn.diagnosis.replace('_', ' ')})"
     if turn.sends > 1:
-        said += f"; sent {turn.sends} times"
+        text += f"; sent {turn.sends} times"
     if not turn.answered:
-        said += f"; failed ({turn.status or 'no answer'})"
-    return said
+        text += f"; failed ({turn.status or 'no answer'})"
+    return text
 
 
 def _lines(

@@ -17,26 +17,26 @@ def as_json(value: Any) -> bytes:
 
 def sessions(records: Iterable[SessionRecord]) -> bytes:
     """All sessions with their sums, the newest first."""
-    newest = sorted(records, key=lambda one: -one.last)
-    return as_json({"sessions": [_session(one) for one in newest]})
+    newest = sorted(records, key=lambda session: -session.last)
+    return as_json({"sessions": [_session(session) for session in newest]})
 
 
-def session(one: SessionRecord) -> bytes:
+def session(session: SessionRecord) -> bytes:
     """One session with its turns, edits and refusals."""
-    edits = [as_row(edit) | {"state": one.state(edit)} for edit in one.edits.values()]
-    return as_json(_session(one) | {
-        "turns": [as_row(turn) for turn in one.turns], "edits": edits,
-        "refusals": [as_row(refusal) for refusal in one.refusals],
+    edits = [as_row(edit) | {"state": session.state(edit)} for edit in session.edits.values()]
+    return as_json(_session(session) | {
+        "turns": [as_row(turn) for turn in session.turns], "edits": edits,
+        "refusals": [as_row(refusal) for refusal in session.refusals],
     })  # fmt: skip
 
 
-def _session(one: SessionRecord) -> dict[str, Any]:
-    row = as_row(one) | {"title": one.title, "sums": dict(one.sums)}
+def _session(session: SessionRecord) -> dict[str, Any]:
+    row = as_row(session) | {"title": session.title, "sums": dict(session.sums)}
     for name in ("beginning", "loaded", "in_force"):
         row.pop(name, None)
     return row
 
 
-def requests(kept: RecentRequests) -> bytes:
+def requests(recent: RecentRequests) -> bytes:
     """The last requests, the newest first; never their texts."""
-    return as_json({"requests": [as_row(row) for row in reversed(kept.rows)]})
+    return as_json({"requests": [as_row(row) for row in reversed(recent.rows)]})

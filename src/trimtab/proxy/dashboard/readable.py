@@ -37,14 +37,14 @@ def statements(text: str, format: str) -> Statements | None:
     """The messages of a JSON text: a request or a list of messages; None if it is neither."""
     try:
         tree = paths.parse(text)
-        own = FORMATS[format.partition(":")[0]]
-        messages = paths.get(tree, own.base(tree))
-        head = own.read_head(tree) if isinstance(tree, dict) else ()
-        read = [(one.role, one.blocks) for one in map(own.read_message, messages)]
+        reader = FORMATS[format.partition(":")[0]]
+        messages = paths.get(tree, reader.base(tree))
+        head = reader.read_head(tree) if isinstance(tree, dict) else ()
+        spoken = [(message.role, message.blocks) for message in map(reader.read_message, messages)]
     except (TrimtabError, LookupError, TypeError, ValueError, AttributeError):
         return None
     rows = [_statement("system", block) for block in head]
-    rows += [_statement(role, block) for role, blocks in read for block in blocks]
+    rows += [_statement(role, block) for role, blocks in spoken for block in blocks]
     shown = [row for row in rows if row.text or row.kind != "user"]
     return Statements(tuple(shown[-MOST_STATEMENTS:]), max(len(shown) - MOST_STATEMENTS, 0))
 
@@ -71,12 +71,12 @@ def _statement(role: str, block: Block) -> Statement:
 def _flat(arguments: str) -> str:
     """``{"command": "ls"}`` → ``command: ls``; anything else as it is."""
     try:
-        read = json.loads(arguments)
+        values = json.loads(arguments)
     except (ValueError, RecursionError):
         return arguments
-    if not isinstance(read, dict):
+    if not isinstance(values, dict):
         return arguments
-    return "\n".join(f"{name}: {_plain(value)}" for name, value in read.items())
+    return "\n".join(f"{name}: {_plain(value)}" for name, value in values.items())
 
 
 def _plain(value: Any) -> str:

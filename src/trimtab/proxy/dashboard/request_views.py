@@ -20,14 +20,14 @@ TEXTS = {"came": "Request as it came", "sent": "Request as it was sent", "answer
 
 
 def requests(
-    kept: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
+    recent: RecentRequests, sessions: Mapping[str, SessionRecord], now: float, wanted: str
 ) -> bytes:
     """The last requests that match ``wanted``; "failed" matches those that failed."""
-    rows = [row for row in reversed(kept.rows) if _matches(row, wanted)]
+    rows = [row for row in reversed(recent.rows) if _matches(row, wanted)]
     return page(
-        "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(kept.rows),
+        "requests.html", "Requests", section=REQUESTS, live=LIVE_SECONDS, any=bool(recent.rows),
         rows=[_row(row, sessions, now) for row in rows[:SHOWN]], more=len(rows) - SHOWN,
-        wanted=wanted, action=REQUESTS, keeps_texts=kept.keeps_texts,
+        wanted=wanted, action=REQUESTS, keeps_texts=recent.keeps_texts,
     )  # fmt: skip
 
 
@@ -70,14 +70,14 @@ def request(
     row: RequestRecord, session: SessionRecord | None, now: float, *, keeps_texts: bool
 ) -> bytes:
     """The page of one request with its texts."""
-    kept = texts(row)
+    by_name = texts(row)
     parts = [
         {
             "name": name, "title": TEXTS[name], "chars": f"{len(text):,}",
             "read": statements(text, session.format) if session and name != "answer" else None,
             "text": cut(indented(text)),
         }
-        for name, text in kept.items()
+        for name, text in by_name.items()
     ]  # fmt: skip
     times = duration(row.seconds)
     times += f", first byte after {duration(row.first_byte)}" if row.first_byte else ""

@@ -6,16 +6,16 @@ figure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.amounts import many
-from trimtab.errors import StoreError, TrimtabError
+from trimtab.errors import StoreError
 from trimtab.pricing.arms import Savings, arms_of
-from trimtab.pricing.conversation_usage import PREFIX, WARMER, ConversationUsage
+from trimtab.pricing.conversation_usage import PREFIX, WARMER, read_facts
 from trimtab.pricing.paid import Paid, calls_of, grouped, total
-from trimtab.proxy.callers.tenants import HOLDER, ONE
+from trimtab.proxy.callers.tenants import HOLDER, LOCAL
 from trimtab.proxy.dashboard.format import dollars, share
 from trimtab.proxy.dashboard.page import LIVE_SECONDS, SPEND, page
 from trimtab.proxy.records.activity_log import ActivityLog
@@ -28,7 +28,7 @@ GROUPS = {
 }  # fmt: skip
 """What spend can be grouped by → its label."""
 SHOWN = 100
-_KEYS = {ONE: "one user", HOLDER: "the proxy's token", "unknown": "not recorded"}
+_KEYS = {LOCAL: "one user", HOLDER: "the proxy's token", "unknown": "not recorded"}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Spend:
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
-            "paid": self.paid.as_dict(), "groups": [one.as_dict() for one in self.groups],
+            "paid": self.paid.as_dict(), "groups": [paid.as_dict() for paid in self.groups],
             "trimtab": self.pings.as_dict(),
             "savings": None if self.savings is None else self.savings.as_dict(),
             "unread_facts": self.unread,
@@ -62,22 +62,15 @@ def spend(ledger: UsageLedger, by: str) -> Spend:
         except StoreError:
             facts = {}
     facts |= ledger.unwritten()
-    kept, unread = _read(facts.values())
-    calls = calls_of(kept)
-    own = [call for call in calls if call.agent == WARMER]
-    others = [call for call in calls if call.agent != WARMER]
-    reduced = total(calls_of(one for one in kept if one.arm == "treated")).cost.prompt
-    return Spend(total(others), grouped(others, by), total(own), arms_of(kept), reduced, unread)
-
-
-def _read(facts: Iterable[Mapping[str, Any]]) -> tuple[list[ConversationUsage], int]:
-    kept, unread = list[ConversationUsage](), 0
-    for fact in facts:
-        try:
-            kept.append(ConversationUsage.from_dict(fact))
-        except (KeyError, TypeError, ValueError, TrimtabError):
-            unread += 1
-    return kept, unread
+    conversations, unread = read_facts(facts.values())
+    calls = calls_of(conversations)
+    pings = [call for call in calls if call.agent == WARMER]
+    agents_calls = [call for call in calls if call.agent != WARMER]
+    treated = (conversation for conversation in conversations if conversation.arm == "treated")
+    return Spend(
+        total(agents_calls), grouped(agents_calls, by), total(pings), arms_of(conversations),
+        total(calls_of(treated)).cost.prompt, unread,
+    )  # fmt: skip
 
 
 def spend_page(
@@ -87,11 +80,11 @@ def spend_page(
     """The page, grouped by one of ``GROUPS``.  ``summarizes``: whether a summarizer is configured,
     whose calls are not in these figures."""
     rows = spend.groups if by != "day" else spend.groups[::-1]
-    most = max((one.cost.total for one in rows), default=0.0)
+    most = max((paid.cost.total for paid in rows), default=0.0)
     return page(
         "spend.html", "Spend", section=SPEND, live=LIVE_SECONDS, by=by, groups=GROUPS,
         any=bool(spend.paid.calls), answers=_answers(spend, activity, summarizes), address=SPEND,
-        rows=[_row(one, by, sessions, most) for one in rows[:SHOWN]], more=len(rows) - SHOWN,
+        rows=[_row(paid, by, sessions, most) for paid in rows[:SHOWN]], more=len(rows) - SHOWN,
         notes=_notes(spend),
     )  # fmt: skip
 
@@ -144,19 +137,19 @@ def _money(paid: Paid) -> str:
     return dollars(paid.cost.total) if paid.calls > paid.unpriced.total() else "no price known"
 
 
-def _row(one: Paid, by: str, sessions: Mapping[str, SessionRecord], most: float) -> dict[str, Any]:
-    prompt = sum(tokens for kind, tokens in one.tokens.items() if kind != "output")
-    name, link = one.name, ""
+def _row(paid: Paid, by: str, sessions: Mapping[str, SessionRecord], most: float) -> dict[str, Any]:
+    prompt = sum(tokens for kind, tokens in paid.tokens.items() if kind != "output")
+    name, link = paid.name, ""
     if by == "tenant":
-        name = _KEYS.get(one.name, f"key {one.name[:8]}")
-    elif by == "session" and (session := sessions.get(one.name.rpartition("/")[2])):
+        name = _KEYS.get(paid.name, f"key {paid.name[:8]}")
+    elif by == "session" and (session := sessions.get(paid.name.rpartition("/")[2])):
         name, link = session.title, session.id
-    part = round(100 * one.cost.total / most) if most else 0
+    part = round(100 * paid.cost.total / most) if most else 0
     return {
         "name": name, "link": link, "part": part,
         "numbers": (
-            _money(one), f"{one.calls:,}", short_number(prompt), share(one.tokens["read"], prompt),
-            short_number(one.tokens["output"]),
+            _money(paid), f"{paid.calls:,}", short_number(prompt),
+            share(paid.tokens["read"], prompt), short_number(paid.tokens["output"]),
         ),
     }  # fmt: skip
 

@@ -17,20 +17,22 @@ def session_status(activity: ActivityLog, name: str, *, recall: bool) -> dict[st
     Titles, summaries and subagents share the client's name: of its conversations with more than
     one request the newest counts.  ``recall``: whether the model is offered the tool.
     """
-    newest = [one for one in reversed(activity.sessions.values()) if one.turns]
-    named = [one for one in newest if one.hint == name] if name else newest
-    shown = next((one for one in named if one.count > 1), named[0] if named else None)
+    newest = [session for session in reversed(activity.sessions.values()) if session.turns]
+    named = [session for session in newest if session.hint == name] if name else newest
+    shown = next((session for session in named if session.count > 1), named[0] if named else None)
     return {"session": ""} if shown is None else _figures(shown, recall=recall)
 
 
-def _figures(one: SessionRecord, *, recall: bool) -> dict[str, Any]:
-    last = one.turns[-1]
-    edits = list(one.edits.values())
+def _figures(session: SessionRecord, *, recall: bool) -> dict[str, Any]:
+    last = session.turns[-1]
+    edits = list(session.edits.values())
     return {
-        "session": one.hint or one.id, "client": one.client, "model": one.model,
-        "requests": one.count, "window": last.window, "sent": last.sent, "arrived": last.arrived,
-        "saved": one.saved, "edits": dict(Counter(edit.kind for edit in edits)),
+        "session": session.hint or session.id, "client": session.client, "model": session.model,
+        "requests": session.count, "window": last.window, "sent": last.sent,
+        "arrived": last.arrived, "saved": session.saved,
+        "edits": dict(Counter(edit.kind for edit in edits)),
         "handles": [edit.handle for edit in reversed(edits)][:HANDLES],
-        "refusals": sum(refusal.action == "recovered" for refusal in one.refusals),
-        "recall": recall, "tenant": f"{one.upstream}/{one.tenant}", "page": f"/_trimtab/s/{one.id}",
+        "refusals": sum(refusal.action == "recovered" for refusal in session.refusals),
+        "recall": recall, "tenant": f"{session.upstream}/{session.tenant}",
+        "page": f"/_trimtab/s/{session.id}",
     }  # fmt: skip

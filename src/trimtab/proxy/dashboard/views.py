@@ -41,8 +41,10 @@ def home(
 
     ``problem``: a problem of the store.
     """
-    sessions = [one for one in reversed(activity.sessions.values()) if _matches(one, wanted)]
-    sessions.sort(key=lambda one: (not _failing(one, now), -one.last))
+    sessions = [
+        session for session in reversed(activity.sessions.values()) if _matches(session, wanted)
+    ]
+    sessions.sort(key=lambda session: (not _failing(session, now), -session.last))
     return page(
         "home.html", "Sessions", live=LIVE_SECONDS,
         any=bool(activity.sessions), url=url, wanted=wanted, figures=_totals(activity),
@@ -51,13 +53,13 @@ def home(
             {"text": text, "count": many(count, "request")}
             for text, count in reversed(activity.warnings.items())
         ],
-        sessions=[_session_row(one, now) for one in sessions[:SHOWN_SESSIONS]],
+        sessions=[_session_row(session, now) for session in sessions[:SHOWN_SESSIONS]],
         more=len(sessions) - SHOWN_SESSIONS,
     )  # fmt: skip
 
 
-def _failing(one: SessionRecord, now: float) -> bool:
-    return bool(one.problem) and now - one.last < PROBLEM_SECONDS
+def _failing(session: SessionRecord, now: float) -> bool:
+    return bool(session.problem) and now - session.last < PROBLEM_SECONDS
 
 
 def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]:
@@ -80,8 +82,8 @@ def _problems(rows: Iterable[RequestRecord], now: float) -> list[dict[str, Any]]
 def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
     """Figures over all sessions: (name, figure, meaning)."""
     sums: Counter[str] = Counter()
-    for one in activity.sessions.values():
-        sums.update(one.sums)
+    for session in activity.sessions.values():
+        sums.update(session.sums)
     rows = [
         ("Tokens saved", short_number(sums["saved"]), "not sent, summed over all requests"),
         ("of all that arrived", share(sums["saved"], sums["arrived"]), "saved / arrived"),
@@ -101,74 +103,84 @@ def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
     return rows
 
 
-def _matches(one: SessionRecord, wanted: str) -> bool:
+def _matches(session: SessionRecord, wanted: str) -> bool:
     words = wanted.casefold().split()
-    named = (one.prompt, one.project, one.id, one.hint, one.client, one.model, one.upstream)
-    text = " ".join((*named, one.format)).casefold()
+    named = (
+        session.prompt,
+        session.project,
+        session.id,
+        session.hint,
+        session.client,
+        session.model,
+        session.upstream,
+    )
+    text = " ".join((*named, session.format)).casefold()
     return all(word in text for word in words)
 
 
-def _session_row(one: SessionRecord, now: float) -> dict[str, Any]:
+def _session_row(session: SessionRecord, now: float) -> dict[str, Any]:
     return {
-        "id": one.id, "title": one.title, "about": _about(one), "model": one.model or "–",
-        "last": ago(now - one.last), "problem": one.problem if _failing(one, now) else "",
+        "id": session.id, "title": session.title, "about": _about(session),
+        "model": session.model or "–", "last": ago(now - session.last),
+        "problem": session.problem if _failing(session, now) else "",
         "numbers": (
-            one.sums["turns"], short_number(one.now) if one.now else "–", short_number(one.saved),
-            one.sums["edits"], one.sums["failed"],
+            session.sums["turns"], short_number(session.now) if session.now else "–",
+            short_number(session.saved), session.sums["edits"], session.sums["failed"],
         ),
     }  # fmt: skip
 
 
-def _about(one: SessionRecord) -> str:
+def _about(session: SessionRecord) -> str:
     """Project, agent and provider, if known."""
-    agent = agent_of(one.client)[:24] if one.client else ""
-    return " · ".join(filter(None, (one.project, agent, f"→ {one.upstream}")))
+    agent = agent_of(session.client)[:24] if session.client else ""
+    return " · ".join(filter(None, (session.project, agent, f"→ {session.upstream}")))
 
 
-def session(one: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
+def session(session: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
     """One session: its context over the turns, its requests, edits and refusals."""
     words = wanted.casefold().split()
     edits = [
-        edit for edit in reversed(one.edits.values())
+        edit for edit in reversed(session.edits.values())
         if all(w in f"{edit.kind} {edit.tool} {edit.why} {edit.handle}".casefold() for w in words)
     ]  # fmt: skip
-    stand = [edit for edit in edits if one.state(edit) in ("in force", "to be undone")]
-    past = [edit for edit in edits if one.state(edit) not in ("in force", "to be undone")]
-    turns = list(one.turns)
+    stand = [edit for edit in edits if session.state(edit) in ("in force", "to be undone")]
+    past = [edit for edit in edits if session.state(edit) not in ("in force", "to be undone")]
+    turns = list(session.turns)
     return page(
-        "session.html", one.title, trail=SESSIONS, live=LIVE_SECONDS,
-        about=_described(one, now), figures=_figures(one), problem=problem,
-        failing=one.problem if _failing(one, now) else "",
+        "session.html", session.title, trail=SESSIONS, live=LIVE_SECONDS,
+        about=_described(session, now), figures=_figures(session), problem=problem,
+        failing=session.problem if _failing(session, now) else "",
         charts=[chart.context(turns, size) for size in (chart.WIDE, chart.NARROW)],
         marks=_marks(turns), breaks=_breaks(turns),
-        any=bool(one.edits), wanted=wanted, address=f"{HOME}s/{one.id}",
+        any=bool(session.edits), wanted=wanted, address=f"{HOME}s/{session.id}",
         groups=[
-            (name, [_edit_row(one, edit) for edit in rows[:SHOWN_EDITS]], len(rows) - SHOWN_EDITS)
+            (name, [_edit_row(session, row) for row in rows[:SHOWN_EDITS]], len(rows) - SHOWN_EDITS)
             for name, rows in (("in force", stand), ("replaced or undone", past))
         ],
         turns=[_turn_row(turn, now) for turn in reversed(turns[-SHOWN_TURNS:])],
         earlier=len(turns) - SHOWN_TURNS,
-        refusals=[_refusal_row(refusal, now) for refusal in reversed(one.refusals)],
+        refusals=[_refusal_row(refusal, now) for refusal in reversed(session.refusals)],
     )  # fmt: skip
 
 
-def _described(one: SessionRecord, now: float) -> str:
-    client = one.client or "a client that gives no name"
-    project = f"in {one.project}, " if one.project else ""
-    about = f"{project}{client} to {one.upstream}, {one.format}, {one.model or 'model unknown'}; "
-    about += f"begun {ago(now - one.began)}, last {ago(now - one.last)}"
-    return about + (f"; of the experiment: {one.arm}" if one.arm else "")
+def _described(session: SessionRecord, now: float) -> str:
+    client = session.client or "a client that gives no name"
+    project = f"in {session.project}, " if session.project else ""
+    model = session.model or "model unknown"
+    about = f"{project}{client} to {session.upstream}, {session.format}, {model}; "
+    about += f"begun {ago(now - session.began)}, last {ago(now - session.last)}"
+    return about + (f"; of the experiment: {session.arm}" if session.arm else "")
 
 
-def _figures(one: SessionRecord) -> list[tuple[str, str, str]]:
-    last = next((turn for turn in reversed(one.turns) if turn.answered), None)
+def _figures(session: SessionRecord) -> list[tuple[str, str, str]]:
+    last = next((turn for turn in reversed(session.turns) if turn.answered), None)
     full = last.sent / last.window if last and last.window else None
-    sums = one.sums
+    sums = session.sums
     return [
         ("Sent now", short_number(last.sent) if last else "–", "tokens of the last request"),
         ("of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
         ("Would be", short_number(last.arrived) if last else "–", "tokens, had nothing been cut"),
-        ("Saved", short_number(one.saved), "tokens not sent, over all turns"),
+        ("Saved", short_number(session.saved), "tokens not sent, over all turns"),
         ("Read from cache", share(sums["cached"], sums["prompt"]),
          "of the tokens the provider counted"),
         ("Turns", f"{sums['turns']:,}", "requests of this session that were answered"),
@@ -193,9 +205,9 @@ def _marks(turns: Sequence[TurnRecord]) -> dict[str, Any]:
 def _breaks(turns: Sequence[TurnRecord]) -> list[tuple[str, str, int, str]]:
     """Cache breaks by cause: (cause, meaning, count, tokens)."""
     return [
-        (cause, meant, len(own), short_number(sum(turn.lost for turn in own)))
+        (cause, meant, len(broken), short_number(sum(turn.lost for turn in broken)))
         for cause, meant in CAUSES.items()
-        if (own := [turn for turn in turns if turn.cause == cause])
+        if (broken := [turn for turn in turns if turn.cause == cause])
     ]
 
 
@@ -211,14 +223,14 @@ def _turn_row(turn: TurnRecord, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _edit_row(one: SessionRecord, edit: EditRecord) -> dict[str, Any]:
+def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
     sizes = (edit.tokens_before, edit.tokens_after, edit.saved)
-    state = one.state(edit)
+    state = session.state(edit)
     return {
         "path": quote(edit.handle, safe=""), "handle": edit.handle, "kind": edit.kind,
         "of": edit.tool or "–", "why": edit.why,
         "state": f"{state}, pinned" if edit.pinned and state == "in force" else state,
-        "numbers": (edit.turn, *(short_number(size * one.ratio) for size in sizes)),
+        "numbers": (edit.turn, *(short_number(size * session.ratio) for size in sizes)),
     }  # fmt: skip
 
 
@@ -229,12 +241,14 @@ def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def actions(one: SessionRecord, edit: EditRecord, kept: bool) -> list[tuple[str, str, str, str]]:
+def actions(
+    session: SessionRecord, edit: EditRecord, kept: bool
+) -> list[tuple[str, str, str, str]]:
     """The actions on an edit: (name, label, effect, why it is not possible or "").
 
     ``kept``: whether its original is kept.
     """
-    state = one.state(edit)
+    state = session.state(edit)
     no_undo = {
         "to be undone": "undone already: the next turn sends the original",
         "undone": "undone already",
@@ -251,7 +265,7 @@ def actions(one: SessionRecord, edit: EditRecord, kept: bool) -> list[tuple[str,
 
 
 def edit(
-    one: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
+    session: SessionRecord, row: EditRecord, before: str | None, after: str, *, token: str,
     said: str = "", step: str = "",
 ) -> bytes:  # fmt: skip
     """The page of one edit: the original beside what is sent.  For a fold: the table of contents of
@@ -264,15 +278,16 @@ def edit(
     if before is not None and chosen:
         shown = steps_of(before, chosen, chosen)
     return page(
-        "edit.html", row.handle, trail=(*SESSIONS, (one.title, f"{HOME}s/{one.id}")),
+        "edit.html", row.handle, trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
         about=f"{row.kind} of {row.tool or 'text'}, turn {row.turn}: {row.why}",
-        state=one.state(row) + (", pinned" if row.pinned else ""),
-        said=said, actions=actions(one, row, before is not None), token=token, session=one.id,
+        state=session.state(row) + (", pinned" if row.pinned else ""),
+        said=said, actions=actions(session, row, before is not None), token=token,
+        session=session.id,
         before=None if shown is None else cut(shown), after=cut(after),
-        read=statements(shown, one.format) if shown and shown.startswith("[{") else None,
+        read=statements(shown, session.format) if shown and shown.startswith("[{") else None,
         steps=steps, chosen=chosen,
-        before_tokens=f"{round(row.tokens_before * one.ratio):,}",
-        after_tokens=f"{round(row.tokens_after * one.ratio):,}",
+        before_tokens=f"{round(row.tokens_before * session.ratio):,}",
+        after_tokens=f"{round(row.tokens_after * session.ratio):,}",
     )  # fmt: skip
 
 

@@ -18,9 +18,8 @@ class RequestLayout:
 
     ``key``: the key of the history; ``speaker``: whether a message is the model's; ``said``: its
     texts and calls, as the client must send them back; ``names``: the names of the offered tools;
-    ``offers``: the request with one more tool; ``own``: the model's part of an answer, as a message
-    of the history; ``answered``: a message with results; ``grouped``: whether later results must be
-    in the next message.
+    ``grouped``: the key under which one user message has all results, "" where each result is a
+    message of its own.
     """
 
     key: str

@@ -100,7 +100,11 @@ def note_break(
     """
     before, session.beginning = dict(session.beginning), began
     earlier = next(
-        (one for one in reversed(session.turns) if one is not turn and one.prompt and one.answered),
+        (
+            other
+            for other in reversed(session.turns)
+            if other is not turn and other.prompt and other.answered
+        ),
         None,
     )
     if earlier is None or not turn.prompt:

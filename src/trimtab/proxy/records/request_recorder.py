@@ -176,9 +176,9 @@ class RequestRecorder:
         record.prompt, record.cached = self.usage.prompt, self.usage.cached
         record.output = self.usage.output
         if record.failed or error:
-            kinds = [one.kind for one in self._refusals if one.kind != "other"]
-            said = f"refused: {kinds[-1].replace('_', ' ')}" if kinds else ""
-            record.problem = error or said or f"the provider answered {status}"
+            kinds = [refusal.kind for refusal in self._refusals if refusal.kind != "other"]
+            refused = f"refused: {kinds[-1].replace('_', ' ')}" if kinds else ""
+            record.problem = error or refused or f"the provider answered {status}"
         if session is not None:
             session.problem = record.problem
         self._records.requests.add(record)

@@ -46,18 +46,18 @@ class SessionHistory:
         news, activity.news = activity.news, {}
         if self.store is None:
             return
-        for id, one in news.items():
-            session = one.session
+        for id, unstored in news.items():
+            session = unstored.session
             if not session.sums["turns"] or not session.tenant:
                 if activity.sessions.get(id) is session:
-                    activity.news.setdefault(id, one)  # its first accepted request may come
-                    del one.turns[:-SESSIONS], one.refusals[:-SESSIONS]
+                    activity.news.setdefault(id, unstored)  # its first accepted request may come
+                    del unstored.turns[:-SESSIONS], unstored.refusals[:-SESSIONS]
                 continue
-            edits = [session.edits[name] for name in one.edits if name in session.edits]
+            edits = [session.edits[name] for name in unstored.edits if name in session.edits]
             rows = {
-                "turns": [as_row(turn) for turn in one.turns[-SESSIONS:]],
+                "turns": [as_row(turn) for turn in unstored.turns[-SESSIONS:]],
                 "edits": [as_row(edit) for edit in edits],
-                "refusals": [as_row(refusal) for refusal in one.refusals],
+                "refusals": [as_row(refusal) for refusal in unstored.refusals],
             }
             self._waiting.append((id, _head(session), rows))
         del self._waiting[:-_MOST_WAITING]
@@ -84,9 +84,9 @@ class SessionHistory:
         if self.store is None:
             return []
         sessions = list(_read(SessionRecord, self.store.facts(_PREFIX).values()))
-        sessions.sort(key=lambda one: one.last)
-        for one in sessions:
-            one.loaded = False
+        sessions.sort(key=lambda session: session.last)
+        for session in sessions:
+            session.loaded = False
         return sessions[-SESSIONS:]
 
     def parts(self, id: str) -> list[dict[str, Any]] | None:
@@ -103,9 +103,21 @@ class SessionHistory:
         if session.loaded or parts is None:
             return
         turns, edits, refusals = (
-            {one.number: one for part in parts for one in _read(TurnRecord, part.get("turns", ()))},
-            {one.handle: one for part in parts for one in _read(EditRecord, part.get("edits", ()))},
-            [one for part in parts for one in _read(RefusalRecord, part.get("refusals", ()))],
+            {
+                turn.number: turn
+                for part in parts
+                for turn in _read(TurnRecord, part.get("turns", ()))
+            },
+            {
+                edit.handle: edit
+                for part in parts
+                for edit in _read(EditRecord, part.get("edits", ()))
+            },
+            [
+                refusal
+                for part in parts
+                for refusal in _read(RefusalRecord, part.get("refusals", ()))
+            ],
         )
         for turn in turns.values():
             turn.request = 0  # a number of another run
@@ -116,8 +128,8 @@ class SessionHistory:
         for handle, edit in reversed(list(edits.items())):
             session.edits[handle] = session.edits.get(handle, edit)
             session.edits.move_to_end(handle, last=False)
-        known = {(one.when, one.turn) for one in session.refusals}
-        older = [one for one in refusals if (one.when, one.turn) not in known]
+        known = {(refusal.when, refusal.turn) for refusal in session.refusals}
+        older = [each for each in refusals if (each.when, each.turn) not in known]
         session.refusals.extendleft(reversed(older))
         session.loaded = True
 
@@ -132,12 +144,12 @@ def _read(kind: type[Any], rows: Any) -> Iterator[Any]:
     """The records in these rows; rows that this release cannot read are skipped."""
     for row in rows:
         try:
-            one = from_row(kind, row)
+            record = from_row(kind, row)
         except (TypeError, AttributeError):
             continue
-        if isinstance(one, SessionRecord):
-            one.sums = Counter(one.sums)
-        yield one
+        if isinstance(record, SessionRecord):
+            record.sums = Counter(record.sums)
+        yield record
 
 
 __all__ = ["TENANT", "SessionHistory"]

@@ -19,23 +19,23 @@ EDITS = 2_000
 Row = TypeVar("Row")
 
 
-def as_row(one: Any) -> dict[str, Any]:
+def as_row(record: Any) -> dict[str, Any]:
     """A record as JSON-able data, without fields that have their default."""
     row = {}
-    for each in fields(one):
-        value = getattr(one, each.name)
+    for attribute in fields(record):
+        value = getattr(record, attribute.name)
         if isinstance(value, (str, int, float, tuple)) and (
-            each.default is MISSING or value != each.default
+            attribute.default is MISSING or value != attribute.default
         ):
-            row[each.name] = value
+            row[attribute.name] = value
     return row
 
 
 def from_row(kind: type[Row], row: Mapping[str, Any]) -> Row:
     """The record that ``as_row`` wrote.  Raises TypeError if a field is missing."""
-    known = {each.name for each in fields(kind) if each.init}  # type: ignore[arg-type]
+    names = {attribute.name for attribute in fields(kind) if attribute.init}  # type: ignore[arg-type]
     read = {name: tuple(v) if isinstance(v, list) else v for name, v in row.items()}
-    return kind(**{name: value for name, value in read.items() if name in known})
+    return kind(**{name: value for name, value in read.items() if name in names})
 
 
 @dataclass(slots=True)

@@ -33,11 +33,11 @@ def first_prompt(tree: Any) -> str:
     for role, text in _texts(tree):
         if role not in ("user", ""):
             continue
-        rest = text[:_TEXT_CHARS]
-        while tagged := _TAGGED.match(rest):
-            rest = rest[tagged.end() :]
-        if rest.strip() and not rest.strip().startswith(_NOT_THE_USER):
-            line = " ".join(next(row for row in rest.splitlines() if row.strip()).split())
+        own_text = text[:_TEXT_CHARS]
+        while tagged := _TAGGED.match(own_text):
+            own_text = own_text[tagged.end() :]
+        if own_text.strip() and not own_text.strip().startswith(_NOT_THE_USER):
+            line = " ".join(next(row for row in own_text.splitlines() if row.strip()).split())
             return line if len(line) <= CHARS else line[: CHARS - 1] + "…"
     return ""
 
@@ -53,8 +53,8 @@ def folder(tree: Any) -> str:
 
 def _texts(tree: Any) -> Iterator[tuple[str, str]]:
     """Role and text of the first messages, a part at a time."""
-    given: Any = [tree.get(key) for key in MESSAGE_LISTS] if isinstance(tree, Mapping) else [tree]
-    messages: Any = next((one for one in given if one), [])
+    values: Any = [tree.get(key) for key in MESSAGE_LISTS] if isinstance(tree, Mapping) else [tree]
+    messages: Any = next((value for value in values if value), [])
     if isinstance(messages, str):
         messages = [{"content": messages}]
     for message in messages[:_LOOKED_AT] if isinstance(messages, list) else ():

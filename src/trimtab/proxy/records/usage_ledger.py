@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
 from typing import Any
@@ -29,7 +29,7 @@ class UsageLedger:
     def __init__(self) -> None:
         self.store: TenantStore | None = None
         self._lock, self._process = Lock(), os.urandom(6).hex()
-        self._kept: OrderedDict[str, ConversationUsage] = OrderedDict()
+        self._conversations: OrderedDict[str, ConversationUsage] = OrderedDict()
         self._changed: set[str] = set()
         self._number = 0
 
@@ -41,28 +41,25 @@ class UsageLedger:
         tokens."""
         day = f"{datetime.fromtimestamp(when, UTC):%Y-%m-%d}"
         with self._lock:
-            one = self._kept.pop(conversation, None)
-            if one is None:
-                one = ConversationUsage(conversation, agent, upstream, tenant=tenant)
-            self._kept[conversation] = one
-            one.arm = arm or one.arm
-            one.add(day, arrived, usage)
+            usages = self._conversations.pop(conversation, None)
+            if usages is None:
+                usages = ConversationUsage(conversation, agent, upstream, tenant=tenant)
+            self._conversations[conversation] = usages
+            usages.arm = arm or usages.arm
+            usages.add(day, arrived, usage)
             self._changed.add(conversation)
 
     def unwritten(self) -> dict[str, dict[str, Any]]:
         """Facts that are not stored yet, by name."""
         with self._lock:
-            return {f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict()
-                    for name in self._changed}  # fmt: skip
+            return self._facts(self._changed)
 
     def write(self, more: Mapping[str, Any] | None = None) -> None:
         """Write what has changed, and ``more`` facts; usage that could not be written is tried
         again the next time."""
         with self._lock:
             changed, self._changed = self._changed, set()
-            facts = {
-                f"{PREFIX}{name}/{self._process}": self._kept[name].as_dict() for name in changed
-            } | dict(more or {})
+            facts = self._facts(changed) | dict(more or {})
         if self.store is None or not facts:
             return
         try:
@@ -73,13 +70,19 @@ class UsageLedger:
             return
         self._forget()
 
+    def _facts(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """These conversations as facts, by name."""
+        return {
+            f"{PREFIX}{name}/{self._process}": self._conversations[name].as_dict() for name in names
+        }
+
     def _forget(self) -> None:
         """Drop the oldest; one that continues gets a fact under another name."""
         with self._lock:
-            while len(self._kept) > MOST:
-                name = next(iter(self._kept))
+            while len(self._conversations) > MOST:
+                name = next(iter(self._conversations))
                 if name in self._changed:
                     return
-                del self._kept[name]
+                del self._conversations[name]
                 self._number += 1
                 self._process = f"{self._process.partition('.')[0]}.{self._number}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from trimtab.errors import TrimtabError
 from trimtab.pricing.arms import arms_of
-from trimtab.pricing.conversation_usage import PREFIX, TENANT, ConversationUsage
+from trimtab.pricing.conversation_usage import PREFIX, TENANT, read_facts
 from trimtab.pricing.paid import calls_of
 from trimtab.replay.bill.report import Bill
 from trimtab.stores import open as open_tenant
@@ -25,16 +24,11 @@ def bill_of_store(store: Store, *, by: str = "session") -> Bill:
 
 def bill_of_facts(facts: Iterable[Mapping[str, Any]], *, by: str = "session") -> Bill:
     """The bill of conversations given as a store's facts; unreadable ones are counted."""
-    kept, unread = list[ConversationUsage](), 0
-    for fact in facts:
-        try:
-            kept.append(ConversationUsage.from_dict(fact))
-        except (KeyError, TypeError, ValueError, TrimtabError):
-            unread += 1
-    calls = calls_of(kept)
+    conversations, unread = read_facts(facts)
+    calls = calls_of(conversations)
     notes = [NO_HISTORY]
     if unread:
         notes.append(f"{unread:,} facts of the store cannot be read")
-    if (compared := arms_of(kept)) is None:
+    if (compared := arms_of(conversations)) is None:
         notes.append("what was saved: no control arm (--control 0.2 of `trimtab proxy`)")
     return Bill(calls, by, savings=compared, of_store=True, notes=tuple(notes))

@@ -1,0 +1,40 @@
+"""Copies of a request or response of httpx or httpx2 with another body; the module is an argument.
+
+The originals are never changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DROPPED = ("content-length", "transfer-encoding")
+"""Headers that the library sets anew for another body."""
+
+
+def with_body(module: Any, request: Any, body: bytes) -> Any:
+    """``request`` with this body; the very same object if it has it already."""
+    if body is request.content:
+        return request
+    return copy_of(module, request, request.url, headers_for_other_body(request), body)
+
+
+def headers_for_other_body(request: Any) -> list[tuple[bytes, bytes]]:
+    """The request's headers as they came, without those that depend on its body."""
+    return [(k, v) for k, v in request.headers.raw if k.decode("latin-1").lower() not in _DROPPED]
+
+
+def copy_of(module: Any, request: Any, url: Any, headers: Any, body: bytes) -> Any:
+    """``request`` with this address, these headers and this body."""
+    return module.Request(
+        request.method, url, headers=headers, content=body, extensions=request.extensions
+    )
+
+
+def with_stream(module: Any, response: Any, stream: Any) -> Any:
+    """``response`` with this stream."""
+    return module.Response(
+        response.status_code,
+        headers=response.headers,
+        stream=stream,
+        extensions=response.extensions,
+    )
