@@ -11,7 +11,8 @@ from typing import Any
 from trimtab import config
 from trimtab.cli.exit_codes import DONE, UNREADABLE, ExitWith
 from trimtab.cli.options import add_settings, amount, given_settings
-from trimtab.cli.terminal import Terminal, clean
+from trimtab.cli.progress import ProgressLine
+from trimtab.cli.terminal import clean
 from trimtab.config import SETTINGS
 
 SHARD_BYTES = 32_000_000
@@ -98,27 +99,21 @@ def _summary(done: Any, out: str) -> list[str]:
 
 
 class _BatchProgress:
-    """A progress bar with rate and time left on a terminal; else a line at every tenth."""
+    """Progress with rate and time left."""
 
     def __init__(self) -> None:
-        self._terminal, self._tty = Terminal.of_stdout(), sys.stderr.isatty()
-        self._began = self._drawn = time.monotonic()
-        self._said = -1
+        self._line = ProgressLine()
+        self._drawn = self._line.began
 
     def __call__(self, done: int, total: int, fresh: int) -> None:
         if not total:
             return
-        now, share, ended = time.monotonic(), done / total, done >= total
-        text = _pace(done, total, fresh, now - self._began)
-        if self._tty:
-            if not ended and fresh and now - self._drawn < _REDRAWN_SECONDS:
+        now = time.monotonic()
+        if self._line.is_terminal:
+            if done < total and fresh and now - self._drawn < _REDRAWN_SECONDS:
                 return
             self._drawn = now
-            bar = self._terminal.bar(share, 30).ljust(30)
-            print(f"\r{bar} {text}\x1b[K", end="\n" if ended else "", file=sys.stderr, flush=True)
-        elif int(10 * share) > self._said:
-            self._said = int(10 * share)
-            print(text, file=sys.stderr, flush=True)
+        self._line.show(done / total, _pace(done, total, fresh, now - self._line.began))
 
 
 def _pace(done: int, total: int, fresh: int, seconds: float) -> str:
@@ -127,6 +122,7 @@ def _pace(done: int, total: int, fresh: int, seconds: float) -> str:
     if not fresh or seconds <= 0:
         return text
     left = int((total - done) * seconds / fresh)
-    hours, rest = divmod(left, 3600)
-    clock = f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+    minutes, left = divmod(left, 60)
+    hours, minutes = divmod(minutes, 60)
+    clock = f"{hours}:{minutes:02}:{left:02}" if hours else f"{minutes}:{left:02}"
     return f"{text}, {fresh / seconds / 1e6:,.1f} MB/s, {clock} left"

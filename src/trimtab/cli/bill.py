@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trimtab.cli import files
-from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.exit_codes import DONE, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.logs import read_logs
 from trimtab.cli.options import amount
-from trimtab.cli.replay import Progress, tell_problems
+from trimtab.cli.progress import Progress
 from trimtab.cli.store_options import existing_store
 from trimtab.cli.terminal import clean
 
@@ -72,14 +72,9 @@ def _of_store(url: str, by: str) -> Bill:
 
 
 def _of_logs(args: Namespace) -> Bill:
-    from trimtab.replay import log_files
     from trimtab.replay.bill.logs import bill_of
 
-    for name in args.logs:
-        if "://" not in name and not Path(name).exists():
-            raise ExitWith(MISSING, f"{name}: no such file or folder; check the path")
-    logs = log_files.read(args.logs)
-    tell_problems(logs.problems)
+    logs = read_logs(args.logs)
     bill = bill_of(
         logs.recordings, by=args.by, policies=not args.paid_only, window=args.window,
         progress=Progress("conversations"),

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import sys
-import time
 from argparse import ArgumentParser, BooleanOptionalAction, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trimtab.amounts import many
 from trimtab.cli import files
-from trimtab.cli.exit_codes import DONE, MISSING, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.exit_codes import DONE, UNREADABLE, USAGE, ExitWith
+from trimtab.cli.logs import read_logs
 from trimtab.cli.options import amounts_of
-from trimtab.cli.terminal import Terminal, clean
+from trimtab.cli.progress import Progress
+from trimtab.cli.terminal import Terminal
 from trimtab.errors import MissingExtra
 
 if TYPE_CHECKING:
     from trimtab.replay.summary import ReplaySummary
 
-SHOWN_PROBLEMS = 5
 WINDOW = 100_000
 """Tokens, where no --window is given; the first line says so."""
 
@@ -115,13 +116,10 @@ def _keep_warm(args: Namespace) -> int:
     """Print the savings by pings to an idle session's cache, for each cap on their cost."""
     import json
 
-    from trimtab.replay import log_files
     from trimtab.replay.bill import keep_warm
     from trimtab.replay.bill.conversations import conversations
 
-    logs = log_files.read(args.files)
-    tell_problems(logs.problems)
-    sessions = keep_warm.warm_sessions(conversations(logs.recordings))
+    sessions = keep_warm.warm_sessions(conversations(read_logs(args.files).recordings))
     if not sessions:
         raise ExitWith(
             UNREADABLE,
@@ -129,7 +127,7 @@ def _keep_warm(args: Namespace) -> int:
         )
     results = keep_warm.frontier(sessions)
     if args.json:
-        rows = [one.as_dict() for one in results]
+        rows = [result.as_dict() for result in results]
         files.write(args.json, (json.dumps(rows, indent=2) + "\n").encode())
     if args.json != "-":
         print(keep_warm.as_text(sessions, results))
@@ -152,14 +150,10 @@ def _group(by: str) -> Callable[[Any], str]:
 
 def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     """(recordings to replay, how many were left out because they fit the window)."""
-    from trimtab.replay import job_runner, log_files
+    from trimtab.replay import job_runner
     from trimtab.replay.recording_index import RecordingIndex
 
-    for name in args.files:
-        if "://" not in name and not Path(name).exists():
-            raise ExitWith(MISSING, f"{name}: no such file or folder; check the path")
-    logs = log_files.read(args.files)
-    tell_problems(logs.problems)
+    logs = read_logs(args.files)
     recordings = [r for r in logs.recordings if not args.id or args.id in r.id]
     left_out = 0
     if args.outgrown and args.turn is None:
@@ -174,8 +168,8 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
     calls = sum(len(recording.turns) for recording in recordings)
     twice = f", {logs.duplicates} logged twice" if logs.duplicates else ""
     print(
-        f"{number_of(len(recordings), 'recording')} with {number_of(calls, 'model call')} from "
-        f"{number_of(logs.files, 'file')}{twice}, {len(logs.problems):,} not readable",
+        f"{many(len(recordings), 'recording')} with {many(calls, 'model call')} from "
+        f"{many(logs.files, 'file')}{twice}, {len(logs.problems):,} not readable",
         file=sys.stderr,
     )
     if not recordings:
@@ -185,20 +179,6 @@ def _recordings(args: Namespace, window: int) -> tuple[list[Any], int]:
             why = ": give logs of coding agents, as in ~/.claude/projects, or a corpus"
         raise ExitWith(UNREADABLE, f"nothing to replay in {' '.join(args.files)}{why}")
     return recordings, left_out
-
-
-def number_of(number: int, noun: str) -> str:
-    """``1 file``, ``2 files``."""
-    return f"{number:,} {noun}{'s' * (number != 1)}"
-
-
-def tell_problems(problems: Sequence[object]) -> None:
-    """Print the first problems, and how many more there are."""
-    for problem in problems[:SHOWN_PROBLEMS]:
-        print(clean(f"trimtab: {problem}"), file=sys.stderr)
-    if len(problems) > SHOWN_PROBLEMS:
-        more = len(problems) - SHOWN_PROBLEMS
-        print(f"trimtab: and {more} more that could not be read", file=sys.stderr)
 
 
 def _results(
@@ -214,27 +194,6 @@ def _results(
         recordings, policies=names, windows=windows, store=job_runner.ResultFile(path),
         engine=args.engine, workers=args.workers, progress=Progress(),
     )  # fmt: skip
-
-
-class Progress:
-    """A progress bar on a terminal; else a line at every tenth."""
-
-    def __init__(self, what: str = "calls") -> None:
-        self.what = what
-        self.terminal, self.began, self.said = Terminal.of_stdout(), time.monotonic(), -1
-
-    def __call__(self, done: int, total: int) -> None:
-        if not total:
-            return
-        share, seconds = done / total, time.monotonic() - self.began
-        text = f"{done:,} of {total:,} {self.what}, {seconds:.0f} s"
-        if sys.stderr.isatty():
-            end = "\n" if done == total else ""
-            bar = self.terminal.bar(share, 30).ljust(30)
-            print(f"\r{bar} {text}", end=end, file=sys.stderr, flush=True)
-        elif int(10 * share) > self.said:
-            self.said = int(10 * share)
-            print(text, file=sys.stderr, flush=True)
 
 
 def _write(args: Namespace, summed: ReplaySummary) -> None:
@@ -264,7 +223,7 @@ def _closer(args: Namespace, recordings: Sequence[Any], names: Sequence[str], wi
         raise ExitWith(USAGE, "name one call and one policy: --turn N --policy NAME")
     if len(recordings) > 1:
         print(
-            f"{number_of(len(recordings), 'recording')}, the first is shown; --id chooses",
+            f"{many(len(recordings), 'recording')}, the first is shown; --id chooses",
             file=sys.stderr,
         )
     call = call_inspector.inspect_call(recordings[0], names[0], window, args.turn)

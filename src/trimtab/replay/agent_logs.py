@@ -49,13 +49,13 @@ def _project(cwd: Any) -> str:
     return PurePosixPath(str(cwd).replace("\\", "/")).name if cwd else ""
 
 
-def _recordings(segments: Sequence[_Segment], id_: str, **rest: Any) -> Iterator[Recording]:
+def _recordings(segments: Sequence[_Segment], id_: str, **common: Any) -> Iterator[Recording]:
     for number, segment in enumerate(segments):
         recording = Recording(
             id=f"{id_}#{number}" if len(segments) > 1 else id_, messages=segment.items,
             times=tuple(segment.times) if any(segment.times) else (),
             usages=tuple(segment.usages) if any(segment.usages) else (),
-            session=id_, carried=segment.carried if number else 0, window=segment.window, **rest,
+            session=id_, carried=segment.carried if number else 0, window=segment.window, **common,
         )  # fmt: skip
         if recording.turns:
             yield recording
@@ -79,18 +79,18 @@ def claude_code(values: Sequence[Any]) -> Iterator[Recording]:
     models = (v["message"].get("model") for v in lines)
     model = next((m for m in models if isinstance(m, str) and m[:1] != "<"), None)
     id_ = str(header.get("sessionId") or "session")
-    rest: dict[str, Any] = {
+    common: dict[str, Any] = {
         "source": _project(header.get("cwd")), "format": "anthropic", "agent": "claude-code",
     }  # fmt: skip
     main = [v for v in lines if not v.get("isSidechain")]
-    yield from _recordings(_claude_segments(main), id_, model=model, task="main", **rest)
+    yield from _recordings(_claude_segments(main), id_, model=model, task="main", **common)
     sides: dict[str, list[Any]] = {}
     for value in lines:
         if value.get("isSidechain"):
             sides.setdefault(str(value.get("agentId") or "side"), []).append(value)
     for name, side in sides.items():
         rows = _claude_segments(side)
-        yield from _recordings(rows, f"{id_}/{name}", model=model, task="sidechain", **rest)
+        yield from _recordings(rows, f"{id_}/{name}", model=model, task="sidechain", **common)
 
 
 def _claude_segments(lines: Sequence[Mapping[str, Any]]) -> list[_Segment]:
@@ -160,11 +160,11 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
                 segments.append(_Segment(carried=len(replacement)))
                 for item in replacement:
                     segments[-1].add(item, time)
-    said = meta.get("base_instructions") or meta.get("instructions")
+    instructions = meta.get("base_instructions") or meta.get("instructions")
     yield from _recordings(
         segments, str(meta.get("id") or "rollout"), source=_project(meta.get("cwd")),
         format="openai-responses", model=model, agent="codex",
-        system=said.get("text") if isinstance(said, dict) else said,
+        system=instructions.get("text") if isinstance(instructions, dict) else instructions,
     )  # fmt: skip
 
 
@@ -180,10 +180,12 @@ def _codex_usage(
     if not isinstance(info, Mapping) or info.get("total_token_usage") == before:
         return before
     usage = read_call(info.get("last_token_usage"), model)
-    own = range(segment.carried, len(segment.items))
-    said = next((number for number in reversed(own) if _is_said(segment.items[number])), None)
-    if usage is not None and said is not None:
-        segment.usages[said] = usage
+    own_items = range(segment.carried, len(segment.items))
+    last_said = next(
+        (number for number in reversed(own_items) if _is_said(segment.items[number])), None
+    )
+    if usage is not None and last_said is not None:
+        segment.usages[last_said] = usage
         segment.window = info.get("model_context_window") or segment.window
     return info.get("total_token_usage")
 
@@ -230,9 +232,9 @@ def opencode(value: Mapping[str, Any]) -> Iterator[Recording]:
                 segment.add({"role": "user", "content": texts}, time)
             continue
         model = about.get("modelID") or model
-        for said, results, tokens in _steps(parts):
+        for answer, results, tokens in _steps(parts):
             usage = _opencode_usage(tokens, model)
-            segment.add({"role": "assistant", "content": said}, time, usage)
+            segment.add({"role": "assistant", "content": answer}, time, usage)
             if results:
                 segment.add({"role": "user", "content": results}, time)
     yield from _recordings(
@@ -260,28 +262,28 @@ def _text(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _steps(parts: Sequence[Mapping[str, Any]]) -> Iterator[tuple[list[Any], list[Any], Any]]:
     """(parts of the answer, results of its tool calls, its tokens) of each model call."""
-    said: list[Any] = []
+    answer: list[Any] = []
     results: list[Any] = []
     tokens: Any = None
     for part in parts:
         kind = part.get("type")
-        if kind == "step-start" and said:
-            yield said, results, tokens
-            said, results, tokens = [], [], None
+        if kind == "step-start" and answer:
+            yield answer, results, tokens
+            answer, results, tokens = [], [], None
         elif kind == "step-finish":
             tokens = part.get("tokens")
         elif kind == "text" and part.get("text"):
-            said.append(_text(part))
+            answer.append(_text(part))
         elif kind == "tool":
             state = part.get("state") or {}
             call_id = str(part.get("callID") or part.get("id") or "")
             failed = state.get("status") == "error"
             output = state.get("error") if failed else state.get("output")
-            said.append({
+            answer.append({
                 "type": "tool_use", "id": call_id, "name": str(part.get("tool", "")),
                 "input": state.get("input") or {},
             })  # fmt: skip
             result = {"type": "tool_result", "tool_use_id": call_id, "content": str(output or "")}
             results.append(result | ({"is_error": True} if failed else {}))
-    if said:
-        yield said, results, tokens
+    if answer:
+        yield answer, results, tokens

@@ -78,8 +78,8 @@ def _text(views: Sequence[MessageView]) -> Iterator[str]:
         yield f"── {view.message.role}{f' calls {tools}' if tools else ''}"
         for block in view.message.blocks:
             if block.text or block.label:
-                head = f"{block.label} " if block.label else ""
-                yield from f"{head}{block.text}".splitlines() or [""]
+                label = f"{block.label} " if block.label else ""
+                yield from f"{label}{block.text}".splitlines() or [""]
             else:
                 yield f"({block.media or 'sealed'} {block.kind})"
 

@@ -68,18 +68,18 @@ def of_bytes(data: bytes, name: str) -> LoadedLogs:
 
 def _without_duplicates(logs: LoadedLogs) -> LoadedLogs:
     """Keep one of equal conversations: the one with times, else the first."""
-    kept: dict[str, Recording] = {}
+    by_digest: dict[str, Recording] = {}
     for recording in logs.recordings:
         text = json.dumps([recording.format, recording.messages], sort_keys=True, default=str)
         key = hashlib.blake2b(text.encode("utf-8", "surrogatepass")).hexdigest()
-        same = kept.get(key)
-        if same is None:
-            kept[key] = recording
+        known = by_digest.get(key)
+        if known is None:
+            by_digest[key] = recording
         else:
             logs.duplicates += 1
-            if recording.times and not same.times:
-                kept[key] = recording.renamed(id=same.id)
-    logs.recordings = list(kept.values())
+            if recording.times and not known.times:
+                by_digest[key] = recording.renamed(id=known.id)
+    logs.recordings = list(by_digest.values())
     return logs
 
 

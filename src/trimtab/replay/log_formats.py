@@ -145,11 +145,11 @@ def _logged(value: Any, id_: str) -> Recording | None:
         return None
     tools = body.get("toolConfig") if format.name == "bedrock" else body.get("tools")
     params = {k: v for k, v in body.items() if k not in _BESIDE and k != MESSAGES[format.name]}
-    model, said = body.get("model") or body.get("modelId"), _answer(answer)
+    model, answered = body.get("model") or body.get("modelId"), _answer(answer)
     return Recording(
-        "", id_, format.name, [*messages, *said], model=model, tools=tools, params=params,
-        usages=_usages(len(messages), said, read_call(_body_of(answer), model)),
-        times=_times(len(messages), said, value),
+        "", id_, format.name, [*messages, *answered], model=model, tools=tools, params=params,
+        usages=_usages(len(messages), answered, read_call(_body_of(answer), model)),
+        times=_times(len(messages), answered, value),
         system=body.get("system") or body.get("instructions") or body.get("systemInstruction"),
     )  # fmt: skip
 
@@ -210,22 +210,22 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
 
     Logs interleave conversations, so a request joins the first open one that it extends.
     """
-    kept: list[tuple[int, Recording]] = []
+    joined: list[tuple[int, Recording]] = []
     by_start: dict[str, list[int]] = {}
     for line, recording in log:
         start = json.dumps([recording.format, recording.messages[:1]], sort_keys=True, default=str)
         places = by_start.setdefault(start, [])
         for place in places:
-            shared = _shared(kept[place][1].messages, recording.messages)
+            shared = _shared(joined[place][1].messages, recording.messages)
             # The older one's last answer may be written differently when it is sent back.
-            if shared >= min(max(len(kept[place][1].messages) - 1, 1), len(recording.messages)):
-                if len(recording.messages) >= len(kept[place][1].messages):
-                    kept[place] = (kept[place][0], _going_on(kept[place][1], recording))
+            if shared >= min(max(len(joined[place][1].messages) - 1, 1), len(recording.messages)):
+                if len(recording.messages) >= len(joined[place][1].messages):
+                    joined[place] = (joined[place][0], _going_on(joined[place][1], recording))
                 break
         else:
-            places.append(len(kept))
-            kept.append((line, recording))
-    for line, recording in kept:
+            places.append(len(joined))
+            joined.append((line, recording))
+    for line, recording in joined:
         if recording.turns:
             yield line, recording
         else:

@@ -73,16 +73,16 @@ class LinePlot(Axes):
         self, values: Mapping[str, Sequence[float]], *, limit: float, title: str,
         colours: Mapping[str, str],
     ) -> None:  # fmt: skip
-        longest = max((len(one) for one in values.values()), default=1)
-        highest = max([limit, *(max(one, default=0) for one in values.values())])
+        longest = max((len(series) for series in values.values()), default=1)
+        highest = max([limit, *(max(series, default=0) for series in values.values())])
         super().__init__(
             SIZE, (0, max(1, longest - 1)), (0, highest * 1.05),
             title=title, x_name="model call", y_name="tokens sent",
         )  # fmt: skip
         self.limit, self.limit_name = self.at(0, limit)[1], f"window {short_number(limit)}"
         self.series = [
-            Series(name, colours[name], self.path(list(enumerate(one))))
-            for name, one in values.items()
+            Series(name, colours[name], self.path(list(enumerate(series))))
+            for name, series in values.items()
         ]
 
 
@@ -104,22 +104,22 @@ class FrontierPlot(Axes):
     """
 
     def __init__(
-        self, given: Mapping[str, tuple[float, float]], *, title: str, colours: Mapping[str, str]
+        self, figures: Mapping[str, tuple[float, float]], *, title: str, colours: Mapping[str, str]
     ) -> None:
-        highest = max([1.0, *(cost for cost, _ in given.values())])
-        least = min(kept for _, kept in given.values())
+        highest = max([1.0, *(cost for cost, _ in figures.values())])
+        least = min(kept for _, kept in figures.values())
         low = max(0.0, 10 * (least // 10) - 5)
         super().__init__(
             SIZE, (0, highest * 1.08), (low, 100 + (100 - low) * 0.08),
             title=title, x_name="cost; sending everything is 1",
             y_name="used again, still there, %",
         )  # fmt: skip
-        everywhere = given.values()
+        everywhere = figures.values()
         self.y_ticks = [tick for tick in self.y_ticks if float(tick.label) <= 100]
         self.frontier = self.path(sorted(p for p in everywhere if not _is_beaten(p, everywhere)))
         self.points = [
             Point(name, 1 + number, colours[name], *self.at(*pair))
-            for number, (name, pair) in enumerate(given.items())
+            for number, (name, pair) in enumerate(figures.items())
         ]
 
 

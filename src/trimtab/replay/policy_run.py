@@ -45,8 +45,8 @@ def run(recording: Recording, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]
         policy = find(task.policy)
         wanted = policy.format or recording.format
         if task.policy.partition(":")[0] not in BUILT_IN:  # it may change what it is given
-            own = copy.deepcopy(converted(recording, wanted))
-            judged = replay(index := RecordingIndex(own), policy, task.window)
+            copied = copy.deepcopy(converted(recording, wanted))
+            judged = replay(index := RecordingIndex(copied), policy, task.window)
         else:
             if wanted not in indexes:
                 indexes[wanted] = RecordingIndex(converted(recording, wanted))
@@ -59,8 +59,8 @@ def converted(recording: Recording, format: str) -> Recording:
     if recording.format == format:
         return recording
     body = recording.body(recording.messages)
-    done = trimtab.convert(body, format, format=recording.format, model=recording.model)
-    request = done.request
+    conversion = trimtab.convert(body, format, format=recording.format, model=recording.model)
+    request = conversion.request
     key = MESSAGES[format]
     return Recording(
         source=recording.source, id=recording.id, format=format, messages=request[key],

@@ -132,8 +132,8 @@ class Recording:
     @cached_property
     def digest(self) -> str:
         """A digest (16 hex chars) of everything that is replayed."""
-        kept = (self.format, self.model, self.system, self.tools, self.params, self.messages)
-        data = json.dumps([*kept, self.times], sort_keys=True, default=str).encode()
+        parts = (self.format, self.model, self.system, self.tools, self.params, self.messages)
+        data = json.dumps([*parts, self.times], sort_keys=True, default=str).encode()
         return hashlib.blake2b(data, digest_size=8).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:

@@ -81,9 +81,9 @@ class RecordingIndex:
         lines: dict[str, None] = {}
         for view in self.views[turn.sent : turn.end]:
             if view.message.role == "assistant":
-                own = view.written()
-                identifiers.update(dict.fromkeys(own.spans))
-                lines.update(dict.fromkeys(own.lines))
+                written = view.written()
+                identifiers.update(dict.fromkeys(written.spans))
+                lines.update(dict.fromkeys(written.lines))
         head = self.head_identifiers
         stood = tuple(
             a

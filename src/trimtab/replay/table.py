@@ -7,6 +7,7 @@ from itertools import groupby
 
 from trimtab.pricing.prices import TABLES, named
 from trimtab.replay.summary import SummaryRow
+from trimtab.reporting.columns import aligned
 
 COLUMNS = (
     ("over", "over", "{:.0f}"),
@@ -88,7 +89,7 @@ def table(lines: Iterable[SummaryRow], *, prices: str) -> str:
         rows = list(some)
         calls, recordings = rows[0].calls, rows[0].recordings
         title = f"{group}, window {window:,}: {recordings} recordings, {calls:,} calls"
-        body = [*_aligned([_header(), *map(_row, rows)]), *_notes(rows), *_costs(rows)]
+        body = [*_indented([_header(), *map(_row, rows)]), *_notes(rows), *_costs(rows)]
         parts.append("\n".join([title, *body]))
     return "\n\n".join([*parts, legend(prices)])
 
@@ -129,7 +130,7 @@ def _costs(rows: Sequence[SummaryRow]) -> Iterator[str]:
         ]
         for line in rows
     ]
-    yield from _aligned([heads, *cells])
+    yield from _indented([heads, *cells])
 
 
 def name_of(line: SummaryRow) -> str:
@@ -137,14 +138,8 @@ def name_of(line: SummaryRow) -> str:
     return f"{line.policy} {line.version}" if "." in line.version else line.policy
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield ("  " + " ".join(cells)).rstrip()
+def _indented(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    return (f"  {line}" for line in aligned(rows, gap=" "))
 
 
 def _notes(rows: Sequence[SummaryRow]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from trimtab.amounts import short
 from trimtab.replay.summary import SummaryRow
+from trimtab.reporting.columns import aligned
 
 OURS = "trimtab"
 WIDTH = 96
@@ -172,7 +173,7 @@ def plain_table(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> str:
     """One line per window and policy, with the meaning of the columns below."""
     heads = plain_heads(rows)
     body = [[short(row.window), row.policy, *plain_cells(row, heads)] for row in rows]
-    lines = list(_aligned([["window", "policy", *heads], *body]))
+    lines = list(aligned([["window", "policy", *heads], *body], left=2, gap=" "))
     named = [row.policy for row in rows]
     policies = {name: about for name, about in POLICIES.items() if name in named}
     for about in (column_meanings(heads, prices), policies):
@@ -229,13 +230,3 @@ def _refused(row: SummaryRow) -> float:
 def _worked(row: SummaryRow) -> bool:
     """Whether the policy succeeded on any call; otherwise its shares mean nothing."""
     return (row.figures.get("failed") or 0) < row.calls
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if n < 2 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield " ".join(cells).rstrip()

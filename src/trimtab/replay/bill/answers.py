@@ -17,6 +17,7 @@ from trimtab.replay.bill.policies import COMPACTION, EVERYTHING, OURS, MethodErr
 
 NO_DIFFERENCE = 0.0005
 """Differences that would be shown as 0.0 %."""
+NONE = "no difference"
 
 
 class Difference(NamedTuple):
@@ -36,8 +37,14 @@ def money(dollars: float) -> str:
 def in_words(share: float) -> str:
     """``2.3 % dearer``, ``0.9 % cheaper``."""
     if abs(share) < NO_DIFFERENCE:
-        return "no difference"
+        return NONE
     return f"{100 * abs(share):.1f} % {'dearer' if share > 0 else 'cheaper'}"
+
+
+def _compared(difference: Difference) -> str:
+    """``0.9 % cheaper than X``, ``no difference to X``."""
+    words = in_words(difference.share)
+    return f"{words} {'to' if words == NONE else 'than'} {difference.other}"
 
 
 def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
@@ -45,11 +52,11 @@ def differences(policies: Sequence[PolicyBill]) -> list[Difference]:
     by_name = {bill.name: bill.estimates for bill in policies}
     ours, against_others = by_name.get(OURS, {}), list[Difference]()
     for name in (COMPACTION, EVERYTHING):
-        both = ours.keys() & by_name.get(name, {}).keys()
-        theirs = sum(by_name[name][one] for one in both)
+        shared = ours.keys() & by_name.get(name, {}).keys()
+        theirs = sum(by_name[name][number] for number in shared)
         if theirs > 0:
-            share = sum(ours[one] for one in both) / theirs - 1
-            against_others.append(Difference(name, share, len(both)))
+            share = sum(ours[number] for number in shared) / theirs - 1
+            against_others.append(Difference(name, share, len(shared)))
     return against_others
 
 
@@ -59,10 +66,8 @@ def of_logs(
     """(question, answer) for the logs of agents."""
     against_others = differences(policies)
     saved = "; ".join(
-        f"{in_words(one.share)} than {one.other} ({many(one.conversations, 'conversation')})"
-        if abs(one.share) >= NO_DIFFERENCE
-        else f"no difference to {one.other} ({many(one.conversations, 'conversation')})"
-        for one in against_others
+        f"{_compared(difference)} ({many(difference.conversations, 'conversation')})"
+        for difference in against_others
     )
     why = "there is no estimate of it" if policies else "policies were left out"
     return [
@@ -83,13 +88,13 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
             chance = savings.low <= 0 <= savings.high
             sure = "0 lies between the two: this may be chance" if chance else "0 lies outside them"
     pings = total([call for call in calls if call.agent == WARMER])
-    own = "it sent no pings."
+    cost = "it sent no pings."
     if pings.calls:
         sent = many(pings.calls, "ping")
-        own = f"{money(pings.cost.total)} of it, for {sent} that keep caches warm."
+        cost = f"{money(pings.cost.total)} of it, for {sent} that keep caches warm."
     return [
         ("Paid", _paid(total(calls), calls)), ("Saved", saved), ("How sure", sure),
-        ("trimtab itself", f"{own} Cache that its cuts broke is in what was paid; "
+        ("trimtab itself", f"{cost} Cache that its cuts broke is in what was paid; "
          "the calls of a summarizer, if you named one, are not"),
     ]  # fmt: skip
 
@@ -106,8 +111,8 @@ def _sure(against_others: Sequence[Difference], error: MethodError | None) -> st
     if not against_others or error is None or error.in_sum is None:
         return "not measured"
     off = abs(error.in_sum)
-    said = [
-        f"the difference to {one.other} is {'' if abs(one.share) > off else 'not '}larger"
-        for one in against_others
+    comparisons = [
+        f"the difference to {other} is {'' if abs(share) > off else 'not '}larger"
+        for other, share, _ in against_others
     ]
-    return f"the method's error in sum is {100 * off:.1f} %: {'; '.join(said)}"
+    return f"the method's error in sum is {100 * off:.1f} %: {'; '.join(comparisons)}"

@@ -78,8 +78,8 @@ class BilledConversation:
         for part in self.parts:
             starts.append(len(messages))
             messages += part.messages[part.carried :]
-            own = part.times or (None,) * len(part.messages)
-            times += own[part.carried :]
+            part_times = part.times or (None,) * len(part.messages)
+            times += part_times[part.carried :]
         return first.renamed(
             id=self.id, messages=messages, times=tuple(times) if any(times) else (), usages=()
         ), starts
@@ -95,10 +95,10 @@ def conversations(recordings: Iterable[Recording]) -> list[BilledConversation]:
         BilledConversation(id, parts[0].agent or "other", parts[0].source, parts)
         for (_, id), parts in by_id.items()
     ]
-    billed.sort(key=lambda one: (_began(one.parts), one.id))
+    billed.sort(key=lambda conversation: (_began(conversation.parts), conversation.id))
     seen: set[str] = set()
-    for one in billed:
-        one.calls = list(_calls(one, seen))
+    for conversation in billed:
+        conversation.calls = list(_calls(conversation, seen))
     return billed
 
 
@@ -106,22 +106,22 @@ def _began(parts: Sequence[Recording]) -> float:
     return next((time for part in parts for time in part.times if time is not None), 0.0)
 
 
-def _calls(one: BilledConversation, seen: set[str]) -> Iterator[BilledCall]:
-    for number, part in enumerate(one.parts):
+def _calls(conversation: BilledConversation, seen: set[str]) -> Iterator[BilledCall]:
+    for number, part in enumerate(conversation.parts):
         for turn in part.turns:
             if turn.sent < part.carried:
                 continue
             usage = part.usage(turn)
             if usage is None:
-                one.unmeasured += 1
+                conversation.unmeasured += 1
                 continue
             again = bool(usage.id) and usage.id in seen
             seen.add(usage.id)
-            said = sum(
+            visible = sum(
                 view.written().tokens
-                for view in one.indexes[number].views[turn.sent : turn.end]
+                for view in conversation.indexes[number].views[turn.sent : turn.end]
                 if view.message.role == "assistant"
             )
-            whole = said < LEAST_VISIBLE or usage.output >= SHORT_OUTPUT * said
+            whole = visible < LEAST_VISIBLE or usage.output >= SHORT_OUTPUT * visible
             when = part.times[turn.sent] if part.times else None
             yield BilledCall(number, turn.sent, when, usage, again, whole)

@@ -21,6 +21,7 @@ from trimtab.pricing.keep_warm import (
     prices_for,
 )
 from trimtab.replay.bill.conversations import BilledConversation
+from trimtab.reporting.columns import aligned
 
 CAPS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, inf)
 """The caps, in US dollars a day, for which results are shown."""
@@ -121,13 +122,13 @@ def held_out(sessions: Sequence[WarmSession]) -> list[tuple[list[WarmSession], L
     """(group of sessions, gaps learned from all other groups); a group is a source, or half of a
     single source."""
     groups: dict[str, list[WarmSession]] = {}
-    for one in sessions:
-        groups.setdefault(one.source, []).append(one)
+    for session in sessions:
+        groups.setdefault(session.source, []).append(session)
     if len(groups) < 2:
         groups = {"0": list(sessions[::2]), "1": list(sessions[1::2])}
     return [
-        (own, learn(one for name, rest in groups.items() if name != mine for one in rest))
-        for mine, own in groups.items()
+        (group, learn(session for name in groups if name != own for session in groups[name]))
+        for own, group in groups.items()
     ]
 
 
@@ -136,25 +137,25 @@ def play(sessions: Sequence[WarmSession], cap: float, pings: int = PINGS_A_SESSI
     ``pings``: the most pings in a session."""
     result, spent = WarmResult(cap), dict[int, float]()
     for group, gaps in held_out(sessions):
-        for one in sorted(group, key=lambda one: one.calls[0].when):
-            _play_session(one, gaps, cap, pings, spent, result)
+        for session in sorted(group, key=lambda session: session.calls[0].when):
+            _play_session(session, gaps, cap, pings, spent, result)
     result.most_a_day = max(spent.values(), default=0.0)
     result.low, result.high = interval(result.by_session)
     return result
 
 
 def _play_session(
-    one: WarmSession, gaps: LearnedGaps, cap: float, left: int, spent: dict[int, float],
+    session: WarmSession, gaps: LearnedGaps, cap: float, left: int, spent: dict[int, float],
     result: WarmResult,
 ) -> None:  # fmt: skip
     net = 0.0
-    for call, gap in one.gaps:
+    for call, gap in session.gaps:
         prices, tokens = call.prices, call.tokens
         result.oracle += best_of_gap(gap, prices, tokens)
         idle, sent = prices.lifetime - MARGIN, 0
         while gap > idle and left > 0:
             day = int((call.when + idle) // 86_400)
-            plan = plan_pings(gaps.of(one.agent, call.when, idle), idle, prices, tokens, left)
+            plan = plan_pings(gaps.of(session.agent, call.when, idle), idle, prices, tokens, left)
             price = prices.ping(tokens)
             if not plan.pings or spent.get(day, 0.0) + price > cap:
                 break
@@ -197,19 +198,19 @@ def as_text(sessions: Sequence[WarmSession], results: Sequence[WarmResult]) -> s
     """The results as text for a terminal."""
     head = ("cap a day", "pings", "bridged", "spent", "saved", "net", "95 % of net", "of oracle")
     rows = [head]
-    for one in results:
-        share = f"{100 * one.net / one.oracle:.0f} %" if one.oracle else "–"
+    for result in results:
+        share = f"{100 * result.net / result.oracle:.0f} %" if result.oracle else "–"
         rows.append((
-            "none" if one.cap == inf else f"{one.cap:g} $", f"{one.pings:,}", f"{one.hits:,}",
-            f"{one.cost:.2f}", f"{one.saved:.2f}", f"{one.net:+.2f}",
-            f"{one.low:+.2f} … {one.high:+.2f}", share,
+            "none" if result.cap == inf else f"{result.cap:g} $",
+            f"{result.pings:,}", f"{result.hits:,}",
+            f"{result.cost:.2f}", f"{result.saved:.2f}", f"{result.net:+.2f}",
+            f"{result.low:+.2f} … {result.high:+.2f}", share,
         ))  # fmt: skip
-    widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
     lines = [
         f"Keeping the cache warm over {len(sessions):,} sessions with times (US dollars; gaps "
         "learned from other sources, or from the other half of one):",
         "",
-        *("  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows),
+        *aligned(rows, left=0),
         "",
         f"The oracle, who knows when each session goes on: {results[0].oracle:.2f} saved.",
     ]

@@ -22,18 +22,21 @@ def bill_of(
     """
     billed = conversations(recordings)
     bill = Bill(
-        [call for one in billed for call in _paid(one)], by, window=window,
-        unmeasured=sum(one.unmeasured for one in billed),
-        again=sum(call.again for one in billed for call in one.calls),
+        [call for conversation in billed for call in _paid(conversation)], by, window=window,
+        unmeasured=sum(conversation.unmeasured for conversation in billed),
+        again=sum(call.again for conversation in billed for call in conversation.calls),
         compactions=sum(len(one.parts) - 1 for one in billed if one.counted),
     )  # fmt: skip
     if policies and bill.calls:
-        comparison = Comparison(one for one in billed if one.counted)
+        comparison = Comparison(conversation for conversation in billed if conversation.counted)
         bill.error = comparison.error()
         bill.policies = comparison.policies(window, progress)
     return bill
 
 
-def _paid(one: BilledConversation) -> Iterable[PaidCall]:
-    for call in one.counted:
-        yield PaidCall(one.id, one.agent, one.source, call.day, call.usage, call.output_measured)
+def _paid(conversation: BilledConversation) -> Iterable[PaidCall]:
+    for call in conversation.counted:
+        yield PaidCall(
+            conversation.id, conversation.agent, conversation.source, call.day, call.usage,
+            call.output_measured,
+        )  # fmt: skip

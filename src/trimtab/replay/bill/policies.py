@@ -130,11 +130,11 @@ class Comparison:
     def error(self) -> MethodError:
         """The method's error on what was really sent."""
         error = MethodError()
-        for order, one in enumerate(self.sized):
+        for order, sized in enumerate(self.sized):
             paid = estimate = 0.0
-            for number, (call, size) in enumerate(one.rows):
+            for number, (call, size) in enumerate(sized.rows):
                 method = self._halves[half_of(order, number)]
-                estimated = method.estimate(str(order), one.group, size, call.usage.model)
+                estimated = method.estimate(str(order), sized.group, size, call.usage.model)
                 was, now = price_of(call.usage), estimated and price_of(estimated)
                 if call.again or estimated is None or was is None or not now:
                     continue
@@ -144,7 +144,7 @@ class Comparison:
                 error.estimated_tokens += estimated.prompt
             if paid:
                 error.paid, error.estimate = error.paid + paid, error.estimate + estimate
-                error.by_conversation.append((one.conversation.id, paid, estimate))
+                error.by_conversation.append((sized.conversation.id, paid, estimate))
         return error
 
     def policies(
@@ -154,20 +154,20 @@ class Comparison:
         provider's tokens; None: the window that each had."""
         bills = {name: PolicyBill(name) for name in POLICIES}
         habits = compaction_habits(self.sized)
-        for order, one in enumerate(self.sized):
+        for order, sized in enumerate(self.sized):
             if progress:
                 progress(order, len(self.sized))
-            self._compare(order, one, window, habits, bills)
+            self._compare(order, sized, window, habits, bills)
         if progress:
             progress(len(self.sized), len(self.sized))
         return list(bills.values())
 
     def _compare(
-        self, order: int, one: SizedConversation, window: int | None, habits: dict[str, Habit],
+        self, order: int, sized: SizedConversation, window: int | None, habits: dict[str, Habit],
         bills: dict[str, PolicyBill],
     ) -> None:  # fmt: skip
-        conversation = one.conversation
-        line = self._whole.line(str(order), one.group)
+        conversation = sized.conversation
+        line = self._whole.line(str(order), sized.group)
         limit = window or window_of(conversation)
         priced = [call for call in conversation.counted if price_of(call.usage)]
         reason = (
@@ -189,12 +189,12 @@ class Comparison:
         if most > limit:
             bills[EVERYTHING].without("its prompts outgrow the window: the provider refuses them")
         else:
-            self._book(bills[EVERYTHING], order, one, whole)
+            self._book(bills[EVERYTHING], order, sized, whole)
         self._compaction(
-            bills[COMPACTION], order, one, whole, window, habits.get(conversation.agent)
+            bills[COMPACTION], order, sized, whole, window, habits.get(conversation.agent)
         )
         if most <= NOTHING_TO_DO * limit:
-            self._book(bills[OURS], order, one, whole)
+            self._book(bills[OURS], order, sized, whole)
             return
         room = int((limit - line.head) / line.slope)
         if room <= 0:
@@ -206,35 +206,35 @@ class Comparison:
             bills[OURS].without(f"no request that fits: {type(error).__name__}")
             return
         bills[OURS].compacted += any(a != b for (_, a), (_, b) in zip(ours, whole, strict=True))
-        self._book(bills[OURS], order, one, ours)
+        self._book(bills[OURS], order, sized, ours)
 
     def _compaction(
-        self, bill: PolicyBill, order: int, one: SizedConversation, whole: Sequence[SizedRow],
+        self, bill: PolicyBill, order: int, sized: SizedConversation, whole: Sequence[SizedRow],
         window: int | None, habit: Habit | None,
     ) -> None:  # fmt: skip
-        parts = len(one.conversation.parts)
+        parts = len(sized.conversation.parts)
         if window is None:
             bill.compacted += parts > 1
-            self._book(bill, order, one, one.rows)
+            self._book(bill, order, sized, sized.rows)
             return
-        line = self._whole.line(str(order), one.group)
+        line = self._whole.line(str(order), sized.group)
         assert line is not None  # _compare has checked it
         if habit is None:
             bill.without("no compaction of this agent in the logs to learn its size from")
             return
         rows = list(compacted(whole, line, habit, window))
         bill.compacted += any(a.own != b.own for (_, a), (_, b) in zip(rows, whole, strict=True))
-        self._book(bill, order, one, rows)
+        self._book(bill, order, sized, rows)
 
     def _book(
         self,
         bill: PolicyBill,
         order: int,
-        one: SizedConversation,
+        conversation: SizedConversation,
         rows: Sequence[SizedRow],
     ) -> None:
         """Add a conversation: what was paid, plus the estimated difference."""
-        sent = dict(one.rows)
+        sent = dict(conversation.rows)
         bill.conversations += 1
         before = bill.estimate
         for call, size in rows:
@@ -245,19 +245,21 @@ class Comparison:
             bill.paid += was.prompt
             bill.estimate += was.prompt
             for sized, sign in ((size, 1), (sent[call], -1)):
-                estimated = self._whole.estimate(str(order), one.group, sized, call.usage.model)
+                estimated = self._whole.estimate(
+                    str(order), conversation.group, sized, call.usage.model
+                )
                 cost = estimated and price_of(estimated)
                 bill.estimate += sign * cost.prompt if cost else 0.0
         bill.estimates[order] = bill.estimate - before
 
 
-def window_of(one: BilledConversation) -> int | None:
+def window_of(conversation: BilledConversation) -> int | None:
     """The window a conversation had, in the provider's tokens; None if unknown."""
-    if logged := max(part.window for part in one.parts):
+    if logged := max(part.window for part in conversation.parts):
         return logged
-    model = models.find(one.model)
-    most = max(call.usage.prompt for call in one.calls)
-    if one.agent == "claude-code" and most <= USUAL_WINDOW:
+    model = models.find(conversation.model)
+    most = max(call.usage.prompt for call in conversation.calls)
+    if conversation.agent == "claude-code" and most <= USUAL_WINDOW:
         return USUAL_WINDOW
     return None if model is None else model.window
 
@@ -279,10 +281,10 @@ def compaction_habits(sized: Iterable[SizedConversation]) -> dict[str, Habit]:
     shares: dict[str, list[float]] = {}
     after: dict[str, list[int]] = {}
     for one in sized:
-        limit = window_of(one.conversation)
-        for (before, _), (call, size) in zip(one.rows, one.rows[1:], strict=False):
+        conversation, rows = one.conversation, one.rows
+        limit, agent = window_of(conversation), conversation.agent
+        for (before, _), (call, size) in zip(rows, rows[1:], strict=False):
             if call.part > before.part and limit:
-                agent = one.conversation.agent
                 shares.setdefault(agent, []).append(before.usage.prompt / limit)
                 after.setdefault(agent, []).append(size.own)
     return {agent: Habit(median(shares[agent]), int(median(after[agent]))) for agent in shares}

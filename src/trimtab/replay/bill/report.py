@@ -16,6 +16,7 @@ from trimtab.pricing.paid import Paid, PaidCall, grouped, total
 from trimtab.replay.bill import answers
 from trimtab.replay.bill.answers import in_words, money
 from trimtab.replay.bill.policies import MethodError, PolicyBill
+from trimtab.reporting.columns import aligned
 from trimtab.reporting.pages import stylesheet, templates
 
 SHOWN = 20
@@ -113,12 +114,12 @@ def as_text(bill: Bill) -> str:
     head = f"Paid, as the providers reported it{days} (list prices, US dollars):"
     width = max(len(question) for question, _ in bill.answers)
     parts = [f"{question.ljust(width)}  {answer}" for question, answer in bill.answers]
-    parts += ["", head, "", *_aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
+    parts += ["", head, "", *aligned([["", "tokens", "dollars"], *_kinds(paid)]), ""]
     groups = bill.groups
     if len(groups) > 1:
         rows = [[bill.by, "calls", "prompt tokens", "from cache", "dollars"]]
         rows += [group_cells(one) for one in groups[:SHOWN]]
-        parts += [*_aligned(rows)]
+        parts += [*aligned(rows)]
         if len(groups) > SHOWN:
             parts.append(f"and {len(groups) - SHOWN:,} more (--csv and --json have all)")
         parts.append("")
@@ -130,7 +131,7 @@ def as_text(bill: Bill) -> str:
             "",
         ]
         heads = ["", "conversations", "cut", "paid", "would cost", "difference"]
-        parts += [*_aligned([heads, *(policy_cells(one) for one in bill.policies)]), ""]
+        parts += [*aligned([heads, *(policy_cells(one) for one in bill.policies)]), ""]
     if bill.error is not None:
         parts += [method_line(bill.error), ""]
     if bill.not_measured:
@@ -178,16 +179,6 @@ def method_line(error: MethodError) -> str:
         f"({error.calls:,} calls); by conversation (n = {len(error.by_conversation):,}): median "
         f"{mid:+.1f} %, nine of ten between {low:+.1f} % and {high:+.1f} %."
     )
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[n]) for row in rows) for n in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.ljust(width) if n == 0 else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
 
 
 # --- files ---------------------------------------------------------------------------------------

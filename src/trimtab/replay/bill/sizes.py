@@ -13,36 +13,37 @@ from trimtab.replay.sent_sizes import SentSizes
 SizedRow = tuple[BilledCall, SizedCall]
 
 
-def as_sent(one: BilledConversation) -> Iterator[SizedRow]:
+def as_sent(conversation: BilledConversation) -> Iterator[SizedRow]:
     """Each billed call with the size of the request that was really sent.
 
     A client only appends, except when it compacts: then only system text and tools are repeated.
     """
     last: float | None = None
-    calls = {(call.part, call.answer): call for call in one.calls}
+    calls = {(call.part, call.answer): call for call in conversation.calls}
     first = True
-    for number, index in enumerate(one.indexes):
+    for number, index in enumerate(conversation.indexes):
         before = 0
         for turn in index.turns:
-            own = index.tokens(turn)
+            tokens = index.tokens(turn)
             call = calls.get((number, turn.sent))
             times = index.recording.times
             when = times[turn.sent] if times else None
             if call is not None:
-                yield call, SizedCall(own, before, _gap(last, when), first)
-            first, before, last = False, own, when
+                yield call, SizedCall(tokens, before, _gap(last, when), first)
+            first, before, last = False, tokens, when
 
 
-def under(one: BilledConversation, policy: Policy, window: int) -> Iterator[SizedRow]:
+def under(conversation: BilledConversation, policy: Policy, window: int) -> Iterator[SizedRow]:
     """Each billed call with the size of the request that a policy makes of the whole history.
 
     ``window``: in our tokens.  Raises what the policy raises.
     """
-    recording, starts = one.joined()
+    recording, starts = conversation.joined()
     index = RecordingIndex(recording)
     step, sizes = policy.start(index, window), SentSizes(index)
     places = {
-        starts[call.part] + call.answer - one.parts[call.part].carried: call for call in one.calls
+        starts[call.part] + call.answer - conversation.parts[call.part].carried: call
+        for call in conversation.calls
     }
     last: float | None = None
     for number, turn in enumerate(index.turns):
