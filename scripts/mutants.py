@@ -7,10 +7,11 @@
 A mutant is one comparison turned, one condition negated, one ``and`` made ``or``, one number one
 larger, one statement or returned value taken away.  Works on a copy of this clone in a temporary
 folder.  First the tests below run once with ``coverage`` (``--map FILE`` keeps what they covered
-for the next run); then each mutant meets the tests that enter its line, or its file where the line
-runs on import, the fastest first.  What changes a function meets them in a fork of one process that
-has imported everything, where the function gets new code; what changes an import, and whatever
-survived a fork, in a process of its own.  Prints each survivor, then the sums.
+for the next run); then each mutant meets the tests that enter its line, the fastest first; where
+the line runs on import, those that enter its file, and its folder of tests/unit.  What changes a
+function meets them in a fork of one process that has imported everything, where the function gets
+new code; what changes an import, and whatever survived a fork, in a process of its own.  Prints
+each survivor, then the sums.
 """
 
 from __future__ import annotations
@@ -65,9 +66,14 @@ class Covered(NamedTuple):
     seconds: dict[str, float]
 
     def of(self, mutant: Mutant) -> list[str]:
-        """The tests that enter a mutant's line (or its file), the fastest first."""
+        """The tests that enter a mutant's line, the fastest first; for a line that runs on import
+        those that enter its file, and those of its folder."""
         here = self.lines.get(mutant.file, {})
-        found = here.get(str(mutant.line)) or {n for numbers in here.values() for n in numbers}
+        found = set(here.get(str(mutant.line), ()))
+        if not found:
+            folder = f"tests/unit/{Path(mutant.file).parent}/"
+            found = {n for numbers in here.values() for n in numbers}
+            found |= {n for n, test in enumerate(self.tests) if test.startswith(folder)}
         ids = sorted((self.tests[n] for n in found), key=self.seconds.__getitem__)
         sums = itertools.accumulate(self.seconds[test] for test in ids)
         return [test for test, so_far in zip(ids, sums, strict=True) if so_far < SECONDS / 3]
@@ -225,12 +231,12 @@ class Forks:
         if not swaps or not tests:
             return False
         if not (child := os.fork()):
-            limit_cpu()
-            signal.alarm(20 * SECONDS)  # for what waits without working
-            silent = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(silent, 1)
-            os.dup2(silent, 2)
             try:
+                limit_cpu()
+                signal.alarm(20 * SECONDS)  # for what waits without working
+                silent = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(silent, 1)
+                os.dup2(silent, 2)
                 for function, code in swaps:
                     function.__code__ = code
                 for test, after in zip(tests, [*tests[1:], None], strict=True):
@@ -260,11 +266,14 @@ class Forks:
 
 
 def codes(code: CodeType) -> list[CodeType]:
-    """The functions of a module and of its classes, in order; without nested functions."""
+    """The functions of a module, of its classes and of other functions, in order: what a function
+    made on import is swapped too."""
     found = list[CodeType]()
     for value in code.co_consts:
         if isinstance(value, CodeType):
-            found += [value] if value.co_flags & inspect.CO_OPTIMIZED else codes(value)
+            function = value.co_flags & inspect.CO_OPTIMIZED
+            inner = codes(value)
+            found += [value, *(c for c in inner if c.co_name[0] != "<")] if function else inner
     return found
 
 

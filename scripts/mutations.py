@@ -50,7 +50,7 @@ def mutants(source: str, file: str) -> Iterator[Mutant]:
     for node in _code(tree):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             turned = TURNED[type(node.ops[0])]
-            yield change(node, f"({text(node.left)} {turned} {text(node.comparators[0])})")
+            yield change(node, f"(({text(node.left)}) {turned} ({text(node.comparators[0])}))")
         elif isinstance(node, ast.BoolOp):
             word = " or " if isinstance(node.op, ast.And) else " and "
             yield change(node, f"({word.join(f'({text(value)})' for value in node.values)})")
@@ -61,13 +61,22 @@ def mutants(source: str, file: str) -> Iterator[Mutant]:
         elif isinstance(node, ast.Constant) and type(node.value) is bool:
             yield change(node, str(not node.value))
         elif isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            yield change(node.test, f"(not ({text(node.test)}))")
+            if not _is_negated(node.test):
+                yield change(node.test, f"(not ({text(node.test)}))")
         elif isinstance(node, ast.Return) and not _is_none(node.value):
             yield change(node, "return None")
         elif isinstance(node, (ast.AugAssign, ast.Continue, ast.Break)) or (
             isinstance(node, ast.Expr) and isinstance(node.value, (ast.Call, ast.Yield))
         ):
             yield change(node, "pass")
+
+
+def _is_negated(test: ast.expr) -> bool:
+    """Whether another mutant negates this condition: the turned comparison, the taken ``not``."""
+    if isinstance(test, ast.Compare):
+        opposite = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
+        return len(test.ops) == 1 and isinstance(test.ops[0], opposite)
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
 
 
 def _is_none(value: ast.expr | None) -> bool:

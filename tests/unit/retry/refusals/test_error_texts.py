@@ -185,6 +185,17 @@ def test_an_error_that_stands_beside_an_answer_of_200_is_seen():
     assert event_verdict(fine) == "content"
 
 
+@pytest.mark.row("X9")
+@pytest.mark.parametrize(
+    ("body", "refused"),
+    [(b"", True), ("", True), (b"plain text", False), (b"[]", False), (b"{}", False)],
+)
+def test_an_empty_body_of_200_is_an_error_and_one_without_json_is_an_answer(body, refused):
+    found = error_in_body(body)
+    assert (found is not None) == refused
+    assert not refused or classify(200, found).rule == "no_body"
+
+
 COMPACTION = {
     "compaction_block_ambiguous": "invalid_other",
     "compaction_block_misplaced": "invalid_other",

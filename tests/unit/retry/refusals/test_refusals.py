@@ -135,6 +135,9 @@ OTHER_WORDS = [
     (422, "requested 9000 tokens but max_model_len=8192", "too_long", 8192, 9000),
     (400, "Payload size 5MB exceeds 4MB limit", "too_large", 4_000_000, 5_000_000),
     (400, "Too many images: 25. Maximum is 20", "too_large", 20, None),
+    (400, "messages: too many images and documents: 90 + 15 > 100", "too_large", 100, 105),
+    (400, "This model's maximum context length is 8192 tokens, see our note 5000.",
+     "too_long", 8192, None),
     (400, "Image size 6 MB exceeds limit of 5 MB", "too_large", 5_000_000, 6_000_000),
     (400, "Tool result must be preceded by tool call", "invalid_pairing", None, None),
     (400, "The last message must be from user", "invalid_pairing", None, None),
@@ -151,6 +154,23 @@ def test_families_hold_for_wordings_that_no_catalogue_has(case):
     assert (found.kind, found.limit, found.requested) == (kind, limit, requested)
 
 
+EXACTNESS = {
+    "prompt is too long: 208310 tokens > 200000 maximum": "exact",
+    "this model's maximum context length is 8192 tokens": "exact",
+    "this model's maximum context length is 8192 tokens, you sent at least 9000": "lower_bound",
+    "this model's maximum context length is 8192 tokens, your prompt has 8193": "lower_bound",
+    "this model's maximum context length is 8192 tokens, your prompt has about 9000": "estimate",
+    "this model's maximum context length is 8k tokens, your prompt has 9k": "estimate",
+    "context length exceeded": "guess",
+}
+
+
+@pytest.mark.row("A3")
+@pytest.mark.parametrize("said", EXACTNESS)
+def test_how_sure_the_numbers_are_is_read_from_the_words_around_them(said):
+    assert classify(400, said).exactness == EXACTNESS[said]
+
+
 NOT_SIZE = [
     (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
     (400, "temperature: Input should be less than or equal to 1"),
@@ -165,6 +185,7 @@ NOT_SIZE = [
     (401, "Incorrect API key provided: your prompt is too long"),
     (404, "The model `gpt-9` does not exist or you do not have access to it."),
     (402, "Insufficient Balance"),
+    (402, "Too many input tokens for your plan"),
     (408, "Request timed out"),
     (500, "The server had an error while processing your request. Sorry about that!"),
     (503, {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}),
@@ -201,7 +222,7 @@ def test_requested_above_the_limit_is_size_whatever_the_status():
     said = "tokens per minute (TPM): Limit 6000, Requested {}, please reduce your message size"
     for status in (413, 429):
         assert classify(status, said.format(14810)).kind == "too_long"
-        assert classify(status, said.format(5999)).kind == "rate"
+        assert classify(status, said.format(6000)).kind == "rate"
 
 
 OVERFLOW = {"message": "prompt is too long: 208310 tokens > 200000 maximum", "type": "x"}
