@@ -20,7 +20,7 @@ from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.wire import FORMATS
 from trimtab.wire.base import MESSAGE_LISTS
 
-Found = tuple[int, Recording | str]
+FoundRecording = tuple[int, Recording | str]
 """(line number, recording or the reason why there is none)."""
 
 _BODY_KEYS = ("body", "request", "request_body", "requestBody", "payload", "kwargs")
@@ -29,7 +29,9 @@ _TIME_KEYS = ("time", "timestamp", "ts", "created_at", "date")
 _BESIDE = {"model", "modelId", "system", "instructions", "systemInstruction", "tools", "toolConfig"}
 
 
-def recordings(lines: Sequence[tuple[int, Any]], *, source: str, origin: str) -> Iterator[Found]:
+def recordings(
+    lines: Sequence[tuple[int, Any]], *, source: str, origin: str
+) -> Iterator[FoundRecording]:
     """Every conversation in the lines of one file, with the number of its first line."""
     values = [value for _, value in lines]
     first = lines[0][0]
@@ -44,7 +46,9 @@ def recordings(lines: Sequence[tuple[int, Any]], *, source: str, origin: str) ->
         yield from _each(lines, source, origin)
 
 
-def _named(line: int, recordings: Iterator[Recording], source: str, origin: str) -> Iterator[Found]:
+def _named(
+    line: int, recordings: Iterator[Recording], source: str, origin: str
+) -> Iterator[FoundRecording]:
     empty = True
     for recording in recordings:
         empty = False
@@ -53,7 +57,7 @@ def _named(line: int, recordings: Iterator[Recording], source: str, origin: str)
         yield line, "a session without a model's turn"
 
 
-def _each(lines: Sequence[tuple[int, Any]], source: str, origin: str) -> Iterator[Found]:
+def _each(lines: Sequence[tuple[int, Any]], source: str, origin: str) -> Iterator[FoundRecording]:
     log: list[tuple[int, Recording]] = []
     for line, value in lines:
         try:
@@ -205,7 +209,7 @@ def _body_of(answer: Any) -> Any:
     return answer
 
 
-def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[Found]:
+def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[FoundRecording]:
     """Join requests that each repeat the previous one into one conversation; keep the longest.
 
     Logs interleave conversations, so a request joins the first open one that it extends.

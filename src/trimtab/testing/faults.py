@@ -95,13 +95,13 @@ def step_from(item: Any) -> ScriptStep:
             return item
         if not isinstance(item, Mapping):
             raise TypeError("not an object")
-        rest = dict(item)
-        if "refuse" in rest:
-            return Refuse(rest.pop("refuse"), **rest)
-        if "cut" in rest:
-            return Cut(rest.pop("cut"), answer_from(rest))
-        if "slow" in rest:
-            return Slow(rest.pop("slow"), rest.pop("between", 0.0), answer_from(rest))
-        return answer_from(rest)
+        fields = dict(item)
+        if "refuse" in fields:
+            return Refuse(fields.pop("refuse"), **fields)
+        if "cut" in fields:
+            return Cut(fields.pop("cut"), answer_from(fields))
+        if "slow" in fields:
+            return Slow(fields.pop("slow"), fields.pop("between", 0.0), answer_from(fields))
+        return answer_from(fields)
     except TypeError as error:
         raise InvalidSetting(f"script item {item!r}: {error}") from None

@@ -79,8 +79,8 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
         done.when = f"rule:{record.violations[0].rule}"
         done.facts = _broken_rule(transcript, api.format, record.violations)
         return done
-    own = rules.hard_limits(transcript)
-    images = config.images if config.images is not None else own.get("images")
+    hard_limits = rules.hard_limits(transcript)
+    images = config.images if config.images is not None else hard_limits.get("images")
     # A request that only counts is held to the same rules (count_tokens refuses what the model
     # would refuse), not to the window.
     problem = _images(transcript, images)
@@ -92,8 +92,8 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
     return done
 
 
-Found = tuple[str, dict[str, object]]
-_FINE: Found = ("", {})
+RefusalFacts = tuple[str, dict[str, object]]
+_FINE: RefusalFacts = ("", {})
 
 
 def _read(api: HttpApi, style: Style, tree: Any, model: str | None) -> Transcript:
@@ -200,7 +200,7 @@ def _message_type(transcript: Transcript, path: Path) -> str:
 # --- sizes -----------------------------------------------------------------------------------
 
 
-def _images(transcript: Transcript, limit: int | None) -> Found:
+def _images(transcript: Transcript, limit: int | None) -> RefusalFacts:
     media = [place.block.media for place in transcript.places() if place.block.media]
     if limit is None or len(media) <= limit:
         return _FINE
@@ -208,7 +208,7 @@ def _images(transcript: Transcript, limit: int | None) -> Found:
     return "images", {"images": images, "documents": len(media) - images, "limit": limit}
 
 
-def _results(transcript: Transcript, limit: int | None) -> Found:
+def _results(transcript: Transcript, limit: int | None) -> RefusalFacts:
     """A refusal if the texts of one tool result together exceed ``limit`` chars."""
     for number, message in enumerate(transcript.messages) if limit is not None else ():
         for part in message.results:
@@ -225,7 +225,7 @@ def _results(transcript: Transcript, limit: int | None) -> Found:
     return _FINE
 
 
-def _window(config: ProviderConfig, style: Style, record: Record) -> Found:
+def _window(config: ProviderConfig, style: Style, record: Record) -> RefusalFacts:
     window = config.window
     if window is None:
         return _FINE
@@ -264,7 +264,7 @@ def _thinking(
     tree: Any,
     chain: list[PromptPart],
     record: Record,
-) -> Found:
+) -> RefusalFacts:
     # What stood before a compaction is gone, and thinking that was kept behind it stays valid.
     binds = config.bind_thinking and transcript.compaction is None
     binds = binds and rules.binds_reasoning(api.format, transcript.facts)

@@ -91,8 +91,10 @@ class PrefixCache:
     def _longest(
         self, model: str, parts: Sequence[PromptPart], rule: CacheRule, spots: Sequence[int]
     ) -> int:
-        near = {n - back for n in spots for back in range(rule.look_back + 1 if rule.marked else 1)}
-        hits = [parts[n].tokens for n in near if n >= 0 and self._has(model, parts[n])]
+        candidates = {
+            n - back for n in spots for back in range(rule.look_back + 1 if rule.marked else 1)
+        }
+        hits = [parts[n].tokens for n in candidates if n >= 0 and self._has(model, parts[n])]
         return max(hits, default=0)
 
     def _has(self, model: str, part: PromptPart) -> bool:

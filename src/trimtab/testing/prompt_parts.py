@@ -98,11 +98,11 @@ def _messages(transcript: Transcript, tree: Any, usage: TokenSizes) -> Iterator[
         parts = sorted((*message.parts, *message.marks), key=lambda part: part.path)
         frame = _frame(raw, parts, transcript.format.content_key)
         inner = [_part(transcript, raw, number, message, part, usage) for part in parts]
-        rest = usage.message(message) - sum(piece.tokens for piece in inner)
+        frame_tokens = usage.message(message) - sum(piece.tokens for piece in inner)
         if frame and not (merges and frame == speaker):
-            yield _Piece(number, (), frame, rest)
+            yield _Piece(number, (), frame, frame_tokens)
         elif inner:
-            inner[0] = inner[0]._replace(tokens=inner[0].tokens + rest)
+            inner[0] = inner[0]._replace(tokens=inner[0].tokens + frame_tokens)
         speaker = frame
         yield from inner
 
@@ -111,8 +111,8 @@ def _frame(raw: Any, parts: list[Part], content_key: str) -> dict[str, Any]:
     """A message's other keys: role, name, reasoning on the message itself."""
     if not isinstance(raw, dict) or any(part.path == () for part in parts):
         return {}
-    held = {part.path[0] for part in parts} | {content_key}
-    return {key: value for key, value in raw.items() if key not in held}
+    part_keys = {part.path[0] for part in parts} | {content_key}
+    return {key: value for key, value in raw.items() if key not in part_keys}
 
 
 def _part(
@@ -125,10 +125,10 @@ def _part(
     if part in message.marks:
         return _Piece(number, part.path, _MARK_ONLY, 0, transcript.format.mark_of(value))
     sizes = usage.sizes(message).blocks
-    own = sum(
+    block_tokens = sum(
         size for size, block in zip(sizes, message.blocks, strict=True) if _within(block, part)
     )
-    tokens = own + usage.pairs([part])
+    tokens = block_tokens + usage.pairs([part])
     return _Piece(number, part.path, value, tokens, transcript.format.mark_of(value))
 
 
@@ -144,12 +144,12 @@ def normal(value: Any) -> Any:
         return [normal(item) if isinstance(item, dict) else item for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {key: inner for key, inner in value.items() if key not in _MARKS}
-    if isinstance(kept.get("text"), str) and kept.keys() <= _TEXT:
-        return {"text": kept["text"]}
-    if isinstance(kept.get("content"), str):
-        kept["content"] = [{"text": kept["content"]}]
+    fields = {key: inner for key, inner in value.items() if key not in _MARKS}
+    if isinstance(fields.get("text"), str) and fields.keys() <= _TEXT:
+        return {"text": fields["text"]}
+    if isinstance(fields.get("content"), str):
+        fields["content"] = [{"text": fields["content"]}]
     return {
         key: normal(inner) if isinstance(inner, (dict, list)) else inner
-        for key, inner in kept.items()
+        for key, inner in fields.items()
     }

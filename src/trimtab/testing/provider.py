@@ -95,7 +95,7 @@ class StrictProvider(LocalServer):
         """The log for clients that can't read ``requests``: GET returns it, DELETE clears it."""
         if method not in ("GET", "DELETE"):
             return Response(405, _json_type(), (dump({"error": f"{method} {LOG_PATH}"}),))
-        requests = [one.as_dict() for one in self.requests]
+        requests = [record.as_dict() for record in self.requests]
         if method == "DELETE":
             self.requests.clear()
         return Response(200, _json_type(), (dump({"requests": requests}),))
@@ -169,21 +169,21 @@ class StrictProvider(LocalServer):
         """Create an OpenAI conversation, which later requests may name."""
         name = f"conv_{hex_id(f'conversation {len(self._stored)}', 48)}"
         self._stored[name] = (json.loads(body) if body else {}).get("items") or []
-        made = {"id": name, "object": "conversation", "created_at": 1767225600, "metadata": {}}
-        return Response(200, _json_type(), (dump(made),))
+        facts = {"object": "conversation", "created_at": 1767225600, "metadata": {}}
+        return Response(200, _json_type(), (dump({"id": name, **facts}),))
 
-    def _remembered(self, api: HttpApi, asked: Any) -> Any:
+    def _remembered(self, api: HttpApi, tree: Any) -> Any:
         """The request with the history that it names put in front; None if that is unknown."""
         stateful = http_apis.STATEFUL.get(api.format)
-        if stateful is None or not isinstance(asked, dict):
-            return asked
-        before = _state(stateful.states, asked)
+        if stateful is None or not isinstance(tree, dict):
+            return tree
+        before = _state(stateful.states, tree)
         if before is None:
-            return asked
+            return tree
         if before not in self._stored:
             return None
-        rest = {key: value for key, value in asked.items() if key not in stateful.states}
-        return {**rest, "input": [*self._stored[before], *stateful.history(asked)]}
+        fields = {key: value for key, value in tree.items() if key not in stateful.states}
+        return {**fields, "input": [*self._stored[before], *stateful.history(tree)]}
 
     def _forget_oldest(self, record: Record, judged: Verdict) -> None:
         """Silently drop the oldest messages until the prompt fits."""
@@ -219,8 +219,8 @@ class StrictProvider(LocalServer):
             steps = [*stateful.history(whole), *stateful.output(reply)]
             if whole.get("store") is not False:
                 self._stored[stateful.reply_id(reply)] = steps
-            if held := _state(("conversation",), record.body):
-                self._stored[held] = steps
+            if conversation := _state(("conversation",), record.body):
+                self._stored[conversation] = steps
         chunks = tuple(api.events(reply)) if record.stream else (dump(api.response_body(reply)),)
         response = Response(200, self._headers(api, record), chunks, record.stream)
         if isinstance(step, Cut):
@@ -239,9 +239,9 @@ class StrictProvider(LocalServer):
             call if call.id else Call(call.name, call.arguments, _call_id(pattern, record, n, call))
             for n, call in enumerate(answer.calls)
         )
-        said = [answer.text, *(call.name for call in calls), *(arguments(call) for call in calls)]
+        texts = [answer.text, *(call.name for call in calls), *(arguments(call) for call in calls)]
         thinking = count(answer.thinking) if answer.thinking else 0
-        spoken = thinking + sum(count(text) for text in said if text)
+        spoken = thinking + sum(count(text) for text in texts if text)
         before = after_all(judged.prompt_parts, {"role": "assistant"})
         compacted = compaction.due(
             api.format, whole, record.tokens, self._config.secret, record.number
@@ -288,29 +288,29 @@ class StrictProvider(LocalServer):
         request_id = f"req_{record.number:08x}"
         facts = {**facts, "model": record.model or "model", "request_id": request_id}
         if step is not None and step.body is not None:
-            made = ErrorResponse(when, step.status or 400, step.body, shape)
+            error = ErrorResponse(when, step.status or 400, step.body, shape)
         else:
-            made = error_response(style, api.format, when, facts, shape=shape)
+            error = error_response(style, api.format, when, facts, shape=shape)
         if step is not None and step.status is not None:
-            made = replace(made, status=step.status)
-        more = api.headers(record.number, made)
+            error = replace(error, status=step.status)
+        headers = api.headers(record.number, error)
         if step is not None and step.retry_after is not None:
-            more = (*more, ("retry-after", f"{step.retry_after:g}"))
+            headers = (*headers, ("retry-after", f"{step.retry_after:g}"))
         if record.stream and shape in ("in-stream", "empty-stream"):
             judged = Verdict(model=record.model)
             reply = self._reply(api, style, record, judged, record.body, Answer())
-            chunks = tuple(api.broken(reply, made)) if shape == "in-stream" else ()
+            chunks = tuple(api.broken(reply, error)) if shape == "in-stream" else ()
             return Response(200, self._headers(api, record), chunks, True)
-        plain = isinstance(made.body, str)
+        plain = isinstance(error.body, str)
         kind = (("content-type", "text/plain"),) if plain else _json_type()
-        body = made.body.encode() if plain else dump(made.body)
-        return Response(made.status, (*kind, *more), (body,))
+        body = error.body.encode() if plain else dump(error.body)
+        return Response(error.status, (*kind, *headers), (body,))
 
 
-def _state(keys: Sequence[str], asked: Any) -> str | None:
+def _state(keys: Sequence[str], tree: Any) -> str | None:
     """The id of the stored history that the request names; None if it names none."""
     for key in keys:
-        value = asked.get(key)
+        value = tree.get(key)
         if isinstance(id := value.get("id") if isinstance(value, dict) else value, str):
             return id
     return None

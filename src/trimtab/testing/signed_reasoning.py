@@ -59,17 +59,17 @@ def check(
     latest = spoken[-1] if spoken else -1
     broken = []
     for part in parts:
-        said = api.signed(part.raw) if part.message >= 0 else None
-        macs = _read(said[1]) if said else None
-        if said is None or macs is None:
+        signed = api.signed(part.raw) if part.message >= 0 else None
+        macs = _read(signed[1]) if signed else None
+        if signed is None or macs is None:
             continue
         kind = ""
-        if macs[0] != _mac(secret, said[0]):
+        if macs[0] != _mac(secret, signed[0]):
             kind = "thinking_modified" if part.message == latest else "bad_signature"
         elif binds and macs[1] != _mac(secret, part.before):
             kind = "thinking_binding"
         if kind:
-            broken.append(BrokenSignature(kind, part.message, part.path, said[1]))
+            broken.append(BrokenSignature(kind, part.message, part.path, signed[1]))
     return broken
 
 

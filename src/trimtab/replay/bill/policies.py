@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import Any
 
@@ -283,7 +284,7 @@ def compaction_habits(sized: Iterable[SizedConversation]) -> dict[str, Habit]:
     for one in sized:
         conversation, rows = one.conversation, one.rows
         limit, agent = window_of(conversation), conversation.agent
-        for (before, _), (call, size) in zip(rows, rows[1:], strict=False):
+        for (before, _), (call, size) in pairwise(rows):
             if call.part > before.part and limit:
                 shares.setdefault(agent, []).append(before.usage.prompt / limit)
                 after.setdefault(agent, []).append(size.own)

@@ -88,16 +88,16 @@ def _xml_safe(text: str) -> str:
 def to_badge(scoreboard: Scoreboard) -> str:
     """A badge (SVG): how many of the properties hold."""
     label, value = "conform", f"{scoreboard.held}/{scoreboard.asked}"
-    most = scoreboard.asked or 1
-    colour = _GREEN if scoreboard.passed else _AMBER if scoreboard.held * 2 >= most else _RED
+    judged = scoreboard.asked or 1
+    colour = _GREEN if scoreboard.passed else _AMBER if scoreboard.held * 2 >= judged else _RED
     left, right = 7 * len(label) + 12, 7 * len(value) + 14
-    both = left + right
-    said = escape(f"{label}: {value} properties")
+    width = left + right
+    title = escape(f"{label}: {value} properties")
     text = 'fill="#fff" font-family="Verdana,sans-serif" font-size="11" text-anchor="middle"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{both}" height="20" role="img" '
-        f'aria-label="{said}"><title>{said}</title>'
-        f'<rect width="{both}" height="20" rx="3" fill="#555"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<rect width="{width}" height="20" rx="3" fill="#555"/>'
         f'<path d="M{left} 0h{right - 3}a3 3 0 0 1 3 3v14a3 3 0 0 1-3 3H{left}z" fill="{colour}"/>'
         f'<text x="{left / 2}" y="14" {text}>{escape(label)}</text>'
         f'<text x="{left + right / 2}" y="14" {text}>{escape(value)}</text></svg>\n'

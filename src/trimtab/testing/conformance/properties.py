@@ -58,28 +58,28 @@ def weigh(request: Any, format: str) -> Weighed:
     verdict = judge.judge(judge.ProviderConfig(), api, style_for(None, format), request, record)
     if not verdict.when:
         return Weighed(record.tokens, "")
-    said = [f"{one.rule}: {one.message}" for one in record.violations]
-    message = said[0] if said else str(verdict.facts.get("message", ""))
+    reasons = [f"{violation.rule}: {violation.message}" for violation in record.violations]
+    message = reasons[0] if reasons else str(verdict.facts.get("message", ""))
     return Weighed(record.tokens, " ".join(f"{verdict.when} {message}".split()))
 
 
 def pairs(sent: Sequence[SaidPiece], format: str) -> Iterator[str]:
     """Calls without a result, results without a call, and duplicates."""
     waiting: dict[str, int] = {}
-    for said in sent:
-        if said.kind == "call":
-            if said.id in waiting and format != "gemini":
-                yield f"message {said.message}: a second call {said.id} before the first's result"
-            waiting[said.id] = waiting.get(said.id, 0) + 1
-        elif said.kind == "result":
-            if not waiting.get(said.id):
-                yield f"message {said.message}: a result without its call {said.id}"
+    for piece in sent:
+        if piece.kind == "call":
+            if piece.id in waiting and format != "gemini":
+                yield f"message {piece.message}: a second call {piece.id} before the first's result"
+            waiting[piece.id] = waiting.get(piece.id, 0) + 1
+        elif piece.kind == "result":
+            if not waiting.get(piece.id):
+                yield f"message {piece.message}: a result without its call {piece.id}"
                 continue
-            waiting[said.id] -= 1
-            if not waiting[said.id]:
-                del waiting[said.id]
-        elif waiting and said.speaker == "user":
-            yield f"message {said.message}: the user speaks before the result of {min(waiting)}"
+            waiting[piece.id] -= 1
+            if not waiting[piece.id]:
+                del waiting[piece.id]
+        elif waiting and piece.speaker == "user":
+            yield f"message {piece.message}: the user speaks before the result of {min(waiting)}"
             waiting = {}
     if waiting:
         yield f"the end: no result of {min(waiting)}"
@@ -119,17 +119,17 @@ def sealed(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[
 
 def difference(before: Sequence[SaidPiece], after: Sequence[SaidPiece]) -> str:
     """The first difference between two readings; "" if they are equal."""
-    for one, other in zip(before, after, strict=False):
-        if one[1:] != other[1:]:
-            return f"message {one.message}: {_short(one)} → {_short(other)}"
+    for old, new in zip(before, after, strict=False):
+        if old[1:] != new[1:]:
+            return f"message {old.message}: {_short(old)} → {_short(new)}"
     if len(before) != len(after):
         return f"{len(before)} pieces → {len(after)}"
     return ""
 
 
-def _short(said: SaidPiece) -> str:
-    text = said.text if len(said.text) <= 40 else said.text[:37] + "..."
-    return f"{said.speaker} {said.kind} {text!r}"
+def _short(piece: SaidPiece) -> str:
+    text = piece.text if len(piece.text) <= 40 else piece.text[:37] + "..."
+    return f"{piece.speaker} {piece.kind} {text!r}"
 
 
 def lost(

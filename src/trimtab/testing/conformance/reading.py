@@ -93,9 +93,9 @@ def _chat(message: dict[str, Any]) -> Iterator[_Rest]:
         is_text = isinstance(part, dict) and isinstance(part.get("text"), str)
         yield who, "text" if is_text else "other", _text(part)
     for call in message.get("tool_calls") or ():
-        made = call.get("function") or call.get("custom") or {}
-        arguments = made.get("arguments", made.get("input"))
-        yield who, "call", _dump(arguments), str(call.get("id")), str(made.get("name"))
+        function = call.get("function") or call.get("custom") or {}
+        arguments = function.get("arguments", function.get("input"))
+        yield who, "call", _dump(arguments), str(call.get("id")), str(function.get("name"))
 
 
 def _responses(item: dict[str, Any]) -> Iterator[_Rest]:
@@ -157,12 +157,12 @@ def _gemini(message: dict[str, Any]) -> Iterator[_Rest]:
         call = part.get("functionCall") or part.get("function_call")
         result = part.get("functionResponse") or part.get("function_response")
         if call:
-            own = str(call.get("id") or call.get("name"))
-            yield who, "call", _dump(call.get("args")), own, str(call.get("name"))
+            id = str(call.get("id") or call.get("name"))
+            yield who, "call", _dump(call.get("args")), id, str(call.get("name"))
         elif result:
-            said = result.get("response") or {}
-            one = next(iter(said.values())) if len(said) == 1 else said
-            yield "tool", "result", _text(one), str(result.get("id") or result.get("name"))
+            response = result.get("response") or {}
+            value = next(iter(response.values())) if len(response) == 1 else response
+            yield "tool", "result", _text(value), str(result.get("id") or result.get("name"))
         elif "text" in part:
             yield who, "text", str(part["text"])
         else:

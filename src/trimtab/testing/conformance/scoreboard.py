@@ -76,7 +76,7 @@ class Scoreboard:
         rows = []
         for name, about in PROPERTIES:
             judged = [tally.judged[name] for tally in tallies if name in tally.judged]
-            failures = tuple(one for one in judged if one is not None)
+            failures = tuple(failure for failure in judged if failure is not None)
             rows.append(Row(name, about, len(judged), failures))
         cases = len({tally.seed for tally in tallies})
         return cls(target, window, tuple(formats), cases, tuple(rows))

@@ -72,9 +72,9 @@ class Story:
     def until(self, end: int) -> Story:
         """The first ``end`` turns, with the constraints in them."""
         turns = self.turns[:end]
-        said = " ".join(turn.text for turn in turns if turn.speaker == "user")
-        kept = tuple(text for text in self.constraints if text in said)
-        return Story(turns, self.system, self.summary, kept)
+        user_words = " ".join(turn.text for turn in turns if turn.speaker == "user")
+        constraints = tuple(text for text in self.constraints if text in user_words)
+        return Story(turns, self.system, self.summary, constraints)
 
     def requests(self) -> list[Story]:
         """The conversation at each model call, oldest first."""
@@ -109,14 +109,14 @@ class Teller:
     def constraint(self) -> str:
         """A sentence that demands or forbids something; it is added to ``constraints``."""
         text = self.random.choice(_CONSTRAINTS)
-        said = text.format(word=self.word(), n=self.random.randrange(10**4))
-        self.constraints.append(said)
-        return said
+        sentence = text.format(word=self.word(), n=self.random.randrange(10**4))
+        self.constraints.append(sentence)
+        return sentence
 
     def user(self, words: int = 20, constraint: bool = False) -> StoryTurn:
         """The user asks for something."""
-        asked = f"Please look at {self.name()} next: {self.words(words)}."
-        return StoryTurn("user", f"{asked} {self.constraint()}" if constraint else asked)
+        request = f"Please look at {self.name()} next: {self.words(words)}."
+        return StoryTurn("user", f"{request} {self.constraint()}" if constraint else request)
 
     def output(self, tokens: int) -> str:
         """A tool's output: a listing, a log, rows of JSON or a traceback."""
@@ -150,9 +150,9 @@ class Teller:
         arguments: dict[str, Any] = {"path": f"src/{self.name()}.py"}
         if tool == "bash":
             arguments = {"command": f"run {self.name()}", "timeout": self.random.randrange(9, 99)}
-        said = self.output(tokens) if result else None
+        output = self.output(tokens) if result else None
         error = result and self.random.randrange(12) == 0
-        return StoryCall(f"call_{self._calls:04}", tool, arguments, said, error)
+        return StoryCall(f"call_{self._calls:04}", tool, arguments, output, error)
 
     def writing(self, tokens: int) -> StoryCall:
         """A call whose arguments have about so many tokens."""
@@ -167,9 +167,9 @@ class Teller:
 
     def model(self, *calls: StoryCall, words: int = 8, thinking: bool = False) -> StoryTurn:
         """The model speaks and calls."""
-        said = f"I look at {self.name()}: {self.words(words)}." if words else ""
-        thought = f"Perhaps {self.name()} is at fault: {self.words(12)}." if thinking else ""
-        return StoryTurn("model", said, calls, thought)
+        text = f"I look at {self.name()}: {self.words(words)}." if words else ""
+        thinking_text = f"Perhaps {self.name()} is at fault: {self.words(12)}." if thinking else ""
+        return StoryTurn("model", text, calls, thinking_text)
 
     def told(self, turns: list[StoryTurn], summary: str = "") -> Story:
         """The story of these turns."""

@@ -57,9 +57,9 @@ def _function(name: str, schema: str) -> Body:
 def _chat_turn(turn: StoryTurn) -> list[Body]:
     if turn.speaker == "user":
         return [{"role": "user", "content": turn.text}]
-    said: Body = {"role": "assistant", "content": turn.text or None}
+    message: Body = {"role": "assistant", "content": turn.text or None}
     if turn.calls:
-        said["tool_calls"] = [
+        message["tool_calls"] = [
             {"id": call.id, "type": "function",
              "function": {"name": call.tool, "arguments": json.dumps(call.arguments)}}
             for call in turn.calls
@@ -69,7 +69,7 @@ def _chat_turn(turn: StoryTurn) -> list[Body]:
         for call in turn.calls
         if call.result is not None
     ]
-    return results if turn.lost else [said, *results]
+    return results if turn.lost else [message, *results]
 
 
 # --- OpenAI Responses ------------------------------------------------------------------------
@@ -95,11 +95,11 @@ def _responses_turn(number: int, turn: StoryTurn) -> list[Body]:
         items.append({"type": "reasoning", "id": f"rs_{number:08}", "summary": [],
                       "encrypted_content": sealed(turn.thinking)})  # fmt: skip
     if turn.text:
-        said = _item("assistant", {"type": "output_text", "text": turn.text})
-        items.append({**said, "id": f"msg_{number:08}"} if turn.thinking else said)
+        message = _item("assistant", {"type": "output_text", "text": turn.text})
+        items.append({**message, "id": f"msg_{number:08}"} if turn.thinking else message)
     for place, call in enumerate(turn.calls):
-        own = {"id": f"fc_{number:06}{place:02}"} if turn.thinking else {}
-        items.append({"type": "function_call", **own, "call_id": call.id, "name": call.tool,
+        item_id = {"id": f"fc_{number:06}{place:02}"} if turn.thinking else {}
+        items.append({"type": "function_call", **item_id, "call_id": call.id, "name": call.tool,
                       "arguments": json.dumps(call.arguments)})  # fmt: skip
     results = [
         {"type": "function_call_output", "call_id": call.id, "output": call.result}
@@ -135,10 +135,10 @@ def _claude_turn(
     """A turn in Anthropic's and Bedrock's form: results are in a user message."""
     if turn.speaker == "user":
         return [{"role": "user", "content": [part("text", turn.text)]}]
-    said = [part("thinking", turn.thinking)] if turn.thinking else []
-    said += [part("text", turn.text)] if turn.text else []
-    said += [part("call", call) for call in turn.calls]
-    messages: list[Body] = [] if turn.lost else [{"role": "assistant", "content": said}]
+    parts = [part("thinking", turn.thinking)] if turn.thinking else []
+    parts += [part("text", turn.text)] if turn.text else []
+    parts += [part("call", call) for call in turn.calls]
+    messages: list[Body] = [] if turn.lost else [{"role": "assistant", "content": parts}]
     results = [result(call) for call in turn.calls if call.result is not None]
     return [*messages, {"role": "user", "content": results}] if results else messages
 
@@ -202,8 +202,8 @@ def _gemini_turn(turn: StoryTurn) -> list[Body]:
     parts: list[Body] = [{"text": turn.text}] if turn.text else []
     signed = {"thoughtSignature": sealed(turn.thinking)} if turn.thinking else {}
     for call in turn.calls:
-        asked = {"id": call.id, "name": call.tool, "args": call.arguments}
-        parts.append({"functionCall": asked, **signed})
+        function = {"id": call.id, "name": call.tool, "args": call.arguments}
+        parts.append({"functionCall": function, **signed})
         signed = {}
     results = [
         {"functionResponse": {"id": call.id, "name": call.tool,
