@@ -131,8 +131,10 @@ def read_facts(tree: Any, model: str | None) -> Facts:
 
 
 def _is_managed(asked: Any) -> bool:
-    """Whether ``context_management`` tells the API to clear or compact content itself."""
-    return isinstance(asked, dict) and bool(asked.get("edits"))
+    """Whether ``context_management`` tells the API to clear or compact content itself; thinking of
+    which all is kept (Claude Code asks for that) is not."""
+    edits = _as_list(asked.get("edits")) if isinstance(asked, dict) else []
+    return any(not isinstance(edit, dict) or edit.get("keep") != "all" for edit in edits)
 
 
 def _as_list(value: Any) -> list[Any]:

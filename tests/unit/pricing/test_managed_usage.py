@@ -111,6 +111,16 @@ def test_what_does_not_tell_what_was_sent_teaches_nothing(answer):
     assert not report.calibration or not report.calibration.get("answers")
 
 
+def test_keeping_all_thinking_clears_nothing_so_any_answer_teaches():
+    """Claude Code asks for it in each request; a gateway may leave out ``applied_edits``."""
+    kept = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
+    session = trimtab.Session(window=200_000)
+    for _ in range(6):
+        fitted = session.fit(request(context_management=kept))
+        session.observe({"usage": {"input_tokens": fitted.tokens_after // 2}}, fitted)
+    assert session.fit(request(context_management=kept)).report.calibration["answers"] == 6
+
+
 def test_an_acceptance_after_clearing_teaches_no_larger_window():
     learned = LearnedLimits()
     session = trimtab.Session(window=10**6)
