@@ -37,13 +37,13 @@ def found(name: str, suffixes: tuple[str, ...]) -> list[SourceFile]:
 
     Raises InvalidSetting if there is none, MissingExtra without fsspec.
     """
-    listed = _remote_files(name) if is_address(name) else _local_files(name)
-    alone = len(listed) == 1 and listed[0].name == name
-    kept = [one for one in listed if alone or one.name.endswith(suffixes)]
-    if not kept:
+    listed_files = _remote_files(name) if is_address(name) else _local_files(name)
+    alone = len(listed_files) == 1 and listed_files[0].name == name
+    chosen = [file for file in listed_files if alone or file.name.endswith(suffixes)]
+    if not chosen:
         ends = ", ".join(suffixes)
         raise InvalidSetting(f"{name}: nothing to read: give a file, or a folder with {ends}")
-    return sorted(kept)
+    return sorted(chosen)
 
 
 def relative(name: str, source: str) -> str:
@@ -53,12 +53,11 @@ def relative(name: str, source: str) -> str:
 
 
 def _local_files(name: str) -> list[SourceFile]:
-    path = Path(name)
-    inside = path.rglob("*") if path.is_dir() else [path]
-    files = [one for one in inside if one.is_file() and not one.name.startswith(PARTIAL)]
-    return [
-        SourceFile(str(one), (stat := one.stat()).st_size, str(stat.st_mtime_ns)) for one in files
-    ]  # fmt: skip
+    top = Path(name)
+    inside = top.rglob("*") if top.is_dir() else [top]
+    paths = [path for path in inside if path.is_file() and not path.name.startswith(PARTIAL)]
+    files = [(str(path), path.stat()) for path in paths]
+    return [SourceFile(file, stat.st_size, str(stat.st_mtime_ns)) for file, stat in files]
 
 
 def _remote_files(name: str) -> list[SourceFile]:
@@ -161,8 +160,8 @@ class LocalFolder:
 
     def names(self) -> list[str]:
         """See ``OutputFolder``."""
-        inside = (one for one in self.path.rglob("*") if one.is_file())
-        return sorted(one.relative_to(self.path).as_posix() for one in inside)
+        inside = (file for file in self.path.rglob("*") if file.is_file())
+        return sorted(file.relative_to(self.path).as_posix() for file in inside)
 
     def remove(self, name: str) -> None:
         """See ``OutputFolder``; a folder that becomes empty is removed too."""
@@ -225,7 +224,7 @@ class RemoteFolder:
         self.system.invalidate_cache()
         if not self.system.exists(self.path):
             return []
-        return sorted(one[len(self.path) + 1 :] for one in self.system.find(self.path))
+        return sorted(file[len(self.path) + 1 :] for file in self.system.find(self.path))
 
     def remove(self, name: str) -> None:
         """See ``OutputFolder``."""

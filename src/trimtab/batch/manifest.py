@@ -40,7 +40,7 @@ def summed(
     ``most_known``: digests held at a time.
     """
     sums = _Sums()
-    numbers = [one.number for one in done]
+    numbers = [shard.number for shard in done]
     count = sum(1 for _ in _rows(folder, numbers))
     passes = max(1, -(-count // most_known))
     for number in range(passes):

@@ -53,33 +53,33 @@ class RecordFit:
 
 def fit_line(line: bytes, wanted: RecordOptions) -> RecordFit:
     """Fit one line (or one document) of JSON text; unchanged parts keep their bytes."""
-    own = digest(line)
+    record_digest = digest(line)
     try:
-        done = _whole(line, wanted)
-        if done is not None:
-            given = done.request
-            output = _one_line(given) if isinstance(given, bytes) else _dumped(given)
-            return _fit(done, output, own, wanted)
-        done, record = _held(parse_bytes(line), wanted)
-        output = _dumped(record) if done.fitted.changed else _one_line(line)
-        return _fit(done, output, own, wanted)
+        fit = _fit_as_request(line, wanted)
+        if fit is not None:
+            request = fit.request
+            output = _one_line(request) if isinstance(request, bytes) else _dumped(request)
+            return _fit(fit, output, record_digest, wanted)
+        fit, record = _fit_inside(parse_bytes(line), wanted)
+        output = _dumped(record) if fit.fitted.changed else _one_line(line)
+        return _fit(fit, output, record_digest, wanted)
     except Exception as error:  # an error in one record never ends the run
-        return failed(error, own)
+        return failed(error, record_digest)
 
 
 def fit_value(record: Mapping[str, Any], wanted: RecordOptions) -> RecordFit:
     """Fit one record given as a value, such as a row of a table.  ``record`` is not changed."""
-    own = digest(json.dumps(record, default=str))  # other columns may hold dates
+    record_digest = digest(json.dumps(record, default=str))  # other columns may hold dates
     try:
         if wanted.key is None and any(isinstance(record.get(name), list) for name in _LISTS):
-            done = conversations.fit(dict(record), wanted.settings)
-            return _fit(done, done.request, own, wanted)
-        return _fit(*_held(record, wanted), own, wanted)
+            fit = conversations.fit(dict(record), wanted.settings)
+            return _fit(fit, fit.request, record_digest, wanted)
+        return _fit(*_fit_inside(record, wanted), record_digest, wanted)
     except Exception as error:
-        return failed(error, own)
+        return failed(error, record_digest)
 
 
-def _whole(line: bytes, wanted: RecordOptions) -> FittedRecord | None:
+def _fit_as_request(line: bytes, wanted: RecordOptions) -> FittedRecord | None:
     """The record fitted as a request; None if it is not a request but may contain one."""
     if wanted.key is not None:
         return None
@@ -91,28 +91,28 @@ def _whole(line: bytes, wanted: RecordOptions) -> FittedRecord | None:
         raise
 
 
-def _held(record: Any, wanted: RecordOptions) -> tuple[FittedRecord, dict[str, Any]]:
+def _fit_inside(record: Any, wanted: RecordOptions) -> tuple[FittedRecord, dict[str, Any]]:
     """(the fitted request within a record, the record with it).  Raises InvalidRequest."""
     names = HOLDERS if wanted.key is None else (wanted.key,)
     for name in names:
-        held = record.get(name) if isinstance(record, dict) else None
-        if isinstance(held, (dict, list)) or (isinstance(held, str) and held[:1] in ("{", "[")):
-            done = conversations.fit(held, wanted.settings)
-            return done, {**record, name: _as_given(held, done.request)}
+        value = record.get(name) if isinstance(record, dict) else None
+        if isinstance(value, (dict, list)) or (isinstance(value, str) and value[:1] in ("{", "[")):
+            fit = conversations.fit(value, wanted.settings)
+            return fit, {**record, name: _as_given(value, fit.request)}
     raise InvalidRequest(
         f"the record has no request under {' or '.join(map(repr, names))}; name the key that has it"
     )
 
 
-def _as_given(held: Any, request: Any) -> Any:
+def _as_given(value: Any, request: Any) -> Any:
     """The request, as JSON text if the record has it as text."""
-    return dump(request) if isinstance(held, str) and not isinstance(request, str) else request
+    return dump(request) if isinstance(value, str) and not isinstance(request, str) else request
 
 
-def _fit(done: FittedRecord, output: Any, own: str, wanted: RecordOptions) -> RecordFit:
-    fitted, answer = done.fitted, done.answer_tokens
+def _fit(record: FittedRecord, output: Any, record_digest: str, wanted: RecordOptions) -> RecordFit:
+    fitted, answer = record.fitted, record.answer_tokens
     row: dict[str, Any] = {
-        "digest": own, "format": fitted.format, "before": fitted.tokens_before + answer,
+        "digest": record_digest, "format": fitted.format, "before": fitted.tokens_before + answer,
         "after": fitted.tokens_after + answer,
     }  # fmt: skip
     if not fitted.changed:
@@ -129,14 +129,14 @@ def _fit(done: FittedRecord, output: Any, own: str, wanted: RecordOptions) -> Re
     return RecordFit(output, row, originals={one: fitted.recall(one) for one in handles if one})
 
 
-def failed(error: Exception, own: str) -> RecordFit:
+def failed(error: Exception, record_digest: str) -> RecordFit:
     """The result for a record that failed with ``error``."""
     kind = type(error).__name__
     row: dict[str, Any] = {"error": kind, "message": str(error)}
     if isinstance(error, CannotFit):
         row |= error.as_dict()
         kind = f"{kind}: {error.limit}"
-    return RecordFit(None, {"digest": own, "error": kind}, row)
+    return RecordFit(None, {"digest": record_digest, "error": kind}, row)
 
 
 def digest(data: bytes | str) -> str:

@@ -60,36 +60,36 @@ class Savings:
 
 def savings(treated: Sequence[ArmUnit], control: Sequence[ArmUnit], outgrown: int = 0) -> Savings:
     """Compare two arms."""
-    both = [[unit for unit in arm if unit.arrived > 0] for arm in (treated, control)]
-    counts = Savings(len(both[0]), len(both[1]), outgrown)
-    if min(len(arm) for arm in both) < LEAST or any(_cost(arm) <= 0 for arm in both):
+    arms = [[unit for unit in arm if unit.arrived > 0] for arm in (treated, control)]
+    counts = Savings(len(arms[0]), len(arms[1]), outgrown)
+    if min(len(arm) for arm in arms) < LEAST or any(_cost(arm) <= 0 for arm in arms):
         return counts
-    (ours, our_error), (theirs, their_error) = (_log_ratio(arm) for arm in both)
+    (ours, our_error), (theirs, their_error) = (_log_ratio(arm) for arm in arms)
     variance = our_error + their_error
     difference = ours - theirs
     if not variance:
         share = 1 - exp(difference)
-        return Savings(len(both[0]), len(both[1]), outgrown, share, share, share)
-    freedom = min(_effective(arm) for arm in both) - 1
+        return Savings(len(arms[0]), len(arms[1]), outgrown, share, share, share)
+    freedom = min(_effective(arm) for arm in arms) - 1
     width = student(0.5 + CONFIDENCE / 2, freedom) * sqrt(variance)
     return Savings(
-        len(both[0]), len(both[1]), outgrown, 1 - exp(difference), 1 - exp(difference + width),
+        len(arms[0]), len(arms[1]), outgrown, 1 - exp(difference), 1 - exp(difference + width),
         1 - exp(difference - width),
     )  # fmt: skip
 
 
-def arms_of(kept: Iterable[ConversationUsage]) -> Savings | None:
+def arms_of(conversations: Iterable[ConversationUsage]) -> Savings | None:
     """Savings by the arm that each conversation was drawn for; None if none was drawn."""
     units: dict[str, tuple[str, float, int]] = {}
-    for one in kept:
-        if not one.arm:
+    for conversation in conversations:
+        if not conversation.arm:
             continue
-        arm, dollars, arrived = units.get(one.id, (one.arm, 0.0, 0))
-        for row in one:
+        arm, dollars, arrived = units.get(conversation.id, (conversation.arm, 0.0, 0))
+        for row in conversation:
             if cost := price_of(row.usage, dear=row.dear):
                 dollars, arrived = dollars + cost.prompt, arrived + row.arrived
-        arm = max(arm, one.arm, key=len)  # "control, outgrown" once it is
-        units[one.id] = (arm, dollars, arrived)
+        arm = max(arm, conversation.arm, key=len)  # "control, outgrown" once it is
+        units[conversation.id] = (arm, dollars, arrived)
     if not units:
         return None
     treated = [ArmUnit(d, a) for arm, d, a in units.values() if arm == "treated"]
@@ -116,7 +116,7 @@ def _log_ratio(arm: Sequence[ArmUnit]) -> tuple[float, float]:
         log(max(dollars - unit.dollars, 1e-12) / max(arrived - unit.arrived, 1)) for unit in arm
     ]
     mean = sum(without) / count
-    variance = (count - 1) / count * sum((one - mean) ** 2 for one in without)
+    variance = (count - 1) / count * sum((ratio - mean) ** 2 for ratio in without)
     return log(dollars / arrived), variance
 
 

@@ -65,12 +65,12 @@ class Calibration:
         if not self.samples or visible + signed <= 0:
             return None
         largest = max(s.visible + s.signed for s in self.samples)
-        near = [s for s in self.samples if 2 * (s.visible + s.signed) >= largest]
-        text, thought = _slopes(near)
-        residues = [s.billed / (text * s.visible + thought * s.signed) for s in near]
+        large_samples = [s for s in self.samples if 2 * (s.visible + s.signed) >= largest]
+        text, thought = _slopes(large_samples)
+        residues = [s.billed / (text * s.visible + thought * s.signed) for s in large_samples]
         here = (text * visible + thought * signed) / (visible + signed)
         mean = here * sum(residues) / len(residues)
-        worst = here * max(residues) * (1 + MARGIN / sqrt(len(near)))
+        worst = here * max(residues) * (1 + MARGIN / sqrt(len(large_samples)))
         if 4 * largest < capacity:
             mean, worst = max(mean, 1.0), max(worst, 1.0)
         return Factors(round(mean, 4), round(max(mean, worst), 4), len(self.samples))

@@ -28,9 +28,9 @@ def with_calls_left(
     bounds: Bounds, transcript: Transcript, usage: TokenSizes, calls_left: int
 ) -> Bounds:
     """Bounds that cut no earlier and no deeper than ``calls_left`` more calls need."""
-    more = growth(transcript, usage, calls_left)
-    if more is None:
+    added = growth(transcript, usage, calls_left)
+    if added is None:
         return bounds
-    if usage.measure(transcript) + more <= bounds.capacity:
+    if usage.measure(transcript) + added <= bounds.capacity:
         return replace(bounds, trigger=bounds.capacity)
-    return replace(bounds, target=max(bounds.target, 1 - more / bounds.capacity))
+    return replace(bounds, target=max(bounds.target, 1 - added / bounds.capacity))

@@ -96,7 +96,7 @@ def plan_pings(
     behind = gaps[bisect_right(gaps, idle) :]
     if len(behind) < LEAST_GAPS:
         return PingPlan(0, 0.0)
-    kept = tokens if read is None else min(read, tokens)
+    cached = tokens if read is None else min(read, tokens)
     count = len(behind) + 1  # one more that never continues, as the sample is small
     best, value, best_value = 0, 0.0, 0.0
     expires, ping = idle + MARGIN, idle
@@ -104,7 +104,7 @@ def plan_pings(
         away = count - bisect_right(behind, ping)
         later = ping + prices.lifetime
         saved = bisect_right(behind, later) - bisect_right(behind, expires)
-        value += (saved * prices.lost(kept) - away * prices.ping(tokens)) / count
+        value += (saved * prices.lost(cached) - away * prices.ping(tokens)) / count
         if value > best_value:
             best, best_value = number, value
         expires, ping = later, later - MARGIN
@@ -120,13 +120,13 @@ class LearnedGaps:
 
     def add(self, agent: str, when: float, gap: float) -> None:
         """Add a gap that began at ``when`` (seconds since the epoch); ``inf``: nothing followed."""
-        for kept in (
+        for gaps in (
             self.by_hour.setdefault((agent, _hour(when)), []),
             self.by_agent.setdefault(agent, []),
         ):
-            insort(kept, gap)
-            if len(kept) > MOST_GAPS:
-                del kept[len(kept) // 2]  # from the middle, because the tails decide
+            insort(gaps, gap)
+            if len(gaps) > MOST_GAPS:
+                del gaps[len(gaps) // 2]  # from the middle, because the tails decide
 
     def take(self, other: LearnedGaps) -> None:
         """Add all gaps of ``other``."""

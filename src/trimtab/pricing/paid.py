@@ -38,15 +38,15 @@ class PaidCall:
         return (self.usage.model if by == "model" else str(getattr(self, by))) or UNKNOWN
 
 
-def calls_of(kept: Iterable[ConversationUsage]) -> list[PaidCall]:
+def calls_of(conversations: Iterable[ConversationUsage]) -> list[PaidCall]:
     """The calls of these conversations: one sum for each day and model."""
-    return [_call(one, row) for one in kept for row in one]
+    return [_call(conversation, row) for conversation in conversations for row in conversation]
 
 
-def _call(one: ConversationUsage, row: UsageRow) -> PaidCall:
+def _call(conversation: ConversationUsage, row: UsageRow) -> PaidCall:
     return PaidCall(
-        one.id, one.agent, one.upstream, row.day, row.usage, calls=row.calls, dear=row.dear,
-        tenant=one.tenant,
+        conversation.id, conversation.agent, conversation.upstream, row.day, row.usage,
+        calls=row.calls, dear=row.dear, tenant=conversation.tenant,
     )  # fmt: skip
 
 

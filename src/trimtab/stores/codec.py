@@ -46,22 +46,22 @@ class StorageCodec:
 
     def unpack(self, frame: bytes, about: str) -> bytes:
         """Decode what ``pack`` returned.  Raises StoreError if it is damaged or the key differs."""
-        kind, rest = frame[0] if frame else -1, frame[1:]
+        kind, payload = frame[0] if frame else -1, frame[1:]
         if kind not in (PLAIN, PACKED, PLAIN | SEALED, PACKED | SEALED):
             raise StoreError(
                 f"{about} is of a kind ({kind}) that this release does not know: update trimtab if "
                 "a newer release wrote it; else it is damaged: restore the store from a copy"
             )
-        body = self._opened(kind, rest, about) if kind & SEALED else rest[_SUM:]
+        body = self._opened(kind, payload, about) if kind & SEALED else payload[_SUM:]
         try:
             data = zlib.decompress(body) if kind & PACKED else body
         except zlib.error:
             raise self._damaged(about) from None
-        if not kind & SEALED and rest[:_SUM] != _sum(data, about):
+        if not kind & SEALED and payload[:_SUM] != _sum(data, about):
             raise self._damaged(about)
         return data
 
-    def _opened(self, kind: int, rest: bytes, about: str) -> bytes:
+    def _opened(self, kind: int, payload: bytes, about: str) -> bytes:
         if self._aes is None:
             raise StoreError(
                 f"{about} is encrypted: set TRIMTAB_STORE_KEY to the key it was written with"
@@ -70,7 +70,7 @@ class StorageCodec:
 
         try:
             head = bytes([kind]) + about.encode()
-            decrypted: bytes = self._aes.decrypt(rest[:_NONCE], rest[_NONCE:], head)
+            decrypted: bytes = self._aes.decrypt(payload[:_NONCE], payload[_NONCE:], head)
             return decrypted
         except (InvalidTag, ValueError):
             raise StoreError(

@@ -47,29 +47,29 @@ class MemoryStore:
                 self._facts[tenant, name] = data
 
     def _write(self, tenant: str, batch: WriteBatch) -> None:
-        kept = self._conversations.get((tenant, batch.conversation))
-        if kept is None:
+        stored = self._conversations.get((tenant, batch.conversation))
+        if stored is None:
             self._began += 1
-            kept = _Conversation(began=self._began)
-            self._conversations[tenant, batch.conversation] = kept
-        kept.used_at = time.time()
+            stored = _Conversation(began=self._began)
+            self._conversations[tenant, batch.conversation] = stored
+        stored.used_at = time.time()
         for id, data in batch.entries:
-            kept.entries.setdefault(id, data)
+            stored.entries.setdefault(id, data)
         for handle, data in batch.originals:
             if (tenant, handle) not in self._originals:
                 self._originals[tenant, handle] = data
-                kept.handles.append(handle)
+                stored.handles.append(handle)
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
         """See ``Store``."""
         with self._lock:
-            kept = self._conversations.get((tenant, conversation))
-            if kept is None:
+            stored = self._conversations.get((tenant, conversation))
+            if stored is None:
                 return [], ""
             began, _, number = after.partition("/")
-            first = int(number) if began == str(kept.began) else 0
-            new = list(kept.entries.values())[first:] if first < len(kept.entries) else []
-            return new, f"{kept.began}/{len(kept.entries)}"
+            first = int(number) if began == str(stored.began) else 0
+            new = list(stored.entries.values())[first:] if first < len(stored.entries) else []
+            return new, f"{stored.began}/{len(stored.entries)}"
 
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
@@ -79,8 +79,8 @@ class MemoryStore:
     def handles(self, tenant: str, conversation: str) -> list[str]:
         """See ``Store``."""
         with self._lock:
-            kept = self._conversations.get((tenant, conversation))
-            return list(kept.handles) if kept else []
+            stored = self._conversations.get((tenant, conversation))
+            return list(stored.handles) if stored else []
 
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
@@ -101,24 +101,24 @@ class MemoryStore:
         with self._lock:
             rows = [
                 ConversationInfo(
-                    tenant, name, one.used_at, len(one.entries), len(one.handles),
-                    sum(map(len, one.entries.values()))
-                    + sum(len(self._originals[tenant, handle]) for handle in one.handles),
+                    tenant, name, stored.used_at, len(stored.entries), len(stored.handles),
+                    sum(map(len, stored.entries.values()))
+                    + sum(len(self._originals[tenant, handle]) for handle in stored.handles),
                 )
-                for (tenant, name), one in self._conversations.items()
+                for (tenant, name), stored in self._conversations.items()
             ]  # fmt: skip
         return sorted(rows, key=lambda row: row.used_at)
 
     def delete(self, tenant: str, conversation: str, *, before: float) -> bool:
         """See ``Store``."""
         with self._lock:
-            kept = self._conversations.get((tenant, conversation))
-            if kept is None:
+            stored = self._conversations.get((tenant, conversation))
+            if stored is None:
                 return True
-            if kept.used_at >= before:
+            if stored.used_at >= before:
                 return False
             del self._conversations[tenant, conversation]
-            for handle in kept.handles:
+            for handle in stored.handles:
                 del self._originals[tenant, handle]
             begin = stats_of(conversation)
             for key in [k for k in self._facts if k[0] == tenant and k[1].startswith(begin)]:

@@ -87,7 +87,7 @@ class PostgresqlStore:
         """See ``Store``."""
 
         def act(db: Any) -> None:
-            with self._at_once(db), db.transaction(), db.cursor() as cursor:
+            with self._pipeline(db), db.transaction(), db.cursor() as cursor:
                 if batch.conversation:
                     _write(cursor, tenant, batch)
                 for rows, then in (
@@ -114,7 +114,7 @@ class PostgresqlStore:
 
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
-        return self._one(
+        return self._value(
             "SELECT data FROM trimtab_originals WHERE tenant = %s AND handle = %s",
             (tenant, handle),
         )
@@ -130,7 +130,7 @@ class PostgresqlStore:
 
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
-        return self._one(
+        return self._value(
             "SELECT data FROM trimtab_facts WHERE tenant = %s AND name = %s", (tenant, name)
         )
 
@@ -146,10 +146,10 @@ class PostgresqlStore:
     def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
         rows = self._rows(
-            f"SELECT tenant, conversation, used_at, {_of('COUNT(*)', 'entries')}, "
-            f"{_of('COUNT(*)', 'originals')}, "
-            f"{_of('COALESCE(SUM(LENGTH(data)), 0)', 'entries')} + "
-            f"{_of('COALESCE(SUM(LENGTH(data)), 0)', 'originals')} "
+            f"SELECT tenant, conversation, used_at, {_of_conversation('COUNT(*)', 'entries')}, "
+            f"{_of_conversation('COUNT(*)', 'originals')}, "
+            f"{_of_conversation('COALESCE(SUM(LENGTH(data)), 0)', 'entries')} + "
+            f"{_of_conversation('COALESCE(SUM(LENGTH(data)), 0)', 'originals')} "
             "FROM trimtab_conversations AS c ORDER BY used_at, conversation",
             (),
         )
@@ -187,12 +187,12 @@ class PostgresqlStore:
         with self._lock:
             known, self._all = list(self._all), weakref.WeakSet()
         self._own = threading.local()
-        for own in known:
-            _close(own.db, own.pid)
+        for connection in known:
+            _close(connection.db, connection.pid)
 
     # --- connections ---
 
-    def _at_once(self, db: Any) -> AbstractContextManager[Any]:
+    def _pipeline(self, db: Any) -> AbstractContextManager[Any]:
         """A pipeline that sends statements together, if the client supports it."""
         able = self._psycopg.Pipeline.is_supported()
         pipeline: AbstractContextManager[Any] = db.pipeline() if able else nullcontext()
@@ -205,7 +205,7 @@ class PostgresqlStore:
 
         return self._with(act)
 
-    def _one(self, query: str, values: tuple[str, ...]) -> bytes | None:
+    def _value(self, query: str, values: tuple[str, ...]) -> bytes | None:
         rows = self._rows(query, values)
         return bytes(rows[0][0]) if rows else None
 
@@ -228,9 +228,9 @@ class PostgresqlStore:
 
     def _connection(self) -> Any:
         """This thread's connection: it must be shared neither between threads nor across forks."""
-        connection: _PostgresqlConnection | None = getattr(self._own, "db", None)
-        if connection is not None and connection.pid == os.getpid() and not connection.db.closed:
-            return connection.db
+        old: _PostgresqlConnection | None = getattr(self._own, "db", None)
+        if old is not None and old.pid == os.getpid() and not old.db.closed:
+            return old.db
         db = self._psycopg.connect(
             self._given, autocommit=True, connect_timeout=SECONDS,
             tcp_user_timeout=1000 * SECONDS,
@@ -242,13 +242,13 @@ class PostgresqlStore:
         except BaseException:
             db.close()
             raise
-        own = _PostgresqlConnection(db, os.getpid())
+        new = _PostgresqlConnection(db, os.getpid())
         with self._lock:
-            if connection is not None and connection.pid != own.pid:
-                self._inherited.append(connection)
-            self._own.db = own
-            self._all.add(own)
-        weakref.finalize(own, _close, db, own.pid).atexit = False
+            if old is not None and old.pid != new.pid:
+                self._inherited.append(old)
+            self._own.db = new
+            self._all.add(new)
+        weakref.finalize(new, _close, db, new.pid).atexit = False
         return db
 
 
@@ -261,9 +261,9 @@ def _close(db: Any, pid: int) -> None:
 
 def _prepare(db: Any) -> None:
     """Create the tables if there are none, and check their version."""
-    if not _there(db):
+    if not _has_tables(db):
         db.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
-        if not _there(db):  # not created meanwhile
+        if not _has_tables(db):  # not created meanwhile
             with db.transaction():
                 db.execute(_TABLES)
                 db.execute("INSERT INTO trimtab_version VALUES (%s)", (VERSION,))
@@ -272,7 +272,7 @@ def _prepare(db: Any) -> None:
     check_version(version, VERSION)
 
 
-def _there(db: Any) -> bool:
+def _has_tables(db: Any) -> bool:
     return db.execute("SELECT to_regclass('trimtab_version')").fetchone()[0] is not None
 
 
@@ -300,7 +300,7 @@ def _write(cursor: Any, tenant: str, batch: WriteBatch) -> None:
             )
 
 
-def _of(what: str, table: str) -> str:
+def _of_conversation(what: str, table: str) -> str:
     return (
         f"(SELECT {what} FROM trimtab_{table} AS t "
         "WHERE t.tenant = c.tenant AND t.conversation = c.conversation)"

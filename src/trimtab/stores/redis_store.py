@@ -151,7 +151,7 @@ class RedisStore:
             values.append(len(rows))
             for row in rows:
                 values += row
-        with self._said():
+        with self._store_errors():
             if self._cluster and tenant not in self._listed:
                 self._redis.setnx(self._version, VERSION)
                 self._redis.sadd(self._tenants, tenant)
@@ -160,32 +160,32 @@ class RedisStore:
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             first = f"({after}" if after else "-"
             rows = self._redis.xrange(self._key(tenant, "e", conversation), min=first)
         return [row[b"d"] for _, row in rows], rows[-1][0].decode() if rows else after
 
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             data: bytes | None = self._redis.get(self._key(tenant, "o", handle))
         return data
 
     def handles(self, tenant: str, conversation: str) -> list[str]:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             keys = self._redis.lrange(self._key(tenant, "h", conversation), 0, -1)
         return [key.decode().rpartition(":")[2] for key in keys]
 
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             data: bytes | None = self._redis.hget(self._key(tenant, "f"), name)
         return data
 
     def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             keys = [self._key(tenant, kind) for kind in "fn"]
             rows: list[bytes] = self._run(_FACTS, keys, [prefix])
         named = sorted(
@@ -195,15 +195,15 @@ class RedisStore:
 
     def conversations(self) -> Sequence[ConversationInfo]:
         """See ``Store``."""
-        with self._said():
+        with self._store_errors():
             names = self._redis.smembers(self._tenants) if self._cluster else [b""]
             bases = [self._base(name.decode()) for name in names]
             rows = [row for base in bases for row in
                     self._redis.zrange(f"{base}:used", 0, -1, withscores=True)]  # fmt: skip
             rows.sort(key=lambda row: float(row[1]))
-            return [self._kept_one(member, used_at) for member, used_at in rows]
+            return [self._info(member, used_at) for member, used_at in rows]
 
-    def _kept_one(self, member: bytes, used_at: float) -> ConversationInfo:
+    def _info(self, member: bytes, used_at: float) -> ConversationInfo:
         tenant, name = json.loads(member)
         entries = [row[b"d"] for _, row in self._redis.xrange(self._key(tenant, "e", name))]
         keys = self._redis.lrange(self._key(tenant, "h", name), 0, -1)
@@ -216,12 +216,12 @@ class RedisStore:
         keys.append(f"{self._base(tenant)}:used")
         keys += [self._key(tenant, kind) for kind in "fn"]
         values: list[Any] = [_member(tenant, conversation), before, stats_of(conversation)]
-        with self._said():
+        with self._store_errors():
             return bool(self._run(_FORGET, keys, values))
 
     def faults(self) -> Sequence[str]:
         """See ``Store``: checks only that the server answers; Redis keeps no checksums."""
-        with self._said():
+        with self._store_errors():
             self._redis.ping()
         return ()
 
@@ -248,7 +248,7 @@ class RedisStore:
         return f"{self._base(tenant)}:{quote(tenant, safe='')}:{kind}:{name}"
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         try:
             if not self._version_read:
                 check_version(int(self._redis.get(self._version) or VERSION), VERSION)

@@ -105,7 +105,7 @@ class SqliteStore:
 
     def original(self, tenant: str, handle: str) -> bytes | None:
         """See ``Store``."""
-        return self._one(
+        return self._value(
             "SELECT data FROM originals WHERE tenant = ? AND handle = ?", (tenant, handle)
         )
 
@@ -120,7 +120,7 @@ class SqliteStore:
 
     def fact(self, tenant: str, name: str) -> bytes | None:
         """See ``Store``."""
-        return self._one("SELECT data FROM facts WHERE tenant = ? AND name = ?", (tenant, name))
+        return self._value("SELECT data FROM facts WHERE tenant = ? AND name = ?", (tenant, name))
 
     def facts(self, tenant: str, prefix: str) -> Mapping[str, bytes]:
         """See ``Store``."""
@@ -153,17 +153,17 @@ class SqliteStore:
             row = db.execute(
                 "SELECT used_at FROM conversations WHERE tenant = ? AND conversation = ?", key
             ).fetchone()
-            gone = row is None or row[0] < before
-            for table in ("entries", "originals", "conversations") if gone else ():
+            deletable = row is None or row[0] < before
+            for table in ("entries", "originals", "conversations") if deletable else ():
                 db.execute(f"DELETE FROM {table} WHERE tenant = ? AND conversation = ?", key)
-            if gone:
+            if deletable:
                 begin = stats_of(conversation)
                 db.execute(
                     "DELETE FROM facts WHERE tenant = ? AND substr(name, 1, ?) = ?",
                     (tenant, len(begin), begin),
                 )
             db.execute("COMMIT")
-        return gone
+        return deletable
 
     def faults(self) -> Sequence[str]:
         """See ``Store``: SQLite's own check of the file."""
@@ -178,12 +178,12 @@ class SqliteStore:
         with self._lock:
             known, self._all = list(self._all), weakref.WeakSet()
             self._own = threading.local()
-        for own in known:
-            own.close()
+        for connection in known:
+            connection.close()
 
     # --- connections ---
 
-    def _one(self, query: str, values: tuple[str, ...]) -> bytes | None:
+    def _value(self, query: str, values: tuple[str, ...]) -> bytes | None:
         with self._connected() as db:
             row = db.execute(query, values).fetchone()
         return None if row is None else bytes(row[0])
@@ -192,18 +192,18 @@ class SqliteStore:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         """This thread's connection; rolled back on an error."""
         try:
-            own = self._taken()
+            connection = self._busy_connection()
         except (sqlite3.Error, OSError) as error:
             raise self._error(error) from error
         try:
-            yield own.db
+            yield connection.db
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
-                if own.db.in_transaction:
-                    own.db.execute("ROLLBACK")
+                if connection.db.in_transaction:
+                    connection.db.execute("ROLLBACK")
             raise self._error(error) from error
         finally:
-            own.busy.release()
+            connection.busy.release()
 
     def _error(self, error: Exception) -> StoreError:
         return StoreError(
@@ -211,20 +211,20 @@ class SqliteStore:
             "trimtab doctor --store checks the file"
         )
 
-    def _taken(self) -> _ThreadConnection:
+    def _busy_connection(self) -> _ThreadConnection:
         """This thread's connection with ``busy`` held; a new one if it was closed meanwhile."""
         while True:
-            own = self._connection()
-            own.busy.acquire()
-            if not own.closed:
-                return own
-            own.busy.release()
+            connection = self._connection()
+            connection.busy.acquire()
+            if not connection.closed:
+                return connection
+            connection.busy.release()
 
     def _connection(self) -> _ThreadConnection:
         """This thread's connection: it must be shared neither between threads nor across forks."""
-        connection: _ThreadConnection | None = getattr(self._own, "db", None)
-        if connection is not None and connection.pid == os.getpid() and not connection.closed:
-            return connection
+        old: _ThreadConnection | None = getattr(self._own, "db", None)
+        if old is not None and old.pid == os.getpid() and not old.closed:
+            return old
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):  # created here, as SQLite would let others read it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -237,12 +237,12 @@ class SqliteStore:
             db.close()
             raise
         with self._lock:
-            if connection is not None and connection.pid != os.getpid():
-                self._inherited.append(connection)
-            own = self._own.db = _ThreadConnection(db, os.getpid())
-            self._all.add(own)
-        weakref.finalize(own, _close, db, os.getpid()).atexit = False
-        return own
+            if old is not None and old.pid != os.getpid():
+                self._inherited.append(old)
+            new = self._own.db = _ThreadConnection(db, os.getpid())
+            self._all.add(new)
+        weakref.finalize(new, _close, db, os.getpid()).atexit = False
+        return new
 
 
 def _close(db: sqlite3.Connection, pid: int) -> None:
