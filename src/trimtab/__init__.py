@@ -1,7 +1,7 @@
 """trimtab makes a request fit its model and keeps every original.
 
-``fit``, ``Session``, ``check``, ``repair`` and ``convert`` are the whole of it.  Knows where each
-public name lives; a name is loaded when it is first used, so importing costs next to nothing.
+``fit``, ``Session``, ``check``, ``repair`` and ``convert`` are the whole of it.  A name is
+loaded when it is first used, so importing costs next to nothing.
 """
 
 from __future__ import annotations

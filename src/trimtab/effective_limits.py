@@ -1,7 +1,4 @@
-"""The limits of one request: from the settings, its output reserve, and the provider's own limits.
-
-Decides which of them applies; does not know the size of any request.
-"""
+"""The limits of one request, from the settings, its output reserve and the provider's limits."""
 
 from __future__ import annotations
 

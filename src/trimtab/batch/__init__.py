@@ -1,7 +1,4 @@
-"""Fits whole corpora: reads files of requests, writes files of fitted requests.
-
-Knows files, shards and processes; one record is ``trimtab.fit``.
-"""
+"""Fits whole corpora: reads files of requests, writes files of fitted requests."""
 
 from __future__ import annotations
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from trimtab import config
 from trimtab.cli.exit_codes import DONE, UNREADABLE, ExitWith
-from trimtab.cli.options import add_settings, amount, given_settings
+from trimtab.cli.options import add_no_config, add_settings, amount, loaded_settings
 from trimtab.cli.progress import ProgressLine
 from trimtab.cli.terminal import clean
 from trimtab.config import SETTINGS
@@ -25,10 +23,7 @@ def add(parser: ArgumentParser) -> None:
         "source", metavar="SRC", help="a file, a folder or an address such as s3://bucket/folder"
     )
     parser.add_argument("out", metavar="DST", help="a new folder, or that of a run to go on with")
-    parser.add_argument(
-        "--no-config", action="store_true",
-        help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
-    )  # fmt: skip
+    add_no_config(parser)
     how = parser.add_argument_group("how")
     how.add_argument(
         "--key", metavar="NAME",
@@ -56,8 +51,7 @@ def run(args: Namespace) -> int:
     """Fit the corpus and print a summary."""
     from trimtab import batch
 
-    loaded = config.Loaded(env=os.environ) if args.no_config else config.load(trusts_project=False)
-    config.merge(loaded.values, given_settings(args, SETTINGS))
+    loaded = loaded_settings(args)
     for line in (*(f"settings from {one}" for one in loaded.sources), *loaded.problems):
         print(clean(line), file=sys.stderr)
     try:

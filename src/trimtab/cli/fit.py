@@ -6,17 +6,15 @@ The request is written to standard output or a file, the report to standard erro
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 
 import trimtab
-from trimtab import config
 from trimtab.cli import files, journal_file
 from trimtab.cli.exit_codes import DONE
 from trimtab.cli.logged_requests import add_turn, request_of
-from trimtab.cli.options import add_request, add_settings, given_settings
+from trimtab.cli.options import add_no_config, add_request, add_settings, loaded_settings
 from trimtab.cli.terminal import clean
 from trimtab.config import SETTINGS
 from trimtab.fitted import Fitted
@@ -33,10 +31,7 @@ def add_fit(parser: ArgumentParser) -> None:
     """The options of ``trimtab fit``: every setting, and the input and output files."""
     add_request(parser)
     add_turn(parser)
-    parser.add_argument(
-        "--no-config", action="store_true",
-        help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
-    )  # fmt: skip
+    add_no_config(parser)
     out = parser.add_argument_group("output")
     out.add_argument(
         "-o", "--output", metavar="OUT",
@@ -75,8 +70,7 @@ def run_fit(args: Namespace) -> int:
 
 def _settings(args: Namespace) -> tuple[Settings, list[str]]:
     """(settings, lines about their sources); options override files and environment."""
-    loaded = config.Loaded(env=os.environ) if args.no_config else config.load(trusts_project=False)
-    config.merge(loaded.values, given_settings(args, SETTINGS))
+    loaded = loaded_settings(args)
     source_lines = [f"settings from {', '.join(loaded.sources)}"] if loaded.sources else []
     warnings = [f"warning: {problem}" for problem in loaded.problems]
     return loaded.settings(), source_lines + warnings

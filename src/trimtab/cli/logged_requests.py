@@ -103,14 +103,14 @@ def _is_sidechain(recording: Recording) -> bool:
 
 
 def _chosen(args: Namespace, requests: list[_Logged]) -> bytes:
-    main = [one for one in requests if not _is_sidechain(one.recording)] or requests
+    main = [request for request in requests if not _is_sidechain(request.recording)] or requests
     number = len(main) - 1 if args.turn is None else args.turn
     if not 0 <= number < len(requests):
         raise ExitWith(
             USAGE, f"--turn {number}: {_name(args)} has the requests 0 to {len(requests) - 1}"
         )
-    one = requests[number]
-    recording = one.recording
+    request = requests[number]
+    recording = request.recording
     if not getattr(args, "json", False):
         agent = f"{recording.agent}, " if recording.agent else ""
         print(
@@ -120,7 +120,7 @@ def _chosen(args: Namespace, requests: list[_Logged]) -> bytes:
             ),
             file=sys.stderr,
         )
-    args.data = data = paths.dump(recording.body(recording.messages[: one.sent])).encode(
+    args.data = data = paths.dump(recording.body(recording.messages[: request.sent])).encode(
         "utf-8", "surrogatepass"
     )
     return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, ArgumentTypeError, BooleanOptionalAction, Namespace
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,20 +22,20 @@ def add_settings(parser: ArgumentParser, settings: Mapping[str, Declared]) -> No
     """An option for each setting, those of a table too: ``--duplicates-enabled``."""
     group: Any = parser
     heading = ""
-    for name, one in settings.items():
-        if one.group != heading and one.kind.keys is None:
-            heading = one.group
+    for name, declared in settings.items():
+        if declared.group != heading and declared.kind.keys is None:
+            heading = declared.group
             group = parser.add_argument_group(heading.lower())
-        if one.kind.keys is not None:
-            group = parser.add_argument_group(f"{name}: {one.help}".replace("%", "%%"))
-        for path, leaf in config.leaves({name: one}):
+        if declared.kind.keys is not None:
+            group = parser.add_argument_group(f"{name}: {declared.help}".replace("%", "%%"))
+        for path, leaf in config.leaves({name: declared}):
             if not leaf.kind.is_secret:
                 _add(group, path, leaf)
 
 
-def _add(group: Any, path: tuple[str, ...], one: Declared) -> None:
-    kind = one.kind
-    how: dict[str, Any] = {"dest": _dest(path), "help": one.help.replace("%", "%%")}
+def _add(group: Any, path: tuple[str, ...], declared: Declared) -> None:
+    kind = declared.kind
+    how: dict[str, Any] = {"dest": _dest(path), "help": declared.help.replace("%", "%%")}
     if kind.is_flag:
         how["action"] = BooleanOptionalAction
     elif kind.choices:
@@ -59,11 +60,28 @@ def _dest(path: Iterable[str]) -> str:
 def given_settings(args: Namespace, settings: Mapping[str, Declared]) -> dict[str, Any]:
     """The settings given as options, nested as in a settings file.  Raises InvalidSetting."""
     values: dict[str, Any] = {}
-    for path, one in config.leaves(settings):
+    for path, declared in config.leaves(settings):
         value = getattr(args, _dest(path), None)
         if value is not None:
-            config.merge(values, config.nested(path, config.read_value(one, value, option(path))))
+            config.merge(
+                values, config.nested(path, config.read_value(declared, value, option(path)))
+            )
     return values
+
+
+def add_no_config(parser: ArgumentParser) -> None:
+    """--no-config."""
+    parser.add_argument(
+        "--no-config", action="store_true",
+        help="read no trimtab.toml, no pyproject.toml and no TRIMTAB_* variables",
+    )  # fmt: skip
+
+
+def loaded_settings(args: Namespace) -> config.Loaded:
+    """Settings of files and environment, unless ``--no-config``; options override them."""
+    loaded = config.Loaded(env=os.environ) if args.no_config else config.load(trusts_project=False)
+    config.merge(loaded.values, given_settings(args, SETTINGS))
+    return loaded
 
 
 def setting(args: Namespace, name: str) -> Any:

@@ -32,10 +32,10 @@ FIT = {
 tool."""
 
 
-def _shared(parser: ArgumentParser, own: Mapping[str, Declared]) -> None:
+def _shared(parser: ArgumentParser, options: Mapping[str, Declared]) -> None:
     parser.add_argument("--config", metavar="FILE", help="settings of the proxy (TOML)")
     parser.add_argument("--log-format", choices=("text", "json"), default="text")
-    add_settings(parser, own)
+    add_settings(parser, options)
     add_settings(parser, FIT)
 
 
@@ -80,8 +80,8 @@ def _settings(args: Namespace) -> ProxySettings:
     if not settings.store:
         settings = replace(settings, store=own_store())
         if settings.store == "memory:":
-            said = f"{tokens.folder()} cannot be written: what is cut is kept in memory alone"
-            settings = replace(settings, warnings=(*settings.warnings, said))
+            warning = f"{tokens.folder()} cannot be written: what is cut is kept in memory alone"
+            settings = replace(settings, warnings=(*settings.warnings, warning))
     return settings.checked()
 
 
@@ -98,9 +98,9 @@ def run_proxy(args: Namespace) -> int:
         return _run_workers(args, settings)
     server = Server(Proxy(settings), reread=lambda: _settings(args))
     print(f"trimtab: listening on {server.url}, dashboard {server.dashboard}", file=sys.stderr)
-    kept = tokens.keep("proxy", server.proxy.access.token)
-    if kept and not settings.token:
-        print(f"trimtab: its token is in {kept}", file=sys.stderr)
+    file = tokens.keep("proxy", server.proxy.access.token)
+    if file and not settings.token:
+        print(f"trimtab: its token is in {file}", file=sys.stderr)
     server.run()
     print(f"trimtab: {server.proxy.records.activity.line()}", file=sys.stderr)
     return DONE

@@ -54,18 +54,18 @@ def run_doctor(args: Namespace) -> int:
         return look_at_agents()
     from trimtab import stores
 
-    store, of = _opened(args.store)
-    kept = [row for row in store.conversations() if not row.tenant.startswith(OURS)]
-    faults = list(stores.faults(store, of))
+    store, tenant_store = _opened(args.store)
+    conversations = [row for row in store.conversations() if not row.tenant.startswith(OURS)]
+    faults = list(stores.faults(store, tenant_store))
     for fault in faults[:_MOST_SHOWN]:
         print(clean(fault))
     if len(faults) > _MOST_SHOWN:
         print(f"and {len(faults) - _MOST_SHOWN:,} more")
-    tenants = len({row.tenant for row in kept})
+    tenants = len({row.tenant for row in conversations})
     print(
-        clean(f"{store.url}: {tenants:,} tenant(s), {len(kept):,} conversation(s), ")
-        + f"{sum(row.originals for row in kept):,} original(s), "
-        f"{sum(row.stored_bytes for row in kept):,} bytes: "
+        clean(f"{store.url}: {tenants:,} tenant(s), {len(conversations):,} conversation(s), ")
+        + f"{sum(row.originals for row in conversations):,} original(s), "
+        f"{sum(row.stored_bytes for row in conversations):,} bytes: "
         + (f"{len(faults):,} fault(s)" if faults else "all can be read")
     )
     return VIOLATIONS if faults else DONE
@@ -92,10 +92,10 @@ def run_purge(args: Namespace) -> int:
 
     if args.older_than is None and args.keep_bytes is None:
         raise ExitWith(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
-    store, of = _opened(args.store)
+    store, tenant_store = _opened(args.store)
     done = stores.purge(
-        store, of, now=time.time(), older_than=args.older_than, keep_bytes=args.keep_bytes,
-        tenant=args.tenant,
+        store, tenant_store, now=time.time(), older_than=args.older_than,
+        keep_bytes=args.keep_bytes, tenant=args.tenant,
     )  # fmt: skip
     print(
         f"{done.conversations:,} conversation(s) with {done.originals:,} original(s) and "
@@ -117,8 +117,8 @@ def run_stats(args: Namespace) -> int:
     if args.store is None:
         facts = _facts_of_all()
     else:
-        _, of = _opened(args.store)
-        facts = dict(of(args.tenant).facts(PREFIX))
+        _, tenant_store = _opened(args.store)
+        facts = dict(tenant_store(args.tenant).facts(PREFIX))
     if not facts and args.store is not None and (hint := other_tenants(args)):
         print(hint, file=sys.stderr)
     total, conversations = ConversationStats(), {name.split("/")[1] for name in facts}
@@ -147,15 +147,15 @@ def run_stats(args: Namespace) -> int:
 
 def _facts_of_all() -> dict[str, Any]:
     """Statistics of the sessions of every tenant in the proxy's own store."""
-    own = own_store()
-    if own == "memory:":
+    url = own_store()
+    if url == "memory:":
         raise ExitWith(MISSING, "no proxy keeps anything here: name the store with --store URL")
-    store, of = _opened(own)
+    store, tenant_store = _opened(url)
     tenants = {row.tenant for row in store.conversations() if not row.tenant.startswith(OURS)}
     return {
         f"{PREFIX}{tenant} {name.removeprefix(PREFIX)}": row
         for tenant in sorted(tenants)
-        for name, row in of(tenant).facts(PREFIX).items()
+        for name, row in tenant_store(tenant).facts(PREFIX).items()
     }
 
 

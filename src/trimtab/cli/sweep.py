@@ -58,7 +58,7 @@ def run(args: Namespace) -> int:
     finally:
         session.close()
     files.write(args.output, fitted.request)
-    lines = [f"{one.tokens:>9,} tokens  {one.about}" for one in done]
+    lines = [f"{result.tokens:>9,} tokens  {result.about}" for result in done]
     before, after = fitted.tokens_before, fitted.tokens_after
     lines.append(f"{len(done):,} result(s) taken out: {before:,} → {after:,} tokens")
     print("\n".join(map(clean, lines)), file=sys.stderr)

@@ -1,7 +1,4 @@
-"""Advice for the user about a request that is too large, derived from what fills it.
-
-Knows blocks and their sizes.  Does not know limits or refusals.
-"""
+"""Advice for the user about a request that is too large, derived from what fills it."""
 
 from __future__ import annotations
 

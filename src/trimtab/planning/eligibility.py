@@ -1,7 +1,4 @@
-"""Decides what may be edited: pins, protected tools, the newest part, the open group, groups.
-
-Knows places, groups and shares of the room.  Does not know offers or what anything is shown as.
-"""
+"""Decides what may be edited: pins, protected tools, the newest part, the open group, groups."""
 
 from __future__ import annotations
 

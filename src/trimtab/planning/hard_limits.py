@@ -1,7 +1,4 @@
-"""Limits other than size: how many images, how long one result.
-
-Knows how each is met in a plan.  Does not know tokens or bytes of the whole request.
-"""
+"""Limits other than size: how many images, how long one result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Treats a result of many small texts as one block, because each text alone is too small to reduce.
 
-Knows places.  The first text represents all of them; if less is shown, the others are removed.
+The first text represents all of them; if less is shown, the others are removed.
 """
 
 from __future__ import annotations

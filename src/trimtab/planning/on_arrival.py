@@ -1,7 +1,6 @@
 """Reduces results that have just arrived, before they are cached, so no cached prefix changes.
 
-Knows which results came after the model last spoke, and what may be lost of them.  Does not know
-how a result is shown smaller, nor what a batch does later.
+These are the results after the model's last message.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Turns edits into operations on the request: what each edit sets, deletes and inserts, and where.
 
-Does not know why an edit was chosen, nor JSON text (``paths`` applies the operations).
+``paths`` applies the operations.
 """
 
 from __future__ import annotations

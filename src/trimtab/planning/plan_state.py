@@ -1,6 +1,6 @@
 """The state of a plan: the dropped and folded runs, on top of what each block is shown as.
 
-Keeps the size of the request exact.  Does not choose (``planner.py`` does), does not handle JSON.
+Keeps the size of the request exact.  ``planner.py`` chooses.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Chooses the edits of one batch: those with the least loss that meet the limits.
 
-Knows limits, offers and their order.  Does not know JSON, formats or the network.
-
-There are two goals; ``make_room`` has their order.  *want*: reach ``target``, first by dead weight
-and small losses outside the newest part, then by folding old groups into notes.  *must*: get under
-the window (and the bytes) by ever more costly steps: drop older groups, cut the newest part, the
-model's words, and last the user's.
+There are two goals; ``make_room`` takes the steps in order.  The first is ``target``: dead weight
+and small losses outside the newest part go, then old groups are folded into notes.  The second is
+to get under the window (and the bytes) at any cost: older groups are dropped, then the newest part
+is cut, the model's words, and last the user's.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Presets: how deep a batch goes, and what it may lose.
 
-Knows numbers.  One dial, the target; the rest follows from it or from the preset's name.
+There is one dial, the target; all else follows from it or from the preset's name.
 """
 
 from __future__ import annotations

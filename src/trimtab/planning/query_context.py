@@ -1,7 +1,4 @@
-"""The context of a query: the user's last words, the model's search strings, repeated content.
-
-Knows blocks and groups of one transcript.  Does not know formats, offers or limits.
-"""
+"""The context of a query: the user's last words, the model's search strings, repeated content."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Handles reasoning whose signature covers everything before it and that an edit invalidates.
 
-Knows where a batch changes the request.  ``rules`` knows which models bind reasoning, and how the
-API is asked to drop it.
+``rules`` knows which models bind reasoning, and how the API is asked to drop it.
 """
 
 from __future__ import annotations

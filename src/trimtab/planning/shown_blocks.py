@@ -1,6 +1,6 @@
 """What each block is shown as, and the resulting size of the request.
 
-Knows offers, their tokens and bytes.  Does not know dropped runs (``plan_state.py``) or JSON.
+``plan_state.py`` adds the dropped runs.
 """
 
 from __future__ import annotations

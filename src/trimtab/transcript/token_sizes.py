@@ -1,7 +1,7 @@
 """Token sizes of every part of a transcript.
 
 Adds the fixed overhead of messages, calls and results to what a counter (an argument) counts for
-texts.  Knows no format.
+texts.
 """
 
 from __future__ import annotations

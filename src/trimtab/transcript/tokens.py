@@ -1,8 +1,7 @@
 """Token counts of texts: exact o200k counts, scaled to the tokenizer of the billed model.
 
-Knows texts, model names and the factors between tokenizers, not requests.  ``splintr`` (45 ms to
-load) is loaded on the first count; where it is missing, a byte-class estimator counts instead and
-``Counter.name`` says so.
+``splintr`` (45 ms to load) is loaded on the first count; where it is missing, a byte-class
+estimator counts instead and ``Counter.name`` says so.
 
 Measured by ``bench/growth.py``.
 """

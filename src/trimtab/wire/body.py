@@ -1,8 +1,5 @@
 """A request as dict, list, text, bytes or an SDK's objects: parsed, changed, and returned in the
-type in which it was given.
-
-Does not know formats.
-"""
+type in which it was given."""
 
 from __future__ import annotations
 

@@ -60,12 +60,12 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def listening(text: Any) -> Address:
+def read_address(text: Any) -> Address:
     """``"127.0.0.1:4141"``, ``":4141"``, ``"4141"`` or ``"[::1]:4141"``.  Raises ValueError."""
-    given = str(text) if type(text) is int else text
-    if not isinstance(given, str):
+    address = str(text) if type(text) is int else text
+    if not isinstance(address, str):
         raise ValueError
-    parts = urlsplit(f"//:{given}" if given.isdigit() else f"//{given}")
+    parts = urlsplit(f"//:{address}" if address.isdigit() else f"//{address}")
     port = Address().port if parts.port is None else parts.port
     return Address(parts.hostname or Address().host, port)
 
@@ -76,7 +76,7 @@ def _lower(value: Any) -> tuple[str, ...]:
 
 
 ADDRESS = ValueKind(
-    lambda value: isinstance(value, Address), "HOST:PORT", listening, "HOST:PORT", "HOST:PORT",
+    lambda value: isinstance(value, Address), "HOST:PORT", read_address, "HOST:PORT", "HOST:PORT",
     takes_text=True,
 )  # fmt: skip
 STORE_URL = replace(TEXT, expected="URL of a store", metavar="URL")
@@ -299,14 +299,17 @@ def load(path: str | os.PathLike[str], base: ProxySettings | None = None) -> Pro
         raise InvalidSetting(f"{file}: {reason}: name a file that can be read") from error
     except ValueError as error:
         raise InvalidSetting(f"{file}: {error}; correct it") from error
-    own, with_standard = table.pop("upstream", None), table.pop("standard_upstreams", True)
+    own_upstreams, with_standard = (
+        table.pop("upstream", None),
+        table.pop("standard_upstreams", True),
+    )
     known = {key: table[key] for key in table if key in KEYS}
     unknown = [key for key in table if key not in KEYS]
     problems = [f"{file}: unknown key {key}{nearest(key, _OF_FILES)}" for key in unknown]
     values = dict(config.read_table(known, KEYS, str(file), problems))
-    if own is not None or not with_standard:
-        rest = standard() if with_standard else ()
-        values["upstreams"] = (*_upstreams(own or [], str(file)), *rest)
+    if own_upstreams is not None or not with_standard:
+        others = standard() if with_standard else ()
+        values["upstreams"] = (*_upstreams(own_upstreams or [], str(file)), *others)
     return (base or ProxySettings()).over(values, *problems)
 
 
