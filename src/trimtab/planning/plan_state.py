@@ -346,6 +346,7 @@ class PlanState(ShownBlocks):
     def _load_drop(self, edit: Edit, first: int, last: int) -> None:
         run = DroppedRange(first, last, called=self._tools(first, last), note=edit.text, edit=edit)
         self.tokens -= self.run_cost(first, last)
+        self._count_items(run.run, 1)
         run.tokens = self._marker_cost(run)
         self._add(run)
 
@@ -361,6 +362,7 @@ class PlanState(ShownBlocks):
         made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked, edit=edit)
         made.tokens = fold_tokens(self.transcript, self.usage, made)
         self.tokens -= self.cost_of(run)
+        self._count_items(run, 1)
         self._add(made)
 
 

@@ -430,17 +430,36 @@ def test_a_plan_never_counts_more_bytes_as_saved_than_a_fold_saves(format: str) 
     sent = pipeline._applied(prepared, (*plan.kept(), *new), new, None, "planned").sent
     counted = plan.body_bytes - plan.state.bytes_saved
     assert sent.body_bytes <= counted < most / 2
+    later = pipeline.prepare(whole, settings, MessageCache(), Journal(tuple(new))).planner()
+    counted = later.body_bytes - later.state.bytes_saved
+    assert sent.body_bytes <= counted < most / 2, "the same on a later turn"
 
 
-def test_the_oldest_image_gives_way_first_also_one_in_the_first_message() -> None:
+@pytest.mark.parametrize("format", ["openai-chat", "anthropic"])
+def test_a_limit_of_bytes_that_nothing_sent_comes_near_changes_no_turn(format: str) -> None:
+    most = trimtab.Settings(request_bytes=24_000)
+    free = trimtab.Session(window=8_000, reserve=0, format=format)
+    limited = trimtab.Session(window=8_000, reserve=0, format=format, settings=most)
+    for steps in range(8, 24):
+        body = session(format, steps=steps, lines=60)
+        sent = limited.fit(body).request
+        assert len(json.dumps(sent).encode()) < 24_000
+        assert sent == free.fit(body).request
+    assert len(json.dumps(body).encode()) > 2 * 24_000
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+def test_the_oldest_images_give_way_first_and_no_more_than_are_too_many(limit: int) -> None:
     def said(name: str) -> dict[str, Any]:
         url = {"url": f"data:image/png;base64,{name * 400}"}
         text = {"type": "text", "text": f"Look at {name}."}
         return {"role": "user", "content": [{"type": "image_url", "image_url": url}, text]}
 
-    messages = [said("AAAA"), {"role": "assistant", "content": "Yes."}, said("BBBB")]
-    settings = trimtab.Settings(images=1)
+    yes = {"role": "assistant", "content": "Yes."}
+    messages = [said("AAAA"), yes, said("BBBB"), yes, said("CCCC"), yes, said("DDDD")]
+    settings = trimtab.Settings(images=limit)
     fitted = trimtab.fit({"model": "gpt-5", "messages": messages}, settings=settings)
-    first, _, last = fitted.request["messages"]
-    assert [part["type"] for part in first["content"]] == ["text", "text"]
-    assert last == messages[2]
+    users = fitted.request["messages"][::2]
+    assert users[4 - limit :] == messages[::2][4 - limit :]
+    for message in users[: 4 - limit]:
+        assert [part["type"] for part in message["content"]] == ["text", "text"]

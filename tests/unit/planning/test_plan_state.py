@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from trimtab.journal.journal import Journal
 from trimtab.message_cache import MessageCache
 from trimtab.pipeline import prepare
 from trimtab.planning.plan_state import PlanState
+from trimtab.planning.runs import targets
+from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import GroupTable
 
 
@@ -42,11 +45,11 @@ def test_what_cannot_fit_looks_at_each_call_a_few_times_however_long_the_convers
     assert 300 <= looked[0] <= 10 * 300
 
 
-def state_of(count: int) -> PlanState:
-    """The state of a plan in which nothing is reduced yet."""
+def state_of(count: int, journal: Journal | None = None, **limits: int) -> PlanState:
+    """The state of a plan in which nothing new is reduced yet."""
     request = {"model": "gpt-5", "messages": steps(count)}
-    settings = trimtab.Settings(window=400)
-    return prepare(request, settings, MessageCache(), Journal()).planner().state
+    settings = trimtab.Settings(window=400, **limits)  # type: ignore[arg-type]
+    return prepare(request, settings, MessageCache(), journal or Journal()).planner().state
 
 
 def sums(state: PlanState) -> tuple[object, ...]:
@@ -65,8 +68,11 @@ def test_neighbours_dropped_one_after_the_other_are_as_if_dropped_at_once() -> N
     assert sums(state) == sums(at_once)
 
 
-def test_a_run_taken_back_and_put_back_leaves_the_sums_as_they_were() -> None:
-    state = state_of(12)
+@pytest.mark.parametrize("limits", [{}, {"request_bytes": 2_000}], ids=["tokens", "bytes"])
+def test_a_run_taken_back_and_put_back_leaves_the_sums_as_they_were(
+    limits: dict[str, int],
+) -> None:
+    state = state_of(12, **limits)
     whole = sums(state)
     state.drop(2, 3)
     state.drop(6, 8)
@@ -79,3 +85,23 @@ def test_a_run_taken_back_and_put_back_leaves_the_sums_as_they_were() -> None:
     for run in reversed(runs):
         state.put_back(run)
     assert sums(state) == dropped
+
+
+def test_where_bytes_are_limited_those_of_dropped_steps_are_counted() -> None:
+    state, messages = state_of(12, request_bytes=2_000), steps(12)
+    state.drop(1, 4)
+    gone = messages[3:11]  # group 0 is the first step, behind the question
+    size = len(json.dumps(gone, separators=(",", ":"))) - 1
+    (run,) = state.runs
+    assert size - 2 * len(run.note) < state.bytes_saved < size
+
+
+def test_drops_of_the_journal_are_the_sums_of_the_turn_that_made_them() -> None:
+    state = state_of(12, request_bytes=2_000)
+    state.drop(2, 3)
+    state.drop(6, 8)
+    edits = [
+        Edit("drop", targets(state.transcript, run.run), run.note, "drop", "why")
+        for run in state.runs
+    ]
+    assert sums(state_of(12, Journal(tuple(edits)), request_bytes=2_000)) == sums(state)
