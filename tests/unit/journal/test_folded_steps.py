@@ -86,6 +86,51 @@ def test_the_contents_of_a_very_long_fold_fit_one_answer() -> None:
     assert said.text.splitlines()[-1].endswith("search finds lines in them too]")
 
 
+def long_step(number: int) -> list[dict[str, Any]]:
+    arguments = json.dumps({"command": f"make {number}"})
+    call = {"id": f"c{number}", "function": {"name": "run", "arguments": arguments}}
+    rows = "\n".join(f"row {n} of {number}" for n in range(300))
+    result = {"role": "tool", "tool_call_id": f"c{number}", "content": rows}
+    return [{"role": "assistant", "tool_calls": [call]}, result]
+
+
+@pytest.mark.parametrize(("steps", "tabled"), [(1, False), (2, True)])
+def test_one_long_step_is_shown_at_once_and_two_as_a_table(steps: int, tabled: bool) -> None:
+    class Kept:
+        def recall(self, handle: str) -> str:
+            return json.dumps([item for n in range(steps) for item in long_step(n)])
+
+    said = answer(Kept(), {"handle": "r"}).text
+    assert said.startswith("2 steps were left out" if tabled else "[{")
+
+
+def test_a_fold_that_begins_with_a_result_has_that_as_its_first_step() -> None:
+    items = [{"role": "tool", "tool_call_id": "c9", "content": "late"}, *long_step(1)]
+    steps = folded_steps(json.dumps(items))
+    assert [(step.calls, step.first_line) for step in steps] == [
+        ((), "late"),
+        (("run make 1",), "row 0 of 1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"path": None, "all": True, "lines": 3, "names": ["a", "b"]}, "f 3 a b"),
+        ({}, "f"),
+        ("not json", "f not json"),
+        ("null", "f"),
+    ],
+    ids=str,
+)
+def test_a_call_is_told_by_the_texts_and_numbers_of_its_arguments(
+    arguments: Any, said: str
+) -> None:
+    call = {"id": "c", "name": "f", "arguments": arguments}
+    (step,) = folded_steps(json.dumps([{"type": "function_call", **call}]))
+    assert step.calls == (said,)
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "plain", '[{"id": 1, "name": "Ada"}]', '[1, {"role": "user"}]', '[{"role"']
 )

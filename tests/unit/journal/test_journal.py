@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trimtab import wire
 from trimtab.journal.file_format import replayed, rows
-from trimtab.journal.journal import Journal
+from trimtab.journal.journal import Journal, resting_edits
 from trimtab.transcript.model import Edit
+from trimtab.transcript.transcript import Transcript
 
 REFS = ("a.0", "b.0", "c.0")
 
@@ -38,6 +43,53 @@ def test_an_insertion_and_a_replacement_of_one_block_do_not_overrule_each_other(
     insert = Edit("insert", ("a.0",), "go on", "repair", "the last message is the model's")
     journal = Journal().add([insert, replace("cut", "a.0")], {})
     assert journal.add([insert], {}) is journal
+
+
+def chat(*messages: tuple[str, str]) -> Transcript:
+    body = {"messages": [{"role": role, "content": text} for role, text in messages]}
+    return wire.read(body, wire.find(body, "openai-chat")[0], model=None)
+
+
+STEPS = chat(*[(role, f"{role} {n}") for n in range(6) for role in ("user", "assistant")])
+REF = STEPS.ref_of[2, 0]
+LATER = (8, 0)
+
+
+@pytest.mark.parametrize(
+    ("op", "kind", "rests"),
+    [
+        ("replace", "duplicate", True),
+        ("replace", "superseded", True),
+        ("replace", "cut", False),
+        ("drop", "superseded", False),
+    ],
+)
+def test_an_edit_needs_the_models_last_words_and_a_duplicate_what_repeats_it(
+    op: Any, kind: Any, rests: bool
+) -> None:
+    (edit,) = resting_edits(STEPS, [Edit(op, (REF,), "x", kind, "why")], lambda place: [LATER])
+    beside = [STEPS.ref_of[number, 0] for number in (7, 9, 11)]
+    assert edit.needs == (*beside, *([STEPS.ref_of[LATER]] if rests else []))
+
+
+@pytest.mark.parametrize(
+    ("following", "applies"),
+    [
+        ([], False),
+        ([("user", "Go on.")], True),
+        ([("user", "Continue.")], False),
+        ([("assistant", "Continue.")], True),
+    ],
+    ids=["nothing follows", "the user goes on", "the client kept our words", "two of the model"],
+)
+def test_words_put_behind_the_last_message_come_again_where_the_client_goes_on_without_them(
+    following: list[tuple[str, str]], applies: bool
+) -> None:
+    before = chat(("user", "hello"), ("assistant", "Hm."))
+    insert = Edit("insert", (before.ref_of[1, 0],), "Continue.", "repair", "the model's is last")
+    users = Edit("insert", (before.ref_of[0, 0],), "Continue.", "repair", "the model's is last")
+    after = chat(("user", "hello"), ("assistant", "Hm."), *following)
+    assert Journal((insert, users)).active(after) == ((insert,) if applies else ())
 
 
 edits = st.builds(

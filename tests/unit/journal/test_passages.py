@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from math import log
 from typing import Any
 
+import pytest
 from tool_calls import Step, conversation
 
 import trimtab
@@ -43,6 +45,46 @@ def test_no_passage_is_given_twice_and_nothing_for_unknown_words() -> None:
     lines = [line for passage in found for line in passage.lines]
     assert len(lines) == len(set(lines))
     assert index.search("zyx") == []
+
+
+def test_a_score_is_bm25_over_the_passages() -> None:
+    texts = ["red red fox", "red owl", "one two three four five six fox", "owl elk"]
+    index = PassageIndex()
+    for text in texts:
+        index.add(text, text)
+    words = [text.split() for text in texts]
+    average = sum(map(len, words)) / len(words)
+    expected = {}
+    for text, said in zip(texts, words, strict=True):
+        score = 0.0
+        for term in ("red", "fox"):
+            holding = sum(term in others for others in words)
+            weight = log(1 + (len(words) - holding + 0.5) / (holding + 0.5))
+            times, length = said.count(term), len(said) / average
+            score += weight * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * length))
+        if score:
+            expected[text] = pytest.approx(score)
+    found = {passage.handle: passage.score for passage in index.search("Red fox?")}
+    assert found == expected
+
+
+def test_a_neighbour_counts_a_fifth_and_a_passage_is_shown_with_what_fits_beside_it() -> None:
+    rows = [f"{name} " * (470 // (len(name) + 1)) for name in ("aaaa", "bbbb", "cccc", "dddd")]
+    rows[1] = "needle" + rows[1][6:]
+    text, index = "\n".join(rows), PassageIndex()
+    index.add("one", text)
+    index.add("two", "\n".join(f"other {n}" for n in range(9)))
+    shown = index.search("needle")
+    assert [passage.text(text).split("\n") for passage in shown] == [rows[1:3], rows[:1]]
+    assert shown[1].score == pytest.approx(0.2 * shown[0].score)
+
+
+def test_a_word_of_every_passage_finds_nothing_beside_a_rare_one() -> None:
+    index = PassageIndex()
+    for number in range(40):
+        index.add(f"handle {number}", f"matters of item {number}" + " lighthouse" * (number == 7))
+    assert [passage.handle for passage in index.search("matters lighthouse")] == ["handle 7"]
+    assert len(index.search("matters")) == 5
 
 
 def test_messages_are_searched_by_what_they_say_not_by_their_keys() -> None:

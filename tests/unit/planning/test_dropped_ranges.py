@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trimtab.planning.dropped_ranges import IntervalSet, messages_text, steps_text
+from trimtab.planning.dropped_ranges import (
+    IntervalSet,
+    left_note,
+    messages_text,
+    steps_text,
+    words_note,
+)
 
 SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(lambda s: (s[0], s[0] + s[1]))
 MOVES = st.lists(st.tuples(st.booleans(), SPANS), max_size=12)
@@ -42,3 +48,10 @@ def test_a_note_says_how_many_are_gone_with_the_right_ending(count: int, text: s
         text.format("step"),
         text.format("message"),
     )
+
+
+@pytest.mark.parametrize(("handle", "fetch"), [("", ""), ("r7", '; recall("r7") has them')])
+def test_a_note_names_its_handle_only_where_the_model_may_recall(handle: str, fetch: str) -> None:
+    left = left_note("2 earlier steps", "these lines are", "a\nb", handle)
+    assert left == f"[2 earlier steps, of which these lines are left{fetch}]\na\nb"
+    assert words_note("in part", "Yes.", handle).endswith(f", in part{fetch}]\nYes.")

@@ -110,6 +110,28 @@ def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
     assert new.kept == {0, 1, 2, 4}
 
 
+@pytest.mark.parametrize("forced", [set(), {1}, {0, 3}], ids=str)
+def test_the_first_prices_are_those_of_each_line_by_itself(forced: set[int]) -> None:
+    text = f"{FILLER}\nwe read max_tokens here\nfirst_name\nsome words by first_name\nlast"
+    found = source(text)
+    found.header, found.forced = "read notes.md", frozenset(forced)
+    again = source(f"{text}\nwith other_name beside it")
+    selector = LineSelector([found, again], {"other_name": 4.0}, set())
+    selector.force()
+    assert found.kept == forced
+    prices = {at: selector._price(at) for at in range(len(selector.lines))}
+    assert selector._priced() == [(-price, at) for at, price in prices.items() if price > 0]
+
+
+@pytest.mark.parametrize(("tokens", "expected"), [(12, set()), (13, {1}), (22, {1}), (23, {1, 2})])
+def test_a_header_costs_its_tokens_once(tokens: float, expected: set[int]) -> None:
+    """A line of 36 chars is 10 tokens, the header 2.4."""
+    found = source("-\nwe read first_name {0}\nwe read other_name {0}\n-".format("-" * 17))
+    found.header = "read abc"
+    LineSelector([found], {"first_name": 9.0, "other_name": 8.0}, set()).take(tokens)
+    assert found.kept - {0, 3} == expected
+
+
 def test_two_results_of_one_tool_stand_each_under_its_own_call() -> None:
     """Also where lines of the calls stay: those stand among the model's words, elsewhere."""
     sources = []

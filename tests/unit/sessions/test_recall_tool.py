@@ -11,7 +11,16 @@ from five_formats import FORMATS
 
 import trimtab
 from trimtab.errors import InvalidSetting, UnknownHandle
-from trimtab.journal.excerpts import LINE_CHARS, MOST_CHARS, MOST_HITS, Said, answer, hits, part
+from trimtab.journal.excerpts import (
+    LINE_CHARS,
+    MOST_CHARS,
+    MOST_HITS,
+    Said,
+    answer,
+    hits,
+    is_handle,
+    part,
+)
 
 TEXT = "".join(f"line {n}: value {n * n}\n" for n in range(2_000))
 LONG = "x" * 5_000 + "NEEDLE" + "y" * 5_000
@@ -122,6 +131,14 @@ def test_dropped_messages_are_searched_line_by_line_within_their_strings() -> No
 
 def test_a_search_for_nothing_finds_nothing() -> None:
     assert hits(TEXT, "") == hits(TEXT, "   ") == hits("", "x") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "may_be"),
+    [("r" * 64, True), ("r" * 65, False), ("r\n", False), ("rn5ee4xezey", True), ("", True)],
+)
+def test_a_handle_is_a_short_printable_name(name: str, may_be: bool) -> None:
+    assert is_handle(name) == may_be
 
 
 # --- the five formats ----------------------------------------------------------------------------
