@@ -42,6 +42,8 @@ class ReportedUsage:
         return self.cleared + (self.input_tokens if self.first_step is None else self.first_step)
 
 
+MOST_TOKENS = 1_000_000_000
+"""A larger count is none: no prompt and no answer has so many."""
 _WITHIN = (
     "usage",
     "usageMetadata",
@@ -224,6 +226,6 @@ def _takes_warnings(value: Any) -> bool:
 def _number(values: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     for name in names:
         number = values.get(name)
-        if type(number) is int and number >= 0:
+        if type(number) is int and 0 <= number <= MOST_TOKENS:
             return number
     return None

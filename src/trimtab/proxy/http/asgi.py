@@ -22,6 +22,11 @@ MOST_KEPT = 500_000
 """Bytes of an answer that the dashboard can show."""
 
 
+_BODILESS = (204, 304)
+"""Statuses without a body: servers wait for one of the length that their answer names."""
+_LENGTH = b"content-length"
+
+
 class ClientGone(Exception):
     """The client hung up before its request was whole."""
 
@@ -125,7 +130,8 @@ class HttpResponse:
     async def begin(self, status: int, headers: Sequence[Header]) -> None:
         """Status and headers."""
         self.begun, self.status, self.begun_at = True, status, time.perf_counter()
-        await self.send({"type": "http.response.start", "status": status, "headers": list(headers)})
+        kept = [pair for pair in headers if status not in _BODILESS or pair[0].lower() != _LENGTH]
+        await self.send({"type": "http.response.start", "status": status, "headers": kept})
 
     async def part(self, data: bytes) -> None:
         """Send a part of the body; waits while the client does not read."""

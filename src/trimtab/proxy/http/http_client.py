@@ -19,6 +19,10 @@ STALE_SECONDS = 5.0
 """A kept-alive connection that breaks this soon, before any byte arrived, was closed while idle."""
 _STALE_AT_MOST = 3
 """Kept-alive connections tried in a row: a provider may have closed them all."""
+LOOK_SECONDS = 2.0
+"""Seconds between two looks whether a silent answer's connection is still open."""
+_STATUSES = range(200, 600)
+"""What a server can pass on.  100 to 199 are no answers, and what is above is nobody's."""
 _PAUSES = (0.25, 0.5, 1.0, 2.0, 5.0)
 """Seconds between attempts to connect; the last one is repeated."""
 
@@ -53,13 +57,29 @@ class HttpAnswer:
 
     async def parts(self) -> AsyncGenerator[bytes]:
         """Yield the body as it arrives.  Raises UpstreamFailed if it breaks off."""
-        try:
-            async for data in self._response.content.iter_any():
-                yield data
-        except TimeoutError:
-            raise UpstreamFailed(504, "the provider stopped sending") from None
-        except _errors() as error:
-            raise UpstreamFailed(502, f"the provider broke off ({_said(error)})") from None
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_SECONDS) as look:
+                    data = await self._response.content.readany()
+            except TimeoutError:
+                if not look.expired():
+                    raise UpstreamFailed(504, "the provider stopped sending") from None
+                if self._is_lost():
+                    raise UpstreamFailed(502, "the provider broke off") from None
+                continue
+            except _errors() as error:
+                raise UpstreamFailed(502, f"the provider broke off ({_said(error)})") from None
+            if not data:
+                return
+            yield data
+
+    def _is_lost(self) -> bool:
+        """Whether the connection is closed before the answer's end.
+
+        aiohttp says nothing to who reads when it closes one for a chunk that is none.
+        """
+        connection = self._response.connection
+        return connection is not None and connection.transport is None
 
     async def whole(self, most_bytes: int) -> bytes:
         """The whole body, or its first ``most_bytes``.  Raises UpstreamFailed."""
@@ -150,6 +170,8 @@ class HttpClient:
         until = time.monotonic() + (self._timeouts.reconnect if waits else 0.0)
         response = await self._sent(method, address, headers, body, until)
         try:
+            if response.status not in _STATUSES:
+                raise UpstreamFailed(502, f"the provider's status {response.status} is no answer")
             yield HttpAnswer(response)
         finally:
             response.close()  # gives it back to the pool if it was read to its end

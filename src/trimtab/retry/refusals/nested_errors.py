@@ -78,6 +78,8 @@ def _json_within(text: str) -> Any:
         return None
     try:
         return json.JSONDecoder(strict=False).raw_decode(text, start)[0]
+    except RecursionError:
+        return None
     except ValueError:
         pass
     try:
