@@ -41,6 +41,7 @@ from trimtab.proxy.http.headers import (
     plain,
     session_hint,
     upwards,
+    what_is_wrong,
 )
 from trimtab.proxy.http.http_client import HttpClient, Timeouts, UpstreamFailed, length_of
 from trimtab.proxy.http.routes import climbs, route
@@ -216,9 +217,8 @@ class Proxy:
         if climbs(raw_path):
             await reply.json(400, _error("dot segments in the path: send the path itself"))
             return
-        if "transfer-encoding" in headers and "content-length" in headers:
-            await reply.json(400, _error("Content-Length beside Transfer-Encoding: send one"),
-                             [_CLOSING])  # fmt: skip
+        if problem := what_is_wrong(scope["headers"], headers):
+            await reply.json(400, _error(problem), [_CLOSING])
             return
         chosen = choose(self.settings.upstreams, raw_path, headers)
         if chosen is None or not raw_path.startswith("/"):

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 from proxies import ask, proxied, settled
@@ -186,6 +187,31 @@ def test_a_session_is_named_by_what_its_user_wrote_first_and_its_agent_s_folder(
     tree, title, project
 ):
     assert (first_prompt(tree), folder(tree)) == (title, project)
+
+
+TAGGED = ("<" + "a" * 200 + ">x</a>") * 190
+HARD = {
+    "names that may end anywhere": [TAGGED],
+    "in each of many parts": [{"type": "text", "text": TAGGED}] * 2_000,
+    "tags alone": ["<a></a>" * 6_000],
+    "folders": [{"type": "text", "text": "working directory " * 2_200}] * 2_000,
+    "no texts": [[0] * 3_000_000],
+}
+
+
+@pytest.mark.parametrize("content", HARD.values(), ids=HARD)
+def test_no_text_takes_long_to_be_named(content):
+    """On the event loop, where all other answers wait for it."""
+    nested: list[object] = []
+    for _ in range(5_000):
+        nested = [nested]
+    tree = {"system": content, "messages": [{"role": "user", "content": content}] * 6}
+    began = time.process_time()
+    for one in (tree, {**tree, "system": nested}):
+        first_prompt(one)
+        folder(one)
+    beginning(tree)
+    assert time.process_time() - began < 1
 
 
 def chat(*texts, model="m", tools=1):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import socket
 import time
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,6 +23,18 @@ BODY = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": 
 HOME = "/v1/chat/completions"
 
 
+@contextmanager
+def before(answer):
+    """A proxy before a provider that answers so."""
+    with raw_provider(answer) as provider, proxied(provider.url) as server:
+        yield server
+
+
+def connected(server):
+    parts = urlsplit(server.url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+
+
 def faults(server):
     told = settled(server).proxy.records.metrics.text()
     return [row for row in told.splitlines() if 'kind="fault"' in row and not row.endswith(" 0.0")]
@@ -29,26 +42,23 @@ def faults(server):
 
 def test_a_cached_answer_keeps_its_connection(parser):
     """304 may name the length of the body that it leaves out."""
-    head = b"HTTP/1.1 304 Not Modified\r\netag: \"a\"\r\ncontent-length: 500\r\n\r\n"
-    with raw_provider(lambda talk, _: talk.say(head)) as provider:
-        with proxied(provider.url) as server:
-            parts = urlsplit(server.url)
-            with socket.create_connection((parts.hostname, parts.port), timeout=30) as client:
-                for _ in range(2):
-                    client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
-                    got = client.recv(1_000)
-                    assert got.startswith(b"HTTP/1.1 304")
-                    assert b"etag" in got
-            assert not faults(server)
+    head = b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\ncontent-length: 500\r\n\r\n'
+    with before(lambda talk, _: talk.say(head)) as server:
+        with connected(server) as client:
+            for _ in range(2):
+                client.sendall(b"GET /v1/models HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+                got = client.recv(1_000)
+                assert got.startswith(b"HTTP/1.1 304")
+                assert b"etag" in got
+        assert not faults(server)
 
 
 @pytest.mark.parametrize("status", [b"101 Switching Protocols", b"999 Odd", b"600 Odd"])
 def test_a_status_that_is_none_is_a_502(status, parser):
-    with raw_provider(lambda talk, _: talk.say(whole(b"{}", status=status))) as provider:
-        with proxied(provider.url) as server:
-            got, _, said = ask(server.url, "POST", HOME, BODY, JSON)
-            assert (got, status[:3] in said) == (502, True)
-            assert not faults(server)
+    with before(lambda talk, _: talk.say(whole(b"{}", status=status))) as server:
+        got, _, said = ask(server.url, "POST", HOME, BODY, JSON)
+        assert (got, status[:3] in said) == (502, True)
+        assert not faults(server)
 
 
 @pytest.mark.parametrize("path", [HOME, "/v1/files"])
@@ -63,9 +73,8 @@ def test_a_stream_with_a_chunk_that_is_none_breaks_off(path, parser, monkeypatch
 
     monkeypatch.setattr(http_client, "LOOK_SECONDS", 0.1)
     body = BODY.replace(b"{", b'{"stream":true,', 1)
-    with raw_provider(answer) as provider, proxied(provider.url) as server:
-        parts = urlsplit(server.url)
-        with socket.create_connection((parts.hostname, parts.port), timeout=10) as client:
+    with before(answer) as server:
+        with connected(server) as client:
             head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(body)}\r\n\r\n"
             client.sendall(head.encode() + body)
             got = b""
@@ -80,27 +89,25 @@ def test_a_stream_with_a_chunk_that_is_none_breaks_off(path, parser, monkeypatch
 @pytest.mark.parametrize("status", [b"400 Bad Request", b"200 OK"])
 def test_an_error_in_a_thousand_braces_passes_as_it_came(status, depth):
     said = b'{"error":' * depth + b"1" + b"}" * depth
-    with raw_provider(lambda talk, _: talk.say(whole(said, status=status))) as provider:
-        with proxied(provider.url) as server:
-            got = ask(server.url, "POST", HOME, BODY, JSON)
-            assert (got[0], got[2]) == (int(status[:3]), said)
-            assert not faults(server)
+    with before(lambda talk, _: talk.say(whole(said, status=status))) as server:
+        got = ask(server.url, "POST", HOME, BODY, JSON)
+        assert (got[0], got[2]) == (int(status[:3]), said)
+        assert not faults(server)
 
 
 @pytest.mark.parametrize("count", [b"9" * 30, b"9" * 400, b"9" * 5_000, b"1e999", b"-5", b"true"])
 def test_a_count_that_no_prompt_can_have_counts_as_none(count, parser):
     said = SAID[:-1] + b',"usage":{"prompt_tokens":%s,"completion_tokens":%s}}' % (count, count)
-    with raw_provider(lambda talk, _: talk.say(whole(said))) as provider:
-        with proxied(provider.url) as server:
-            parts = urlsplit(server.url)
-            with socket.create_connection((parts.hostname, parts.port), timeout=30) as client:
-                for _ in range(2):
-                    head = f"POST {HOME} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
-                    client.sendall(f"{head}content-length: {len(BODY)}\r\n\r\n".encode() + BODY)
-                    got = b""
-                    while not got.endswith(said):
-                        assert (data := client.recv(100_000))
-                        got += data
-            assert not faults(server)
-            session = next(iter(settled(server).proxy.records.activity.sessions.values()))
-            assert session.turns[-1].prompt == 0
+    head = f"POST {HOME} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: {len(BODY)}\r\n\r\n"
+    with before(lambda talk, _: talk.say(whole(said))) as server:
+        with connected(server) as client:
+            for _ in range(2):
+                client.sendall(head.encode() + BODY)
+                got = b""
+                while not got.endswith(said):
+                    data = client.recv(100_000)
+                    assert data
+                    got += data
+        assert not faults(server)
+        session = next(iter(settled(server).proxy.records.activity.sessions.values()))
+        assert session.turns[-1].prompt == 0

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import splintr
 
+from trimtab import interruption
 from trimtab.errors import InvalidSetting
 from trimtab.transcript import tokens
 from trimtab.transcript.tokens import Counter, counter_for, estimate
@@ -298,3 +299,23 @@ def test_the_vocabulary_is_loaded_on_the_first_count_only() -> None:
         "print(before, 'splintr' in sys.modules)"
     )
     assert out == "False True"
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 600_000, "汉" * 600_000, "a line\n" * 100_000, "[1]\n" * 150_000], ids=len
+)
+def test_a_long_text_is_counted_in_pieces_and_may_be_interrupted(text, monkeypatch):
+    """Splintr keeps all other threads waiting, for seconds where there is no space."""
+    assert "".join(tokens.pieces(text)) == text
+    assert max(map(len, tokens.pieces(text))) <= tokens.PIECE_CHARS
+    source, whole = tokens._O200k(), tokens._O200k()
+    monkeypatch.setattr(tokens, "PIECE_CHARS", 10_000_000)
+    exact = whole.measure(text)
+    monkeypatch.undo()
+    assert 0 <= source.measure(text) - exact <= 3
+
+    def stop():
+        raise interruption.Interrupted
+
+    with interruption.stopped_by(stop), pytest.raises(interruption.Interrupted):
+        source.measure(text)

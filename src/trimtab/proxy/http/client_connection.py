@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.proxy.http.asgi import Message, Receive, Scope, Send
+from trimtab.proxy.http.bounded_parser import bounded
 
 LOOK_SECONDS = 0.25
 """Seconds between two checks of a half-closed connection."""
@@ -23,6 +24,8 @@ _LATE = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0
 _STILL_THERE = b"HTTP/1.1 100 Continue\r\n\r\n"
 """Clients ignore it anywhere before an answer; a closed socket answers with RST."""
 _OFFER = re.compile(rb"^upgrade:(?!.*websocket).*\r\n", re.IGNORECASE | re.MULTILINE)
+_OFFER_NAME, _MOST_OFFER = b"upgrade:", 1_000
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 App = Callable[[Scope, Receive, Send], Any]
 
@@ -54,8 +57,10 @@ class Connections:
     def protocol(self, server_protocol: Callable[..., asyncio.Protocol]) -> Any:
         """A factory of protocols for new connections, from the server's own factory."""
 
+        bounded_protocol: Any = bounded(server_protocol)
+
         def made(**given: Any) -> ClientConnection:
-            return ClientConnection(self, server_protocol(**given))
+            return ClientConnection(self, bounded_protocol(**given))
 
         return made
 
@@ -126,7 +131,8 @@ class ClientConnection(asyncio.Protocol):
     probed with bytes that a client ignores: if the other end is gone, the client has hung up.
 
     An offer of another protocol (Java's client sends ``Upgrade: h2c`` with its first request) is
-    removed from the head: httptools would read the body as that protocol.
+    removed from the head: httptools would read the body as that protocol.  A line that may become
+    one is held back until it is whole.
     """
 
     transport: asyncio.Transport
@@ -137,7 +143,7 @@ class ClientConnection(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._request: RequestProgress | None = None
-        self._in_head, self._head_end = True, b""
+        self._in_head, self._head_end, self._held = True, b"", b""
         self._begun = self._half_closed = False
 
     # --- asyncio -----------------------------------------------------------------------------
@@ -159,10 +165,23 @@ class ClientConnection(asyncio.Protocol):
             self._begun = True
             self._timer = self._loop.call_later(self._connections.head_seconds, self._late)
         if self._in_head:
-            data = _without_offer(data)
-            end = self._head_end + data
-            self._in_head, self._head_end = b"\r\n\r\n" not in end, end[-3:]
+            data = self._of_head(data)
         self._inner.data_received(data)
+
+    def _of_head(self, data: bytes) -> bytes:
+        """Bytes of a head, and of what follows it, without an offer of another protocol."""
+        new_line = self._head_end[-1:] in (b"", b"\n")
+        data, self._held = self._held + data, b""
+        end = _HEAD_END.search(self._head_end + data)
+        self._in_head = end is None
+        size = len(data) if end is None else end.end() - len(self._head_end)
+        start = 0 if new_line else data.find(b"\n", 0, size) + 1 or size
+        if self._in_head:
+            last = max(data.rfind(b"\n") + 1, start)
+            if _may_offer(data[last:]):
+                self._held, data, size = data[last:], data[:last], last
+        self._head_end = (self._head_end + data[:size])[-3:]
+        return data[:start] + _OFFER.sub(b"", data[start:size]) + data[size:]
 
     def eof_received(self) -> bool:
         """The client has closed its sending side.  Returns whether to keep the connection open."""
@@ -194,7 +213,7 @@ class ClientConnection(asyncio.Protocol):
 
     def request_started(self, progress: RequestProgress) -> None:
         """The head of a request has arrived."""
-        self._request = progress
+        self._request, self._in_head = progress, False
         self._connections.works(self)
         if not self._half_closed:
             self._stop_timer()
@@ -207,7 +226,7 @@ class ClientConnection(asyncio.Protocol):
     def response_ended(self) -> None:
         """The request was answered; the next bytes are a new head."""
         self._request = None
-        self._in_head, self._head_end, self._begun = True, b"", False
+        self._in_head, self._head_end, self._held, self._begun = True, b"", b"", False
         self._connections.waits(self)
         if self._half_closed:
             self.transport.close()
@@ -242,12 +261,10 @@ class ClientConnection(asyncio.Protocol):
             self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
 
 
-def _without_offer(data: bytes) -> bytes:
-    """The bytes of a head, and of what follows it, without an offer of another protocol."""
-    end = data.find(b"\r\n\r\n") + 2
-    head = data[:end] if end > 1 else data
-    kept, offers = _OFFER.subn(b"", head)
-    return kept + data[len(head) :] if offers else data
+def _may_offer(line: bytes) -> bool:
+    """Whether the beginning of a line may become an offer of another protocol."""
+    name = line[: len(_OFFER_NAME)].lower()
+    return 0 < len(line) < _MOST_OFFER and _OFFER_NAME.startswith(name)
 
 
 def _is_gone(connection: Any) -> bool:

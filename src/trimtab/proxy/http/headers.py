@@ -39,6 +39,18 @@ def plain(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw}
 
 
+def what_is_wrong(raw: Iterable[tuple[bytes, bytes]], headers: Mapping[str, str]) -> str:
+    """Why a request cannot be passed on with these headers; "" where it can."""
+    coding = headers.get("transfer-encoding")
+    if coding is not None and "content-length" in headers:
+        return "Content-Length beside Transfer-Encoding: send one"
+    if coding is not None and coding.strip().lower() != "chunked":
+        return "a Transfer-Encoding that is not chunked: compress by Content-Encoding"
+    if any(_UNSENT.search(value) for _, value in raw):
+        return "control characters in a header: leave them out"
+    return ""
+
+
 def upwards(
     raw: Iterable[tuple[bytes, bytes]], *, readable: bool = False, signed: bool = False
 ) -> Raw:

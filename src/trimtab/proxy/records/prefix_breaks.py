@@ -39,7 +39,7 @@ _UNCHANGED = "cache_hit"
 """OpenAI: the compared request has the same prefix."""
 _PROVIDERS_OWN = "context_compacted"
 SYSTEM_KEYS = ("system", "instructions", "systemInstruction", "system_instruction")
-_MOST_STRINGS = 200
+_MOST_STRINGS, _MOST_ITEMS = 200, 1_000
 _END = 2_000
 """Characters of a string at its beginning and at its end that are looked at."""
 
@@ -87,7 +87,7 @@ def _strings(value: Any) -> Iterator[str]:
             if key not in ("cache_control", "cachePoint"):
                 yield from _strings(inner)
     elif isinstance(value, list):
-        for inner in value:
+        for inner in value[:_MOST_ITEMS]:
             yield from _strings(inner)
 
 
