@@ -13,7 +13,6 @@ from trimtab.planning.operations import Applied
 from trimtab.prepared_request import PreparedRequest
 from trimtab.report import EditLoss, Report, ReportEdit, ReportRepair
 from trimtab.settings import NO_WINDOW
-from trimtab.transcript.model import Edit
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 
 EXPECTED = "this request is expected to be refused: no step made it smaller; report the steps above"
@@ -59,7 +58,9 @@ def report_of(result: FitResult, failures: int) -> Report:
 def _edits(result: FitResult) -> tuple[ReportEdit, ...]:
     """One row for each edit."""
     prepared, fresh = result.prepared, {edit.handle for edit in result.new}
-    dropped = dropped_groups(prepared.transcript, (applied.edit for applied in result.applied))
+    edits = [applied.edit for applied in result.applied]
+    drops = any(edit.op == "drop" for edit in edits)
+    dropped = dropped_groups(prepared.transcript, edits if drops else ())
     rows = (_edit(prepared, applied, dropped) for applied in result.applied)
     return tuple(replace(row, new=True) if row.handle in fresh else row for row in rows)
 
@@ -156,49 +157,32 @@ def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> 
     paths_sent = applied.paths
     if prepared.repairs is not None:
         paths_sent = tuple(prepared.before_repair(path) for path in paths_sent)
-    span = transcript.table.span(edit.targets) if edit.op in ("drop", "fold") else None
-    before, chars, tools = _blocks(prepared, edit) if span is None else _groups(prepared, *span)
+    places, sizes = prepared.places(edit), prepared.sizes
     texts = [text for text in (edit.text, edit.said, edit.asked, edit.arguments) if text]
-    after = prepared.sizes.counter(edit.text) if edit.text else 0
-    first = transcript.refs.get(edit.targets[0]) if edit.targets else None
-    if edit.op == "insert":
-        before = 0
-    elif edit.op == "fold":
-        before, after = folded_tokens(transcript, prepared.sizes, edit)
-    elif edit.op == "drop":
-        whole = note_host(transcript, groups_of(transcript, edit) or (), dropped) is None
-        after += prepared.sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
-    elif edit.op == "replace" and first is not None and first.block.label:
-        after += prepared.sizes.counter(first.block.label)
-    role = ""
+    first = places[0] if places else None
+    if edit.op == "fold":
+        before, after = folded_tokens(transcript, sizes, edit)
+    else:
+        before, after = 0, sizes.counter(edit.text) if edit.text else 0
+    if edit.op == "drop":
+        groups = groups_of(transcript, edit) or ()
+        before = sum(sizes.group(transcript, group) for group in groups)
+        whole = note_host(transcript, groups, dropped) is None
+        after += sizes.counter.scaled(MESSAGE_TOKENS) if whole else 0
+    elif edit.op in ("replace", "remove"):
+        before = sum(sizes.block(transcript, place) for place in places)
+    if edit.op == "replace" and first is not None and first.block.label:
+        after += sizes.counter(first.block.label)
+    tools, role = dict.fromkeys(filter(None, map(transcript.tool, places))), ""
     if first is not None:
         role = "head" if first.message < 0 else transcript.messages[first.message].role
     return ReportEdit(
         kind=edit.kind, op=edit.op, path=paths_sent[0], paths=paths_sent, why=edit.why,
         tokens_before=before, tokens_after=after, loss=edit.loss, handle=edit.handle,
         tool=", ".join(tools) or None, role=role, refs=edit.targets,
-        new=False, chars_before=chars, chars_after=sum(map(len, texts)),
+        new=False, chars_before=sum(len(place.block.text) for place in places),
+        chars_after=sum(map(len, texts)),
     )  # fmt: skip
-
-
-def _groups(prepared: PreparedRequest, first: int, last: int) -> tuple[int, int, list[str]]:
-    """Tokens, chars and tools of groups[first:last + 1]."""
-    table, tokens = prepared.transcript.table, prepared.sizes.runs(prepared.transcript).tokens
-    chars = table.chars
-    return (
-        tokens[last + 1] - tokens[first], chars[last + 1] - chars[first], table.tools(first, last)
-    )  # fmt: skip
-
-
-def _blocks(prepared: PreparedRequest, edit: Edit) -> tuple[int, int, list[str]]:
-    """Tokens, chars and tools of the blocks that an edit targets."""
-    transcript, places = prepared.transcript, prepared.places(edit)
-    tools = dict.fromkeys(filter(None, (transcript.tool(place) for place in places)))
-    tokens = sum(prepared.sizes.block(transcript, place) for place in places)
-    for group in (groups_of(transcript, edit) or ()) if edit.op in ("drop", "fold") else ():
-        own = sum(prepared.sizes.block(transcript, place) for place in group.places)
-        tokens += prepared.sizes.group(transcript, group) - own  # their frames
-    return tokens, sum(len(place.block.text) for place in places), list(tools)
 
 
 def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:

@@ -11,6 +11,7 @@ from typing import cast
 
 from trimtab.jsontext import splicing
 from trimtab.jsontext.paths import Path, PathOp
+from trimtab.jsontext.splicing import SetValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class MessageSpans:
     key: str
     starts: Sequence[int]
     ends: Sequence[int]
-    values: dict[Path, tuple[int, int]] = field(default_factory=dict)
-    """Where values that were edited stand in their message: they are edited again next turn."""
+    values: dict[Path, SetValue] = field(default_factory=dict)
+    """Values that were set in messages, by path: they are set again next turn."""
 
     def first(self, count: int) -> MessageSpans:
         """The same of a body that has only the first messages in common."""
@@ -45,7 +46,7 @@ class MessageSpans:
         here = within if beside else ops  # ``Ops`` keeps what it has worked out
         own = splicing.cuts(self.starts, self.ends, data, here, self.key, self.values)
         for start, end, new in own:
-            pieces += (view[done:start], new.encode())
+            pieces += (view[done:start], new)
             done = end
         return b"".join((*pieces, view[done:last], tail))
 

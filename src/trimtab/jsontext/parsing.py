@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 import re
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
@@ -104,6 +105,14 @@ def dump(value: Any) -> str:
     except UnicodeEncodeError:
         return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether both are equal in values, types and key order; False if ``marshal`` cannot tell."""
+    try:
+        return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
+    except ValueError:
+        return False
 
 
 def _base64(value: Any) -> str:

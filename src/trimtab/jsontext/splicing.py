@@ -8,8 +8,9 @@ number spellings, escapes, duplicate keys and layout stay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from trimtab.jsontext.parsing import ValueSpan, dump, layout
+from trimtab.jsontext.parsing import ValueSpan, dump, is_same, layout
 from trimtab.jsontext.paths import (
     Delete,
     OpNode,
@@ -48,38 +49,62 @@ def cuts(
     data: bytes,
     ops: Iterable[PathOp],
     key: str,
-    known: dict[Path, tuple[int, int]],
-) -> list[_Cut]:
-    """The changes that ``ops`` make in the list at ``key``, in order, as (start, end, new text).
+    known: dict[Path, SetValue],
+) -> list[tuple[int, int, bytes]]:
+    """The changes that ``ops`` make in the list at ``key``, in order, as (start, end, new bytes).
 
     ``starts`` and ``ends`` bound its items in ``data``; at least one, each op below the list.
-    ``known``: where values stand within their item, in bytes; what is found is added.
+    ``known``: values that were set before; what is set now is added.
     """
-    node, count, item_cuts = plan(ops).at((key,)), len(starts), list[_Cut]()
+    node, count, item_cuts = plan(ops).at((key,)), len(starts), list[tuple[int, int, bytes]]()
     for index, child in node.below.items():
         if not isinstance(index, int) or not 0 <= index < count:
             raise_missing((key, index))
         if isinstance(child.op, Delete):
             continue
         start, end, only = starts[index], ends[index], child.only_set
-        if only is not None and only.path not in known:
-            known.update(_in_bytes(data[start:end].decode(), only.path, len((key, index))))
-        if only is not None and only.path in known:
-            first, last = known[only.path]
-            item_cuts.append((start + first, start + last, dump(only.value)))
+        now = None if only is None else _set_again(known.get(only.path), only, data, start, end)
+        if now is None:
+            text = _spliced(data[start:end].decode(), child, (key, index))
+            item_cuts.append((start, end, text.encode()))
         else:
-            item_cuts.append((start, end, _spliced(data[start:end].decode(), child, (key, index))))
+            known[now.path] = now
+            item_cuts.append((start + now.start, start + now.end, now.written))
     check_inserts(node, count, (key,))
     new = {index: [dump(value) for value in some] for index, some in node.inserts.items()}
     deleted = {index for index in node.deleted if isinstance(index, int)}
-    return sorted([*item_cuts, *_gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)])
+    gaps = _gap_cuts(ValueSpan(0, 0, (), starts, ends, {}), deleted, new)
+    return sorted([*item_cuts, *((start, end, text.encode()) for start, end, text in gaps)])
 
 
-def _in_bytes(text: str, path: Path, depth: int) -> Iterator[tuple[Path, tuple[int, int]]]:
-    """Where the value at a path stands in the item at its first ``depth`` steps, in bytes."""
-    for start, end in spans(text, [path[depth:]]).values():
-        first = len(text[:start].encode())
-        yield path, (first, first + len(text[start:end].encode()))
+class SetValue(NamedTuple):
+    """A value that was set, and its JSON: ``start`` and ``end`` bound the value that it replaced,
+    in the bytes of the item of the list."""
+
+    path: Path
+    start: int
+    end: int
+    value: Any
+    written: bytes
+
+
+def _set_again(
+    known: SetValue | None, op: Set, data: bytes, start: int, end: int
+) -> SetValue | None:
+    """The value that ``op`` sets in the item data[start:end], of which two steps of its path lead
+    to the item; None if nothing stands at its path yet.  ``known``: what was set there before."""
+    if known is None:
+        text, path = data[start:end].decode(), op.path[2:]
+        span = spans(text, [path]).get(path)
+        if span is None:
+            return None
+        first = len(text[: span[0]].encode())
+        last = first + len(text[slice(*span)].encode())
+    elif is_same(known.value, op.value):
+        return known
+    else:
+        first, last = known.start, known.end
+    return SetValue(op.path, first, last, op.value, dump(op.value).encode())
 
 
 def spans(text: str, paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:

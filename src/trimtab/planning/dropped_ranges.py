@@ -198,10 +198,11 @@ def folded_tokens(transcript: Transcript, usage: TokenSizes, edit: Edit) -> tupl
     assert run is not None
     fold = Fold(anchor_of(transcript, edit), arguments=edit.arguments)
     made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked)
-    sums = usage.runs(transcript).tokens
-    before = sums[run.last + 1] - sums[run.first]
     if run.opening is not None:
         before = run_tokens(transcript, usage, run, partial(usage.block, transcript))
+    else:
+        groups = transcript.groups[run.first : run.last + 1]
+        before = sum(usage.group(transcript, group) for group in groups)
     return before, fold_tokens(transcript, usage, made)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from trimtab import interruption
-from trimtab.transcript.model import Block, Group, Message, Part, Place
+from trimtab.transcript.model import Block, Group, Message, Part, Place, is_of_result
 from trimtab.transcript.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
 from trimtab.transcript.transcript import Transcript
 
@@ -122,16 +122,14 @@ class TokenSizes:
 
     def group(self, transcript: Transcript, group: Group) -> int:
         """Tokens that dropping this group frees."""
-        messages, depth = transcript.messages, len(transcript.base) + 1
-        cost = sum(self.block(transcript, place) for place in group.places)
-        for item in group.items:
-            number = item[depth - 1]
-            assert isinstance(number, int)
-            if len(item) == depth:
-                cost += self.overhead(messages[number])
-            elif all(mark.path != item[depth:] for mark in messages[number].marks):
-                cost += self._pair
-        return cost
+        messages, whole = transcript.messages, group.numbers
+        cost = 0
+        if group.partial:  # of its last message only the results go
+            whole, last = whole[:-1], messages[group.last]
+            costs = zip(last.blocks, self.sizes(last).blocks, strict=True)
+            cost = sum(tokens for block, tokens in costs if is_of_result(block))
+            cost += self.pairs(last.results)
+        return cost + sum([self.message(messages[number]) for number in whole])
 
     def runs(self, transcript: Transcript) -> GroupSums:
         """Running sums over the groups, from which sums over any run of groups follow."""

@@ -296,11 +296,6 @@ class GroupTable:
         ]
 
     @cached_property
-    def chars(self) -> list[int]:
-        """Characters of all blocks before each group."""
-        return _sums(sum(len(place.block.text) for place in group.places) for group in self.groups)
-
-    @cached_property
     def marked(self) -> list[int]:
         """How many items of the groups before each carry a cache breakpoint or contain one."""
         messages, depth = self._transcript.messages, len(self._transcript.base) + 1
@@ -326,16 +321,6 @@ class GroupTable:
         group = self.groups[number]
         messages = self._transcript.messages[group.first : group.last + 1]
         return chain.from_iterable(message.calls for message in messages)
-
-    def tools(self, first: int, last: int) -> list[str]:
-        """The tools of the blocks of groups[first:last + 1], each once."""
-        distinct: dict[str, None] = {}
-        for number in range(first, last + 1):
-            names = self.called(number)
-            for place in self.groups[number].places:
-                if tool := place.block.tool or names.get(place.block.call_id or ""):
-                    distinct[tool] = None
-        return list(distinct)
 
     def places(self, first: int, last: int) -> Iterator[Place]:
         """Every block of groups[first:last + 1]."""

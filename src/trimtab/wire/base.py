@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from trimtab import interruption
 from trimtab.errors import InvalidRequest
 from trimtab.jsontext import paths
+from trimtab.jsontext.parsing import is_same
 from trimtab.jsontext.paths import Path
 from trimtab.jsontext.unreadable import unreadable_paths
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
@@ -201,7 +202,7 @@ class ConversationReader(MessageReader):
         """The head's blocks; read again only when one of its keys has changed."""
         self._for(format)
         source = {key: tree.get(key) for key in format.head_keys} if type(tree) is dict else {}
-        if self._head is None or not _same(self._head[0], source):
+        if self._head is None or not is_same(self._head[0], source):
             self._head = (_copy(source), format.read_head(tree))
         return self._head[1]
 
@@ -226,7 +227,7 @@ class ConversationReader(MessageReader):
         """How many of the first messages are the objects read before, with unchanged content."""
         same = map(is_, self._objects, messages)
         shared = min(len(self._objects), len(messages))
-        first = next((index for index, is_same in enumerate(same) if not is_same), shared)
+        first = next((index for index, is_it in enumerate(same) if not is_it), shared)
         return first if self._copies[:first] == messages[:first] else 0
 
     def _is(self, index: int, message: Tree) -> bool:
@@ -234,21 +235,13 @@ class ConversationReader(MessageReader):
         copy = self._copies[index]
         if self._objects[index] is message:
             return bool(copy is message or copy == message)
-        return _same(copy, message)
+        return is_same(copy, message)
 
     def _for(self, format: Format) -> None:
         """Clear the cache if ``format`` is not the one it was read with."""
         if self._format is not format:
             self._format, self._objects, self._copies, self._views = format, [], [], ()
             self._head = None
-
-
-def _same(one: Tree, other: Tree) -> bool:
-    """Whether both are equal in values, types and key order; False if ``marshal`` cannot tell."""
-    try:
-        return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
-    except ValueError:
-        return False
 
 
 def _copy(tree: Tree) -> Tree:

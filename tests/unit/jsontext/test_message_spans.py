@@ -211,3 +211,29 @@ def test_where_an_edited_value_stands_is_forgotten_with_its_message() -> None:
     edited(parser, chat("first", "second", "third"), 3)
     other = chat("first", "quite another one", "third")
     assert edited(parser, other, 3) == [{"content": "less"}] * 3
+
+
+def test_a_value_that_is_set_again_in_a_longer_body_is_not_written_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parser, written, dump = incremental_json.IncrementalParser(), list[Any](), splicing.dump
+
+    def seen(value: Any) -> str:
+        written.append(value)
+        return dump(value)
+
+    monkeypatch.setattr(splicing, "dump", seen)
+    for count in (2, 2, 3):
+        data = chat(*("first", "second", "third")[:count])
+        notes = [Set(("messages", n + 1), {"content": f"é {n}"}) for n in range(count)]
+        sent = json.loads(parser.parse(data).after([notes]).written or b"")
+        assert sent["messages"][1:] == [note.value for note in notes]
+    assert [value["content"] for value in written] == ["é 0", "é 1", "é 2"]
+
+
+def test_a_value_that_is_equal_but_spelled_otherwise_is_written_anew() -> None:
+    parser, path = incremental_json.IncrementalParser(), ("messages", 1, "content")
+    values = (1, True, 1.0, {"a": 0, "b": 1}, {"b": 1, "a": False})
+    for count, value in enumerate(values, 1):
+        body = parser.parse(chat(*["same"] * count)).after([[Set(path, value)]])
+        assert repr(json.loads(body.written or b"")["messages"][1]["content"]) == repr(value)
