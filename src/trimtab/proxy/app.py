@@ -32,7 +32,7 @@ from trimtab.proxy.http.asgi import (
     while_there,
 )
 from trimtab.proxy.http.aws_signing import NoCredentials
-from trimtab.proxy.http.budgets import HeldBytes, RequestBudget
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch
 from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import (
     Raw,
@@ -374,10 +374,13 @@ class Proxy:
             """The body to fit; runs in a worker thread."""
             encoding = headers.get("content-encoding", "").lower()
             text = unpacked(given, encoding, self.settings.most_bytes)
-            if text is None or not budget.take_parsed(text):
+            try:
+                source = None if text is None else self.tenants.source(tenant, text, budget)
+            except TooMuch:
+                text = None
+            if text is None:
                 recorder.note = "too much to be read"
                 return None
-            source = self.tenants.source(tenant, text)
             if source is None:
                 return text
             if not budget.allows(source.tree):

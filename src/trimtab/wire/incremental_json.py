@@ -55,15 +55,23 @@ class IncrementalParser:
         """Bytes of all texts kept, without the trees that were parsed from them."""
         return sum(len(text.data) for text in list(self._recent))
 
-    def parse(self, request: Any) -> RequestBody:
+    def parse(
+        self, request: Any, ask: Callable[[bytes, int], None] = lambda data, start: None
+    ) -> RequestBody:
         """Return what ``RequestBody.of`` returns, without parsing known messages again.
 
+        ``ask(data, start)`` is called before data[start:] is parsed; what it raises ends this.
         Raises InvalidRequest.
         """
-        if not isinstance(request, bytes) or len(request) < _SMALL:
-            return RequestBody.of(request)
-        known, count = self._closest(request)
-        parsed = (known and _on_top(known, request, count)) or _whole(request)
+        known, count, parsed = None, 0, None
+        if isinstance(request, bytes) and len(request) >= _SMALL:
+            known, count = self._closest(request)
+        if known is not None:
+            ask(request, known.rows.ends[count - 1])
+            parsed = _on_top(known, request, count)
+        if parsed is None and isinstance(request, bytes):
+            ask(request, 0)
+            parsed = _whole(request) if len(request) >= _SMALL else None
         if parsed is None:
             return RequestBody.of(request)
         self._keep(parsed, known if known and count == len(known.rows.ends) else None)

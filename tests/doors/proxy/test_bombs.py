@@ -16,7 +16,7 @@ from proxies import ask, proxied, settled
 from raw_provider import raw_provider, whole
 
 from trimtab import Session, interruption
-from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, parts_of
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch, parts_of
 from trimtab.proxy.http.content_encoding import unpacked
 
 JSON = {"content-type": "application/json"}
@@ -132,7 +132,8 @@ def test_a_budget_ends_with_its_request():
     first, second = (RequestBudget(held, 60.0, 10) for _ in range(2))
     assert first.take(900)
     assert not second.take(200)
-    assert not second.take_parsed(b"[" + b"{}," * 10 + b"{}]")
+    with pytest.raises(TooMuch):
+        second.take_parsed(b"[" + b"{}," * 10 + b"{}]")
     first.close()
     assert second.take(200)
     assert not first.take(1)  # whoever still works on it gets nothing more

@@ -16,6 +16,7 @@ from proxies import ask, proxied, settled
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import Proxy, ProxySettings, Server, load, proxied_request
 from trimtab.proxy.callers.tenants import Tenants
+from trimtab.proxy.http.budgets import HeldBytes, RequestBudget, TooMuch
 from trimtab.testing import StrictProvider
 from trimtab.wire.incremental_json import IncrementalParser
 
@@ -32,15 +33,34 @@ def body(number: int, size: int) -> bytes:
 def test_bodies_are_remembered_by_their_bytes(monkeypatch):
     """Before: 24 bodies of 20 MB stayed, 1.07 GB."""
     monkeypatch.setattr("trimtab.proxy.callers.tenants.MOST_PARSED_BYTES", 1_000_000)
-    tenants = Tenants(ProxySettings())
+    tenants, budget = Tenants(ProxySettings()), RequestBudget(HeldBytes(10**9), 60.0, 100)
     for number in range(24):
-        assert tenants.source("t", body(number, 200_000)) is not None
+        assert tenants.source("t", body(number, 200_000), budget) is not None
     assert sum(one.stored_bytes for one in tenants._growing.values()) <= 1_000_000
     monkeypatch.setattr("trimtab.wire.incremental_json._MOST_BYTES", 1_000_000)
     parser = IncrementalParser()
     for number in range(24):
         parser.parse(body(number, 200_000))
     assert parser.stored_bytes <= 1_000_000
+
+
+def test_only_the_part_of_a_body_that_is_parsed_takes_memory():
+    held, tenants = HeldBytes(10**9), Tenants(ProxySettings())
+    budget = RequestBudget(held, 60.0, 100)
+    messages = [{"content": [{"text": "x" * 1_000} for _ in range(20)]} for _ in range(3)]
+
+    def taken(*more):
+        before = held.now
+        text = json.dumps({"messages": [*messages, *more]}).encode()
+        assert tenants.source("t", text, budget) is not None
+        return held.now - before
+
+    whole, last = taken(), {"content": [{"text": "new"}]}
+    assert whole > 60_000 + 60 * 300
+    assert 600 < taken(last) < 800
+    assert taken({"content": []}) < 500, "the part that both share was parsed before"
+    with pytest.raises(TooMuch):
+        tenants.source("t", b"[" + b"{}," * 1_000_000 + b"{}]", budget)
 
 
 def test_a_request_leaves_no_cycle_behind(monkeypatch):

@@ -14,6 +14,7 @@ from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHand
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
+from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprint
 from trimtab.proxy.recall import StoreBackoff, StoredExchanges
 from trimtab.proxy.records import logs
@@ -109,14 +110,14 @@ class Tenants:
         except StoreError as error:
             logs.fault("store", error)
 
-    def source(self, tenant: str, body: bytes) -> RequestBody | None:
+    def source(self, tenant: str, body: bytes, budget: RequestBudget) -> RequestBody | None:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same
-        beginning, only the new part is parsed."""
+        beginning, only the new part is parsed.  Raises TooMuch if ``budget`` has no room for it."""
         key = (tenant, body[:_BEGINNING])
         with self._lock:
             growing = self._growing.pop(key, None) or IncrementalParser()
         try:
-            parsed = growing.parse(body)
+            parsed = growing.parse(body, budget.take_parsed)
         except InvalidRequest:
             return None
         with self._lock:

@@ -22,6 +22,10 @@ _OBJECT_BYTES, _LIST_BYTES = 300, 70
 """Bytes of memory that an empty object or list takes once parsed, with its slot in a list."""
 
 
+class TooMuch(Exception):
+    """A body would take more memory than there is for it."""
+
+
 class HeldBytes:
     """Bytes that all requests together hold at one time, at most ``most``."""
 
@@ -64,13 +68,13 @@ class RequestBudget:
             self._bytes += size
             return True
 
-    def take_parsed(self, text: bytes) -> bool:
-        """Hold the memory that this text takes once parsed: many times its size for empty
-        objects."""
-        objects, lists = text.count(b"{"), text.count(b"[")
-        if objects + lists > MOST_CONTAINERS:
-            return False
-        return self.take(len(text) + _OBJECT_BYTES * objects + _LIST_BYTES * lists)
+    def take_parsed(self, text: bytes, start: int = 0) -> None:
+        """Hold the memory that text[start:] takes once parsed: many times its size for empty
+        objects.  Raises TooMuch."""
+        objects, lists = text.count(b"{", start), text.count(b"[", start)
+        size = len(text) - start + _OBJECT_BYTES * objects + _LIST_BYTES * lists
+        if objects + lists > MOST_CONTAINERS or not self.take(size):
+            raise TooMuch
 
     def allows(self, tree: Any) -> bool:
         """Whether a parsed body is within the limit of messages and parts."""
