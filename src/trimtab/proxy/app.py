@@ -217,6 +217,10 @@ class Proxy:
         if climbs(raw_path):
             await reply.json(400, _error("dot segments in the path: send the path itself"))
             return
+        if self.access.has_token_within(raw_path):
+            await reply.json(400, _error("the proxy's token stands within the path: begin the path "
+                                         "with /token/TOKEN/"))  # fmt: skip
+            return
         if problem := what_is_wrong(scope["headers"], headers):
             await reply.json(400, _error(problem), [_CLOSING])
             return
@@ -227,6 +231,8 @@ class Proxy:
             return
         upstream, path = chosen
         if upstream.sign and not (holder and self.access.same_origin(headers)):
+            if self.access.gives_wrong_token(headers):
+                await self.access.slow_down()
             await reply.json(403, _error(f"requests to {upstream.name} are signed by the proxy: "
                                          f"send its token as {HEADER}, or in the path, "
                                          "/token/TOKEN/…"))  # fmt: skip

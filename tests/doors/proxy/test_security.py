@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import pytest
 from proxies import ask, proxied, settled
 from proxy_story import WINDOW, answers, turn_by_turn
+from raw_provider import raw_provider, whole
 
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import Proxy, ProxySettings, Upstream
@@ -159,6 +160,12 @@ def test_wrong_tokens_are_answered_ever_more_slowly(monkeypatch):
             wrong = {"x-trimtab-token": f"guess {number}"}
             assert ask(server.url, "GET", HOME, headers=wrong)[0] == 401
             assert ask(server.url, "GET", f"/token/{number}/v1/models")[0] == 401
+        before = len(waited)
+        for name in ("x-api-key", "authorization"):  # where a token may stand, too
+            for path in (HOME, "/metrics", "/v1/models"):
+                guess = {name: "Bearer guess"}
+                assert ask(server.url, "GET", path, headers=guess, bring_token=False)[0] == 401
+        assert waited[before:].count(5.0) == 6
         monkeypatch.undo()
     mine = [seconds for seconds in waited if seconds >= 0.2]
     assert mine[:3] == pytest.approx([0.2, 0.4, 0.6])
@@ -183,6 +190,20 @@ def test_a_token_lets_requests_through_and_never_reaches_the_provider(where):
     assert token not in repr(record)
     assert record.headers["x-other"] == "kept"
     assert ("authorization" in record.headers) is (where == "header")
+
+
+@pytest.mark.parametrize("path", ["/to/provider/token/{}/v1/models", "/token/{0}/token/{0}/v1/models",
+                                  "//token/{}/v1/models", "/Token/%74{1}/v1/models"])  # fmt: skip
+def test_a_token_in_the_wrong_place_of_a_path_never_reaches_the_provider(path):
+    with (
+        raw_provider(lambda talk, _: talk.say(whole(b"{}"))) as provider,
+        proxied(provider.url, token="the-token") as server,
+    ):
+        path = path.format("the-token", "he-token")
+        assert ask(server.url, "GET", path)[0] == 400
+        assert not provider.requests
+        assert ask(server.url, "GET", "/v1/models?key=%74he%2Dtoken&a=1")[0] == 200
+        assert provider.requests[0].head.startswith(b"GET /v1/models?a=1 HTTP")
 
 
 @pytest.mark.parametrize("way", ["header", "path", "bearer"])

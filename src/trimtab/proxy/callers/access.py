@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
+from urllib.parse import unquote, unquote_plus, urlsplit
 
 from trimtab.proxy.config.settings import LOOPBACK, ProxySettings
 from trimtab.proxy.http.headers import CREDENTIALS, Raw
@@ -84,8 +84,9 @@ class Access:
         return given, slash + rest
 
     def gives_wrong_token(self, headers: Mapping[str, str]) -> bool:
-        """Whether the request carries a token in our header or cookie that is wrong."""
-        return bool(headers.get(HEADER) or self._cookie(headers)) and not self.may_send(headers)
+        """Whether the request carries something where a token may stand, and none is right."""
+        given = any(_given(headers)) or bool(self._cookie(headers))
+        return given and not self.may_send(headers)
 
     async def slow_down(self) -> None:
         """Wait after a wrong token; the delay grows with their number."""
@@ -102,8 +103,15 @@ class Access:
 
     def query_without_token(self, query: str) -> str:
         """The query without our tokens."""
-        parts = query.split("&")
-        return "&".join(part for part in parts if not any(one in part for one in self._tokens()))
+        return "&".join(part for part in query.split("&") if not self._has_token(part))
+
+    def has_token_within(self, path: str) -> bool:
+        """Whether a token stands in a path where none is looked for, behind ``/to/NAME`` say."""
+        return any(one in self._tokens() for one in unquote(path).split("/"))
+
+    def _has_token(self, part: str) -> bool:
+        spellings = (part, unquote_plus(part))
+        return any(one in text for one in self._tokens() for text in spellings)
 
     def _tokens(self) -> list[str]:
         return [one for one in (self.token, self.settings.client_token) if one]
