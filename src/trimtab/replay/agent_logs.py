@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -36,12 +36,14 @@ class _Segment:
 
 
 def seconds(stamp: Any) -> float | None:
-    """``"2026-01-28T22:26:39.918Z"`` → seconds since the epoch."""
-    if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
-        return stamp / 1000 if stamp > 1e11 else float(stamp)
+    """``"2026-01-28T22:26:39.918Z"`` → seconds since the epoch; None for what is no time."""
     try:
+        if isinstance(stamp, (int, float)) and not isinstance(stamp, bool):
+            time = stamp / 1000 if stamp > 1e11 else float(stamp)
+            datetime.fromtimestamp(time, UTC)
+            return time
         return datetime.fromisoformat(str(stamp).replace("Z", "+00:00")).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError, OSError):
         return None
 
 

@@ -152,10 +152,19 @@ def _logged(value: Any, id_: str) -> Recording | None:
     model, answered = body.get("model") or body.get("modelId"), _answer(answer)
     return Recording(
         "", id_, format.name, [*messages, *answered], model=model, tools=tools, params=params,
-        usages=_usages(len(messages), answered, read_call(_body_of(answer), model)),
-        times=_times(len(messages), answered, value),
+        usages=_usages(len(messages), answered, _usage(_body_of(answer), model, _time(value))),
+        times=_times(len(messages), answered, _time(value)),
         system=body.get("system") or body.get("instructions") or body.get("systemInstruction"),
     )  # fmt: skip
+
+
+def _usage(answer: Any, model: Any, when: float | None) -> CallUsage | None:
+    """What an answer was billed, with its id: a line that stands in the log twice counts once.
+
+    With its time, as some servers count their ids from 1 at each start.
+    """
+    id_ = answer.get("id") if isinstance(answer, Mapping) else None
+    return read_call(answer, model, f"{id_} {when}" if id_ and when is not None else "")
 
 
 def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[Any, ...]:
@@ -163,10 +172,14 @@ def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[
     return (*[None] * before, usage, *[None] * (len(said) - 1)) if said and usage else ()
 
 
-def _times(before: int, said: Sequence[Any], line: Any) -> tuple[float | None, ...]:
-    """``Recording.times`` with the time of the log line at its answer's first item."""
+def _time(line: Any) -> float | None:
+    """The time of a log line, None where it has none."""
     values = (line.get(key) for key in _TIME_KEYS) if isinstance(line, dict) else iter(())
-    when = next((time for time in map(seconds, values) if time is not None), None)
+    return next((time for time in map(seconds, values) if time is not None), None)
+
+
+def _times(before: int, said: Sequence[Any], when: float | None) -> tuple[float | None, ...]:
+    """``Recording.times`` with the time of the log line at its answer's first item."""
     if not said or when is None:
         return ()
     return (*[None] * before, when, *[None] * (len(said) - 1))
@@ -223,6 +236,8 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[FoundRecording]:
             shared = _shared(joined[place][1].messages, recording.messages)
             # The older one's last answer may be written differently when it is sent back.
             if shared >= min(max(len(joined[place][1].messages) - 1, 1), len(recording.messages)):
+                if _pays_again(joined[place][1], recording):
+                    continue
                 if len(recording.messages) >= len(joined[place][1].messages):
                     joined[place] = (joined[place][0], _going_on(joined[place][1], recording))
                 break
@@ -234,6 +249,15 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[FoundRecording]:
             yield line, recording
         else:
             yield line, "no turn of the model in it"
+
+
+def _pays_again(old: Recording, new: Recording) -> bool:
+    """Whether ``new`` was billed for what ``old`` was billed for as well: an answer that was asked
+    for anew.  As a recording of its own it stays in the bill."""
+    if len(new.messages) < len(old.messages):
+        return any(usage and usage not in old.usages for usage in new.usages)
+    pairs = zip(old.usages, new.usages, strict=False)
+    return any(before and now and before != now for before, now in pairs)
 
 
 def _going_on(old: Recording, new: Recording) -> Recording:

@@ -192,8 +192,13 @@ def test_a_token_lets_requests_through_and_never_reaches_the_provider(where):
     assert ("authorization" in record.headers) is (where == "header")
 
 
-@pytest.mark.parametrize("path", ["/to/provider/token/{}/v1/models", "/token/{0}/token/{0}/v1/models",
-                                  "//token/{}/v1/models", "/Token/%74{1}/v1/models"])  # fmt: skip
+MISPLACED = (
+    "/to/provider/token/{}/v1/models", "/token/{0}/token/{0}/v1/models", "//token/{}/v1/models",
+    "/Token/%74{1}/v1/models",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", MISPLACED)
 def test_a_token_in_the_wrong_place_of_a_path_never_reaches_the_provider(path):
     with (
         raw_provider(lambda talk, _: talk.say(whole(b"{}"))) as provider,

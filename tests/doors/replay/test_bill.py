@@ -152,6 +152,49 @@ def test_a_call_without_usage_is_told_and_not_guessed(tmp_path: Path) -> None:
     assert "1 call: the log has no usage for them" in found.not_measured
 
 
+def logged(*turns: int, ids: str = "m", said: str = "ok", time: Any = 1_764_000_000) -> list[Any]:
+    """A log of requests, each with the answer's usage: 1,000 tokens and 10."""
+    beside = [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "Go on."}]
+    return [
+        {
+            "time": time,
+            "request": {"model": MODEL, "max_tokens": 9, "messages": [
+                {"role": "user", "content": "Begin."}, *beside * turn]},
+            "response": {"id": f"{ids}{turn}", "role": "assistant",
+                         "content": [{"type": "text", "text": said}],
+                         "usage": {"input_tokens": 1_000, "output_tokens": 10}},
+        }
+        for turn in turns
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "calls"),
+    [
+        (logged(0, 1, 2), 3),
+        (logged(0, 1, 2) * 3, 3),  # the log was written thrice
+        (logged(0, 1, 2) + logged(0, 1, 2, ids="n", said="no"), 6),  # all was asked again
+        (logged(0, 1) + logged(1, ids="n", said="no") + logged(1, ids="o", said="yes"), 4),
+        (logged(0, 1, 2) + logged(0, ids="n"), 4),
+    ],
+    ids=["once", "thrice", "again", "the last again", "the first again"],
+)
+def test_each_call_of_a_log_of_requests_is_paid_once(
+    tmp_path: Path, lines: list[Any], calls: int
+) -> None:
+    found = bill(tmp_path, {"a.jsonl": lines}, policies=False)
+    assert found.paid.calls == calls
+    assert found.paid.tokens["uncached"] == 1_000 * calls
+
+
+@pytest.mark.parametrize(
+    "time", [1e18, 1e300, float("inf"), float("nan"), -1e18, "yesterday", "9999-99-99", None, []]
+)
+def test_a_time_that_is_none_is_left_out(tmp_path: Path, time: Any) -> None:
+    found = bill(tmp_path, {"a.jsonl": logged(0, 1, 2, time=time)}, policies=False)
+    assert (found.paid.calls, found.paid.first_day) == (3, "")
+
+
 def strict_logs(tmp_path: Path, *, turns: int = 24, talks: int = 4) -> tuple[float, int, int]:
     """Runs against the strict provider as logs; what its own records say: dollars of the prompts,
     calls, tokens."""
