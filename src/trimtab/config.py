@@ -71,10 +71,12 @@ def load(
     *,
     trusts_project: bool = True,
 ) -> Loaded:
-    """The settings that apply in a folder, later sources overriding key by key: the user's
-    ``~/.config/trimtab/trimtab.toml`` (``XDG_CONFIG_HOME``), then the project's, which is the
-    nearest ``trimtab.toml`` or ``[tool.trimtab]`` of a ``pyproject.toml`` upwards from the folder,
-    then the environment (``TRIMTAB_WINDOW=128k``, ``TRIMTAB_DUPLICATES_ENABLED=false``).
+    """The settings that apply in a folder.  Later sources override earlier ones, key by key:
+
+    - the user's ``~/.config/trimtab/trimtab.toml`` (``XDG_CONFIG_HOME``);
+    - the project's: the nearest ``trimtab.toml`` or ``[tool.trimtab]`` of a ``pyproject.toml``,
+      upwards from the folder;
+    - the environment (``TRIMTAB_WINDOW=128k``, ``TRIMTAB_DUPLICATES_ENABLED=false``).
 
     ``trusts_project``: False for commands, which may be run in a repository of somebody else: its
     file cannot name a summarizer, which would get the conversation and the value of a variable.

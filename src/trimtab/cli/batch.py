@@ -55,7 +55,7 @@ def run(args: Namespace) -> int:
     for line in (*(f"settings from {one}" for one in loaded.sources), *loaded.problems):
         print(clean(line), file=sys.stderr)
     try:
-        done = batch.run(
+        finished = batch.run(
             args.source, args.out, settings=loaded.settings(), key=args.key, jobs=args.jobs,
             engine=args.engine, shard_bytes=args.shard_bytes, originals=args.originals,
             progress=_BatchProgress(),
@@ -65,12 +65,12 @@ def run(args: Namespace) -> int:
             name = error.filename or args.source
             raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
         raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
-    print("\n".join(map(clean, _summary(done, args.out))), file=sys.stderr)
+    print("\n".join(map(clean, _summary(finished, args.out))), file=sys.stderr)
     return DONE
 
 
-def _summary(done: Any, out: str) -> list[str]:
-    tree = done.manifest
+def _summary(finished: Any, out: str) -> list[str]:
+    tree = finished.manifest
     records, distinct = tree["records"], tree["distinct"]
     lines = [
         f"{records['written']:,} of {records['read']:,} records written to {out}, "
@@ -79,8 +79,8 @@ def _summary(done: Any, out: str) -> list[str]:
     ]
     if records["repeated"]:
         lines.append(f"{records['repeated']:,} stood there before, and are counted once")
-    if done.taken_up:
-        lines.append(f"{done.taken_up:,} of {done.shards:,} shards were done already")
+    if finished.taken_up:
+        lines.append(f"{finished.taken_up:,} of {finished.shards:,} shards were done already")
     lines += [
         f"  {kind:16} ×{sums['count']:<9,} {sums['tokens_before']:>13,} → "
         f"{sums['tokens_after']:>13,} tokens"

@@ -78,8 +78,8 @@ def _run(args: Namespace) -> int:
             raise ExitWith(USAGE, f"--seed {args.seed}: {error}") from None
     only = () if args.seed is None else (args.seed,)
     options = Options(args.window, args.cases, args.slack, tuple(args.formats or ()), only)
-    made = TargetOptions(args.window, args.factory, args.upstream, args.start)
-    target = open_target(args.target, made)
+    target_options = TargetOptions(args.window, args.factory, args.upstream, args.start)
+    target = open_target(args.target, target_options)
     try:
         scoreboard = run(target, options, _progress if sys.stderr.isatty() else None)
     finally:

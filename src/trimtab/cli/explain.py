@@ -65,9 +65,9 @@ def summarize(measured: Measured, window: int | None, top: int) -> dict[str, Any
             tool = by_tool.setdefault(row.tool or "(unnamed)", Counter())
             tool[f"{row.kind}_tokens"] += row.tokens
             tool[f"{row.kind}s"] += 1
-    rest = measured.total - sum(by_role.values())
-    if rest > 0:
-        by_role["message overhead"] = rest
+    overhead = measured.total - sum(by_role.values())
+    if overhead > 0:
+        by_role["message overhead"] = overhead
     largest = sorted(measured.rows, key=lambda row: -row.tokens)[:top]
     return {
         "format": measured.format,

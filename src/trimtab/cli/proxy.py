@@ -118,9 +118,9 @@ def _run_workers(args: Namespace, settings: ProxySettings) -> int:
     page = dashboard_of(url, settings, access)
     print(f"trimtab: listening on {url}, {settings.workers} workers, dashboard {page}",
           file=sys.stderr)  # fmt: skip
-    kept = tokens.keep("proxy", access.token)
-    if kept and not settings.token:
-        print(f"trimtab: its token is in {kept}", file=sys.stderr)
+    file = tokens.keep("proxy", access.token)
+    if file and not settings.token:
+        print(f"trimtab: its token is in {file}", file=sys.stderr)
 
     def work() -> None:
         proxy = Proxy(settings, access=access)

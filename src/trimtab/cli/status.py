@@ -1,6 +1,6 @@
 """``trimtab status``: one line about a session behind the proxy, for the hooks of coding agents.
 
-Reads the JSON that an agent gives its hooks (on standard input, or as the last argument), asks the
+Reads the JSON that an agent gives its hooks, on standard input or as the last argument.  Asks the
 proxy, and prints how full the window is, what was cut, and how to recall it.  It starts fast, since
 agents wait for it.  On any error it prints less and exits with 0, so that no agent fails because of
 it.

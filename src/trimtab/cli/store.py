@@ -93,13 +93,13 @@ def run_purge(args: Namespace) -> int:
     if args.older_than is None and args.keep_bytes is None:
         raise ExitWith(USAGE, "say what may go: --older-than 30d, --keep-bytes 500m, or both")
     store, tenant_store = _opened(args.store)
-    done = stores.purge(
+    purged = stores.purge(
         store, tenant_store, now=time.time(), older_than=args.older_than,
         keep_bytes=args.keep_bytes, tenant=args.tenant,
     )  # fmt: skip
     print(
-        f"{done.conversations:,} conversation(s) with {done.originals:,} original(s) and "
-        f"{done.stored_bytes:,} bytes are gone; a recall of one of them says so"
+        f"{purged.conversations:,} conversation(s) with {purged.originals:,} original(s) and "
+        f"{purged.stored_bytes:,} bytes are gone; a recall of one of them says so"
     )
     return DONE
 

@@ -51,15 +51,15 @@ def run(args: Namespace) -> int:
         keywords["journal"] = file_format.to_dict(journal_file.load(args.journal))
     session = trimtab.Session(**keywords)
     try:
-        done = session.sweep(data, args.newest).done
+        removed = session.sweep(data, args.newest).done
         fitted = session.fit(data)
         if args.journal is not None:
             journal_file.save(args.journal, session.journal)
     finally:
         session.close()
     files.write(args.output, fitted.request)
-    lines = [f"{result.tokens:>9,} tokens  {result.about}" for result in done]
+    lines = [f"{result.tokens:>9,} tokens  {result.about}" for result in removed]
     before, after = fitted.tokens_before, fitted.tokens_after
-    lines.append(f"{len(done):,} result(s) taken out: {before:,} → {after:,} tokens")
+    lines.append(f"{len(removed):,} result(s) taken out: {before:,} → {after:,} tokens")
     print("\n".join(map(clean, lines)), file=sys.stderr)
     return DONE

@@ -41,8 +41,8 @@ class Terminal:
         share = min(max(share, 0.0), 1.0)
         if not self.blocks:
             return "#" * max(1 if share > 0 else 0, round(share * columns))
-        full, rest = divmod(round(share * columns * 8), 8)
-        text = "█" * full + _EIGHTHS[rest].strip()
+        full, eighths = divmod(round(share * columns * 8), 8)
+        text = "█" * full + _EIGHTHS[eighths].strip()
         return text or ("▏" if share > 0 else "")
 
     def gauge(self, tokens: int, window: int, columns: int) -> str:

@@ -54,8 +54,8 @@ async def ask_async(
 def with_beta(module: Any, guard: Guard, target: RequestTarget, request: Any) -> Any:
     """The request with the header that the provider needs to read its compactions."""
     asks = guard.session.settings.compaction == "provider"
-    more = HEADERS.get(target.format, {}) if asks else {}
-    return _with(module, request, more, request.url, request.content) if more else request
+    headers = HEADERS.get(target.format, {}) if asks else {}
+    return _with(module, request, headers, request.url, request.content) if headers else request
 
 
 def _asked(module: Any, request: Any, offer: CompactionOffer) -> Any:

@@ -145,8 +145,8 @@ class _Hooks:
 
 def _reply(http: Any, parsed: dict[str, Any]) -> Reply:
     if http.status_code >= 400:
-        said = http.content or parsed.get("Error", parsed)  # botocore keeps only what it knows
-        return reply_of(http.status_code, said, dict(http.headers))
+        error = http.content or parsed.get("Error", parsed)  # botocore keeps only what it knows
+        return reply_of(http.status_code, error, dict(http.headers))
     for key in _STREAMS:
         if _is_stream(parsed.get(key)):
             parsed[key], reply = _opened(parsed[key])
@@ -194,8 +194,8 @@ def _plain(event: Mapping[str, Any]) -> Any:
 
 def _named(error: Any) -> dict[str, str]:
     """The code and message of an exception in a stream."""
-    said = error.response.get("Error", {})
-    return {"code": str(said.get("Code", "")), "message": str(said.get("Message", ""))}
+    fields = error.response.get("Error", {})
+    return {"code": str(fields.get("Code", "")), "message": str(fields.get("Message", ""))}
 
 
 class _HeldEvents:

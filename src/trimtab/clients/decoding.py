@@ -31,14 +31,19 @@ def decoder(encoding: str) -> Callable[[bytes], bytes] | None:
     if name == "deflate":
         return _careful(zlib.decompressobj().decompress)
     if name == "br":
-        module = _first(_BROTLI)
-        made = module and module.Decompressor()
-        return _careful(getattr(made, "process", None) or made.decompress) if made else None
+        brotli = _first(_BROTLI)
+        if brotli is None:
+            return None
+        decompressor = brotli.Decompressor()
+        return _careful(getattr(decompressor, "process", None) or decompressor.decompress)
     if name == "zstd":
-        module = _first(_ZSTD)
-        made = module and module.ZstdDecompressor()
-        made = made.decompressobj() if hasattr(made, "decompressobj") else made
-        return _careful(made.decompress) if made else None
+        zstd = _first(_ZSTD)
+        if zstd is None:
+            return None
+        decompressor = zstd.ZstdDecompressor()
+        if hasattr(decompressor, "decompressobj"):
+            decompressor = decompressor.decompressobj()
+        return _careful(decompressor.decompress)
     return None
 
 

@@ -20,7 +20,7 @@ def guarded_class(client_class: Any, guard: Guard) -> Any:
     class GuardedClient(client_class):  # type: ignore[misc]
         """A client of google-genai with fitted requests."""
 
-        def __init__(self, *args: Any, http_options: Any = None, **given: Any) -> None:
+        def __init__(self, *args: Any, http_options: Any = None, **keywords: Any) -> None:
             options = _options(http_options)
             inner = library()
             client = options.httpx_client or inner.Client(
@@ -33,14 +33,14 @@ def guarded_class(client_class: Any, guard: Guard) -> Any:
                 "httpx_client": guarded(client, guard),
                 "httpx_async_client": guarded(async_client, guard),
             }
-            super().__init__(*args, http_options=options.model_copy(update=ours), **given)
+            super().__init__(*args, http_options=options.model_copy(update=ours), **keywords)
 
     GuardedClient.__name__ = GuardedClient.__qualname__ = client_class.__name__
     return GuardedClient
 
 
-def _options(given: Any) -> Any:
+def _options(http_options: Any) -> Any:
     """The user's ``http_options`` as the SDK's own type."""
     from google.genai import types
 
-    return types.HttpOptions.model_validate(given or {})
+    return types.HttpOptions.model_validate(http_options or {})

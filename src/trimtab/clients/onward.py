@@ -72,14 +72,14 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
         def handle_request(self, request: Any) -> Any:
             request.read()
             verb = getattr(self._through, request.method.lower())
-            given = _given(module, verb, request, sdk.Stream[object])
+            keywords = _send_keywords(module, verb, request, sdk.Stream[object])
             try:
-                answer = verb(str(request.url), **given)
+                answer = verb(str(request.url), **keywords)
             except sdk.APIStatusError as error:
                 return _whole(module, error.response)
             except sdk.APIConnectionError as error:
                 raise error.__cause__ or error from None
-            if "stream" not in given:
+            if "stream" not in keywords:
                 return _whole(module, answer)
             return _passed_on(module, answer.response, sync_stream(answer.response))
 
@@ -95,14 +95,14 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
         async def handle_async_request(self, request: Any) -> Any:
             await request.aread()
             verb = getattr(self._through, request.method.lower())
-            given = _given(module, verb, request, sdk.AsyncStream[object])
+            keywords = _send_keywords(module, verb, request, sdk.AsyncStream[object])
             try:
-                answer = await verb(str(request.url), **given)
+                answer = await verb(str(request.url), **keywords)
             except sdk.APIStatusError as error:
                 return _whole(module, error.response)
             except sdk.APIConnectionError as error:
                 raise error.__cause__ or error from None
-            if "stream" not in given:
+            if "stream" not in keywords:
                 return _whole(module, answer)
             return _passed_on(module, answer.response, async_stream(answer.response))
 
@@ -162,11 +162,11 @@ def _whole(module: Any, answer: Any) -> Any:
 def _extensions(answer: Any) -> dict[str, Any]:
     """The answer's extensions about the protocol; those about the connection are left out, as it
     belongs to the other client."""
-    kept = ("http_version", "reason_phrase")
-    return {name: value for name, value in answer.extensions.items() if name in kept}
+    about_protocol = ("http_version", "reason_phrase")
+    return {name: value for name, value in answer.extensions.items() if name in about_protocol}
 
 
-def _given(module: Any, verb: Any, request: Any, stream: Any) -> dict[str, Any]:
+def _send_keywords(module: Any, verb: Any, request: Any, stream: Any) -> dict[str, Any]:
     """The arguments with which an SDK's method sends ``request`` unchanged, once."""
     headers = {
         name: value for name, value in request.headers.items()
@@ -175,12 +175,12 @@ def _given(module: Any, verb: Any, request: Any, stream: Any) -> dict[str, Any]:
     options: dict[str, Any] = {"headers": headers, "max_retries": 0}
     if times := request.extensions.get("timeout"):
         options["timeout"] = module.Timeout(**times)
-    given: dict[str, Any] = {"cast_to": object, "options": options}
+    keywords: dict[str, Any] = {"cast_to": object, "options": options}
     if request.content:
         key = "content" if "content" in inspect.signature(verb).parameters else "body"
-        given[key] = request.content
+        keywords[key] = request.content
     if request.method.lower() in _STREAMING:
-        given |= {"stream": True, "stream_cls": stream}
+        keywords |= {"stream": True, "stream_cls": stream}
     else:
-        given["cast_to"] = module.Response
-    return given
+        keywords["cast_to"] = module.Response
+    return keywords

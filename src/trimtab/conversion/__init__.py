@@ -31,10 +31,11 @@ def convert(
 
     ``open_tail``: the last calls are just being run and have no results yet.
 
-    What comes out is acceptable: roles are joined, results put behind their calls, ids and names
-    respelled where the target forbids them (ids so that a conversion back tells what they were,
-    where there is room).  What source or target would refuse is repaired as ``repair`` does, and
-    listed among notes and losses.  Payloads of images and documents stay base64 text.
+    What comes out is acceptable: roles are joined, results put behind their calls, and ids and
+    names respelled where the target forbids them.  An id is respelled so that a conversion back
+    finds it again, where there is room.  What source or target would refuse is repaired as
+    ``repair`` does, and listed among notes and losses.  Payloads of images and documents stay
+    base64 text.
 
     Raises InvalidRequest, InvalidSetting; NotAccepted for what cannot be repaired.
     """

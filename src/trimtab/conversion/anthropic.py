@@ -32,7 +32,7 @@ from trimtab.conversion.tool_payloads import arguments_of, json_text
 from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, ordered, tools_for
 from trimtab.jsontext.paths import Path
 
-alphabet = NameRules(NAMES, 64, NAMES, 128)
+name_rules = NameRules(NAMES, 64, NAMES, 128)
 """Ids match ``^[a-zA-Z0-9_-]+$`` (quoted refusal), tool names ``^[a-zA-Z0-9_-]{1,128}$``."""
 MAX_TOKENS = 4096
 """``max_tokens`` is required; every Claude from 3 on can answer that long."""

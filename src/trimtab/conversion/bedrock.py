@@ -36,7 +36,7 @@ from trimtab.rules.content import BEGIN, GO_ON
 from trimtab.wire.base import payload_digest
 from trimtab.wire.bedrock import APART, dialect
 
-alphabet = NameRules("a-zA-Z0-9_.:-", 64)
+name_rules = NameRules("a-zA-Z0-9_.:-", 64)
 """toolUseId 1–64 of ``[a-zA-Z0-9_.:-]``, tool names 1–64 of ``[a-zA-Z0-9_-]`` (botocore 1.44.5)."""
 
 _INFERENCE = {

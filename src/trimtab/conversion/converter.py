@@ -44,25 +44,27 @@ from trimtab.wire.body import RequestBody
 class _Format(NamedTuple):
     read: Callable[[Any, ConversionLog], NeutralRequest]
     write: Callable[[NeutralRequest, ConversionTarget, ConversionLog], Any]
-    alphabet: NameRules
+    name_rules: NameRules
     messages: str
     model: str
 
 
 _FORMATS = {
     "openai-chat": _Format(
-        openai_chat.read, openai_chat.write, openai_chat.alphabet, "messages", "model"
+        openai_chat.read, openai_chat.write, openai_chat.name_rules, "messages", "model"
     ),
     "openai-responses": _Format(
-        openai_responses.read, openai_responses.write, openai_responses.alphabet, "input", "model"
+        openai_responses.read, openai_responses.write, openai_responses.name_rules, "input", "model"
     ),
-    "anthropic": _Format(anthropic.read, anthropic.write, anthropic.alphabet, "messages", "model"),
-    "bedrock": _Format(bedrock.read, bedrock.write, bedrock.alphabet, "messages", "modelId"),
-    "gemini": _Format(gemini.read, gemini.write, gemini.alphabet, "contents", ""),
+    "anthropic": _Format(
+        anthropic.read, anthropic.write, anthropic.name_rules, "messages", "model"
+    ),
+    "bedrock": _Format(bedrock.read, bedrock.write, bedrock.name_rules, "messages", "modelId"),
+    "gemini": _Format(gemini.read, gemini.write, gemini.name_rules, "contents", ""),
     "gemini-interactions": _Format(
         gemini_interactions.read,
         gemini_interactions.write,
-        gemini_interactions.alphabet,
+        gemini_interactions.name_rules,
         "input",
         "model",
     ),
@@ -91,12 +93,12 @@ def convert_request(
     repaired = len(log.losses)
     losses_and_notes = tuple(log.losses), tuple(_note_lines(log))
     reader, writer = _FORMATS[source], _FORMATS[to]
-    with _shapes_taken_for_granted(source):
+    with _documented_shapes(source):
         neutral = _for_model(reader.read(tree, log), source, to, model, log)
         if source == to:
             return _unchanged(tree, neutral, to, model, *losses_and_notes)
         neutral, spelled = _with_given_ids(neutral)
-        target = writer.alphabet.target(model or _setting(neutral, "model"))
+        target = writer.name_rules.target(model or _setting(neutral, "model"))
         body = writer.write(neutral, target, log)
     if neutral.bare and body.keys() == {writer.messages}:
         body = body[writer.messages]
@@ -127,18 +129,18 @@ def _legal(
     transcript = wire.read(tree, format, model=model)
     if not rules.check(transcript, open_tail=open_tail):
         return tree, None
-    made = rules.repair(tree, format, transcript, open_tail=open_tail)
-    for rule, repair in made.repairs:
+    repaired = rules.repair(tree, format, transcript, open_tail=open_tail)
+    for rule, repair in repaired.repairs:
         log.notes[f"{format.name}: {rule}: {repair.message}"] += 1
-    for index, path, _ in made.taken:
-        log.lose(path, made.repairs[index][0], made.repairs[index][1].message)
-    if left := rules.check(made.transcript, open_tail=open_tail):
+    for index, path, _ in repaired.taken:
+        log.lose(path, repaired.repairs[index][0], repaired.repairs[index][1].message)
+    if violations := rules.check(repaired.transcript, open_tail=open_tail):
         raise NotAccepted(
             f"{format.name} would refuse this, and repair does not fix it: "
-            f"{paths.escape(left[0].path)}: {left[0].message}; correct the request",
-            left,
+            f"{paths.escape(violations[0].path)}: {violations[0].message}; correct the request",
+            violations,
         )
-    return made.tree, Provenance(made.trees, made.passes, made.transcript.base)
+    return repaired.tree, Provenance(repaired.trees, repaired.passes, repaired.transcript.base)
 
 
 def _as_given(loss: Loss, provenance: Provenance) -> Loss:
@@ -172,9 +174,8 @@ def _with_given_ids(neutral: NeutralRequest) -> tuple[NeutralRequest, dict[str, 
 
 
 @contextmanager
-def _shapes_taken_for_granted(source: str) -> Iterator[None]:
-    """Readers and writers take the documented shapes for granted; anything else fails on the
-    first look, as InvalidRequest."""
+def _documented_shapes(source: str) -> Iterator[None]:
+    """Raise InvalidRequest where a value has no documented shape: readers and writers expect it."""
     try:
         yield
     except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
@@ -203,9 +204,9 @@ def _for_model(
     same = source == to or any({source, to} <= formats for formats in _SAME_MODELS)
     if model is not None and not neutral.bare:
         settings["model"] = Setting(model, ("model",))
-    elif not same and (own := settings.pop("model", None)):
+    elif not same and (model_setting := settings.pop("model", None)):
         why = "each provider has its own names; give model=… for the target"
-        log.lose(own.path, f"model {own.value}", why)
+        log.lose(model_setting.path, f"model {model_setting.value}", why)
     return replace(neutral, settings=settings)
 
 

@@ -33,7 +33,7 @@ from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, 
 from trimtab.jsontext.paths import Path
 from trimtab.rules.gemini_pairs import PairKey, paired
 
-alphabet = NameRules(names="a-zA-Z0-9_.:-", longest_name=64, first_of_name="a-zA-Z_")
+name_rules = NameRules(names="a-zA-Z0-9_.:-", longest_name=64, first_of_name="a-zA-Z_")
 """Names begin with a letter or underscore, 64 chars of letters, digits, ``_.:-`` (API reference,
 FunctionDeclaration); ids are free."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from trimtab.conversion import media as medium
-from trimtab.conversion.gemini import alphabet
+from trimtab.conversion.gemini import name_rules
 from trimtab.conversion.ids import ConversionTarget
 from trimtab.conversion.neutral_request import (
     CallPart,
@@ -33,7 +33,7 @@ from trimtab.conversion.tool_payloads import arguments_of, json_text
 from trimtab.conversion.turn_order import OrderedTurn, TargetRules, choice_for, ordered, tools_for
 from trimtab.jsontext.paths import Path
 
-__all__ = ["alphabet", "read", "write"]
+__all__ = ["name_rules", "read", "write"]
 
 _BODY_SETTINGS = {"model": "model", "stream": "stream"}
 _CONFIG = {
@@ -65,12 +65,12 @@ def read(tree: Any, log: ConversionLog) -> NeutralRequest:
     config = tree.get("generation_config") or {}
     read_settings(config, _CONFIG, ("generation_config",), settings)
     log.rest(config, frozenset((*_CONFIG, "tool_choice")), ("generation_config",))
-    given = tree.get("input") or []
-    if isinstance(given, str):
-        given = [{"type": "user_input", "content": given}]
-    elif isinstance(given, dict):
-        given = [given]
-    turns = _turns(given, ("input",), log)
+    steps = tree.get("input") or []
+    if isinstance(steps, str):
+        steps = [{"type": "user_input", "content": steps}]
+    elif isinstance(steps, dict):
+        steps = [steps]
+    turns = _turns(steps, ("input",), log)
     head = tree.get("system_instruction")
     if isinstance(head, str) and head:
         path: Path = ("system_instruction",)

@@ -40,7 +40,7 @@ def given_id(call_id: str) -> str:
 
 
 class Renames:
-    """Maps names into an alphabet and a length; ``forward`` and ``back`` hold all that were met.
+    """Maps names to those that a target allows; ``forward`` and ``back`` hold all that were met.
 
     A name that fits stays.  An id that does not is spelled so that it can be recovered
     (``spelled_id``), where that fits.  Any other name keeps what fits of it (odd characters become
@@ -92,11 +92,11 @@ class Renames:
     def _respelled(self, name: str, length: int) -> str:
         data = name.encode("utf-8", "surrogatepass")
         digest = hashlib.blake2b(data, digest_size=16).hexdigest()[:length]
-        kept = self._odd.sub("_", name) if self._odd else name
-        if not kept or (self._first and not self._first.match(kept)):
-            kept = f"x_{kept}" if kept else "x"
-        room = self._longest - length - 1 if self._longest else len(kept)
-        return f"{kept[:room]}_{digest}"
+        allowed = self._odd.sub("_", name) if self._odd else name
+        if not allowed or (self._first and not self._first.match(allowed)):
+            allowed = f"x_{allowed}" if allowed else "x"
+        room = self._longest - length - 1 if self._longest else len(allowed)
+        return f"{allowed[:room]}_{digest}"
 
 
 class Ordinals:
@@ -115,10 +115,10 @@ class Ordinals:
         """The id of the next call of this tool."""
         number = self._count.get(name, 0)
         self._count[name] = number + 1
-        made = f"{name}:{number}"
-        self._open.setdefault(name, []).append(made)
-        self.made.add(made)
-        return made
+        id = f"{name}:{number}"
+        self._open.setdefault(name, []).append(id)
+        self.made.add(id)
+        return id
 
     def result(self, name: str) -> str:
         """The id of the call this result answers; a fresh one where no call is open."""

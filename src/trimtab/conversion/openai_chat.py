@@ -41,7 +41,7 @@ from trimtab.conversion.turn_order import (
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 
-alphabet = NameRules(longest_id=40)
+name_rules = NameRules(longest_id=40)
 """Ids of at most 40 chars (quoted refusal: "string too long … maximum length 40")."""
 
 _ROLES: dict[str, Any] = {"system": "system", "developer": "system", "user": "user"}

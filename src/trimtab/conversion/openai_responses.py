@@ -40,7 +40,7 @@ from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
 from trimtab.rules.responses_items import STRICT_ORDER
 
-alphabet = NameRules(longest_id=64)
+name_rules = NameRules(longest_id=64)
 """call_id at most 64 chars (quoted refusal)."""
 
 _ROLES: dict[str, Any] = {"system": "system", "developer": "system", "user": "user"}
@@ -297,8 +297,8 @@ def _write_part(part: TextPart | MediaPart, log: ConversionLog) -> Any:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
     owner, _, stored = part.file.partition(":")
-    there = part.data or part.url.startswith(("http:", "https:"))
-    if part.kind == "image" and there:
+    has_address = part.data or part.url.startswith(("http:", "https:"))
+    if part.kind == "image" and has_address:
         return {"type": "input_image", "detail": "auto", "image_url": medium.data_url(part)}
     if part.kind == "image" and owner == "openai":
         return {"type": "input_image", "detail": "auto", "file_id": stored}
@@ -306,7 +306,7 @@ def _write_part(part: TextPart | MediaPart, log: ConversionLog) -> Any:
     if part.kind == "document" and part.data:
         named = named or {"filename": f"document.{medium.BEDROCK.get(part.mime, 'bin')}"}
         return {"type": "input_file", **named, "file_data": medium.data_url(part)}
-    if part.kind == "document" and there:
+    if part.kind == "document" and has_address:
         return {"type": "input_file", "file_url": part.url}
     if part.kind == "document" and owner == "openai":
         return {"type": "input_file", "file_id": stored}

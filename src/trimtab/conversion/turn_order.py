@@ -81,10 +81,10 @@ def ordered(neutral: NeutralRequest, target_rules: TargetRules, log: ConversionL
         turn._replace(parts=tuple(_texts(_carried(turn.parts, target_rules, log), log)))
         for turn in turns[:count]
     ]
-    steps = _results_home(_late_system(turns[count:], target_rules, log), target_rules, log)
-    steps = list(_speaking(steps, log))
+    steps = _with_results(_late_system(turns[count:], target_rules, log), target_rules, log)
+    steps = list(_without_empty(steps, log))
     if target_rules.joins_users:
-        steps = _users_joined(steps, log)
+        steps = _with_joined_users(steps, log)
     for index, step in enumerate(steps):
         if not step.parts and not (index and steps[index - 1].results):
             step.parts.append(TextPart(PLACEHOLDER, step.path))
@@ -143,7 +143,7 @@ def _carried(
         yield part
 
 
-def _results_home(
+def _with_results(
     turns: Iterable[NeutralTurn], target_rules: TargetRules, log: ConversionLog
 ) -> list[OrderedTurn]:
     """Steps with each result at the step that called; a result without a call stays a part."""
@@ -209,7 +209,7 @@ class _OpenCalls:
         return step, result if new == result.id else result._replace(id=new)
 
 
-def _users_joined(steps: list[OrderedTurn], log: ConversionLog) -> list[OrderedTurn]:
+def _with_joined_users(steps: list[OrderedTurn], log: ConversionLog) -> list[OrderedTurn]:
     out: list[OrderedTurn] = []
     for step in steps:
         if step.role == "user" and out and out[-1].role == "user":
@@ -220,7 +220,7 @@ def _users_joined(steps: list[OrderedTurn], log: ConversionLog) -> list[OrderedT
     return out
 
 
-def _speaking(steps: list[OrderedTurn], log: ConversionLog) -> Iterator[OrderedTurn]:
+def _without_empty(steps: list[OrderedTurn], log: ConversionLog) -> Iterator[OrderedTurn]:
     for step in steps:
         if step.parts or step.role == "user":
             yield step

@@ -92,9 +92,12 @@ def _last_entries(entries: Iterable[Edit]) -> dict[tuple[bool, str], Edit]:
 
 
 def _ended(transcript: Transcript, place: Place, text: str) -> bool:
-    """Whether a repair's inserted text applies after this block: the model's message ends here
-    without calls, more messages follow (the client may have sent half a turn before), and the next
-    one does not already begin with the text, as in a client that continues from what was sent."""
+    """Whether a repair's inserted text applies after this block.
+
+    The model's message must end here without calls, and more messages must follow: the client may
+    have sent half a turn before.  The next one must not begin with the text already, as it does if
+    the client continues from what was sent.
+    """
     message = transcript.messages[place.message] if place.message >= 0 else None
     if message is None or message.role != "assistant" or message.calls:
         return False

@@ -73,9 +73,9 @@ trigger, the user's words are not folded."""
 
 
 LEFT_FREE = 0.21, 0.3
-"""A fold of the user's words rewrites the request from its beginning, so it leaves a share of the
-room free and is seldom needed again: the first share for a new fold, the second if earlier folds
-are rewritten, as every time in a long chat."""
+"""The share of the room that a fold of the user's words leaves free: for a new fold, and if earlier
+folds are rewritten, as every time in a long chat.  Such a fold rewrites the request from its
+beginning, so it should seldom be needed."""
 
 
 def _enough(planner: Planner, goal: int) -> int:

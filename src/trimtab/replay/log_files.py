@@ -130,11 +130,11 @@ def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs
     """Add the recordings and problems in parsed lines."""
     if not lines:
         return
-    for line, what in log_formats.recordings(lines, source=source, origin=name):
-        if isinstance(what, Recording):
-            logs.recordings.append(what)
+    for line, result in log_formats.recordings(lines, source=source, origin=name):
+        if isinstance(result, Recording):
+            logs.recordings.append(result)
         else:
-            logs.problems.append(Problem(name, line, what))
+            logs.problems.append(Problem(name, line, result))
 
 
 def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int, Any]]:
@@ -152,8 +152,8 @@ def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int,
         try:
             yield number, json.loads(line)
         except (ValueError, RecursionError) as error:
-            what = str(error).split(":")[0]
-            logs.problems.append(Problem(name, number, f"no JSON: {what}"))
+            reason = str(error).split(":")[0]
+            logs.problems.append(Problem(name, number, f"no JSON: {reason}"))
 
 
 def _parquet(name: str) -> Iterator[tuple[int, Any]]:

@@ -167,9 +167,9 @@ def _usage(answer: Any, model: Any, when: float | None) -> CallUsage | None:
     return read_call(answer, model, f"{id_} {when}" if id_ and when is not None else "")
 
 
-def _usages(before: int, said: Sequence[Any], usage: CallUsage | None) -> tuple[Any, ...]:
+def _usages(before: int, answer: Sequence[Any], usage: CallUsage | None) -> tuple[Any, ...]:
     """``Recording.usages`` with an answer's usage at its first item."""
-    return (*[None] * before, usage, *[None] * (len(said) - 1)) if said and usage else ()
+    return (*[None] * before, usage, *[None] * (len(answer) - 1)) if answer and usage else ()
 
 
 def _time(line: Any) -> float | None:
@@ -178,11 +178,11 @@ def _time(line: Any) -> float | None:
     return next((time for time in map(seconds, values) if time is not None), None)
 
 
-def _times(before: int, said: Sequence[Any], when: float | None) -> tuple[float | None, ...]:
+def _times(before: int, answer: Sequence[Any], when: float | None) -> tuple[float | None, ...]:
     """``Recording.times`` with the time of the log line at its answer's first item."""
-    if not said or when is None:
+    if not answer or when is None:
         return ()
-    return (*[None] * before, when, *[None] * (len(said) - 1))
+    return (*[None] * before, when, *[None] * (len(answer) - 1))
 
 
 def _is_body(value: Any) -> bool:
@@ -265,9 +265,9 @@ def _going_on(old: Recording, new: Recording) -> Recording:
 
     def both(before: Sequence[Any], now: Sequence[Any]) -> tuple[Any, ...]:
         pairs = zip_longest(before, now[: len(new.messages)])
-        times = tuple(here if here is not None else there for there, here in pairs)
-        missing = len(new.messages) - len(times)
-        return (*times, *[None] * missing)[: len(new.messages)] if before or now else ()
+        values = tuple(first if later is None else later for first, later in pairs)
+        missing = len(new.messages) - len(values)
+        return (*values, *[None] * missing)[: len(new.messages)] if before or now else ()
 
     return new.renamed(
         id=old.id, usages=both(old.usages, new.usages), times=both(old.times, new.times)

@@ -168,7 +168,7 @@ class Judge:
             int(tokens > self.window), int(bool(broken)), int(bool(error)),
             *need, *self._demands(turn, views), len(losses),
             sum(loss.identifier in self._recoverable for loss in losses),
-            sum(asked for asked, _ in calls), sum(said for _, said in calls),
+            sum(asks for asks, _ in calls), sum(said for _, said in calls),
             *self._searched(turn, [*(loss.identifier for loss in losses), *lost_lines]),
             goal, min(after, goal), round(answer.seconds * 1e6),
         ]  # fmt: skip
@@ -253,10 +253,10 @@ class Judge:
             return True, True
         match = text_features.surrounds if wide else text_features.grounds
         contexts = {context for _, context in originals}
-        own = self.index.full_views
+        recorded = self.index.full_views
         for view in sent_views.values():
             # The recording's own messages were checked above.
-            if id(view) not in own and identifier in view.spans:
+            if id(view) not in recorded and identifier in view.spans:
                 for now in view.contexts(identifier, wide=wide):
                     if any(match(then, now) for then in contexts):
                         return True, True
@@ -278,25 +278,26 @@ class Judge:
 
     def _now(self, view: MessageView, call_id: str, views: Sequence[MessageView]) -> str:
         """The beginning of the text that replaced a result or call in the request that was sent."""
-        own = self.index.full_views
+        recorded = self.index.full_views
         kind = {piece.kind for piece in view.pieces if piece.call_id == call_id}
         for other in views if call_id else ():
-            if id(other) not in own:
+            if id(other) not in recorded:
                 for piece in other.pieces:
                     if piece.call_id == call_id and piece.kind in kind:
                         return piece.text[:SHOWN_CHARS]
         return ""
 
     def _demands(self, turn: RecordedTurn, views: Sequence[MessageView]) -> tuple[int, int]:
-        asked = [(n, text) for n, text in self.index.demands if n < turn.sent]
-        if not asked:
+        demands = [(n, text) for n, text in self.index.demands if n < turn.sent]
+        if not demands:
             return 0, 0
         present = {id(view) for view in views}
-        missing = [text for n, text in asked if id(self.index.views[n]) not in present]
-        own = self.index.full_views
-        rest = [view.squeezed for view in views if id(view) not in own] if missing else []
-        lost = sum(not any(text in other for other in rest) for text in missing)
-        return len(asked), len(asked) - lost
+        missing = [text for n, text in demands if id(self.index.views[n]) not in present]
+        recorded = self.index.full_views
+        changed = [view for view in views if id(view) not in recorded]
+        other_texts = [view.squeezed for view in changed] if missing else []
+        lost = sum(not any(text in other for other in other_texts) for text in missing)
+        return len(demands), len(demands) - lost
 
     def _remember(self, originals: Mapping[str, str]) -> None:
         for handle, text in originals.items():

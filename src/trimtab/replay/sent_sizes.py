@@ -42,9 +42,8 @@ class SentSizes:
         if body is None:
             return self.index.head
         reader = self.index.recording.reader
-        kept = [body.get(key) for key in reader.head_keys]
-        own = self.index.recording.body(())
-        if all(value is own.get(key) for value, key in zip(kept, reader.head_keys, strict=True)):
+        recorded = self.index.recording.body(())
+        if all(body.get(key) is recorded.get(key) for key in reader.head_keys):
             return self.index.head
         blocks = reader.read_head(body)
         cost = self._store.usage.block_cost
@@ -68,10 +67,10 @@ class SentSizes:
         tokens = sum(unit.tokens for unit in head)
         for number, (new, old) in enumerate(zip(views, before, strict=False)):
             if new is not old:
-                rest = [unit for view in before[number:] for unit in view.units]
+                old_units = [unit for view in before[number:] for unit in view.units]
                 now = [unit for view in views[number : number + 2] for unit in view.units]
-                shared = _shared(now, rest)
-                return tokens + shared, shared < sum(unit.tokens for unit in rest)
+                shared = _shared(now, old_units)
+                return tokens + shared, shared < sum(unit.tokens for unit in old_units)
             tokens += new.tokens
         return tokens, len(views) < len(before)
 
@@ -85,16 +84,16 @@ def seconds_before(recording: Recording, number: int) -> float:
     return max(0.0, now - last) if now is not None and last is not None else -1.0
 
 
-def same(one: object, other: object) -> bool:
+def same(first: object, second: object) -> bool:
     """Whether both are the same object."""
-    return one is other
+    return first is second
 
 
 def _shared(new: Sequence[CacheUnit], old: Sequence[CacheUnit]) -> int:
     """Tokens of the equal units at the beginning of both."""
     tokens = 0
-    for one, other in zip(new, old, strict=False):
-        if one.key != other.key:
+    for new_unit, old_unit in zip(new, old, strict=False):
+        if new_unit.key != old_unit.key:
             break
-        tokens += other.tokens if one.tokens >= other.tokens else one.tokens
+        tokens += old_unit.tokens if new_unit.tokens >= old_unit.tokens else new_unit.tokens
     return tokens

@@ -79,8 +79,8 @@ class Tally:
         sums = self.sums
         worked = sums["failed"] < self.calls
         values: dict[str, float | None] = {
-            name: 100 * sums[kept] / sums[asked] if sums[asked] else None
-            for name, (kept, asked) in SHARES.items()
+            name: 100 * sums[numerator] / sums[denominator] if sums[denominator] else None
+            for name, (numerator, denominator) in SHARES.items()
         }
         times = sorted(self.cpu_us)
         calls = max(1, self.calls)
@@ -235,10 +235,10 @@ def summarize(
             place.setdefault(result["policy"], []).append(tally(result, table))
     lines = []
     for (group, window), policies in sorted(groups.items(), key=lambda item: item[0]):
-        done = {name: _sum(tallies) for name, tallies in policies.items()}
-        bound = done["oracle"].figures() if "oracle" in done else {}
+        totals = {name: _sum(tallies) for name, tallies in policies.items()}
+        bound = totals["oracle"].figures() if "oracle" in totals else {}
         for name, tallies in policies.items():
-            lines.append(_line(group, window, name, tallies, done[name], bound))
+            lines.append(_line(group, window, name, tallies, totals[name], bound))
     return lines
 
 
@@ -250,9 +250,9 @@ def _line(
     low, high = intervals(tallies)
     of_oracle = {}
     for name in ("recall", "old", "g1", "g3", "lines"):
-        own, best = figures[name], bound.get(name)
-        if own is not None and best:
-            of_oracle[name] = 100 * own / best
+        figure, best = figures[name], bound.get(name)
+        if figure is not None and best:
+            of_oracle[name] = 100 * figure / best
     return SummaryRow(
         group, window, policy, ", ".join(sorted(total.versions)), total.recordings, total.calls,
         figures, low, high, of_oracle, dict(total.lost_by.most_common()),
@@ -273,8 +273,8 @@ def intervals(tallies: Sequence[Tally]) -> tuple[dict[str, float], dict[str, flo
         return {}, {}
     chance = random.Random(SEED)
     parts: dict[str, list[tuple[float, float]]] = {
-        name: [(t.sums[kept], t.sums[asked]) for t in tallies]
-        for name, (kept, asked) in SHARES.items()
+        name: [(t.sums[numerator], t.sums[denominator]) for t in tallies]
+        for name, (numerator, denominator) in SHARES.items()
         if name in INTERVALS
     }
     parts["cost"] = [(t.billed, t.full_billed) for t in tallies]
@@ -282,10 +282,10 @@ def intervals(tallies: Sequence[Tally]) -> tuple[dict[str, float], dict[str, flo
     for _ in range(RESAMPLES):
         chosen = chance.choices(range(len(tallies)), k=len(tallies))
         for name, pairs in parts.items():
-            asked = sum(pairs[n][1] for n in chosen)
-            if asked:
+            denominator = sum(pairs[n][1] for n in chosen)
+            if denominator:
                 scale = 1 if name == "cost" else 100
-                drawn[name].append(scale * sum(pairs[n][0] for n in chosen) / asked)
+                drawn[name].append(scale * sum(pairs[n][0] for n in chosen) / denominator)
     low, high = {}, {}
     for name, values in drawn.items():
         if values:

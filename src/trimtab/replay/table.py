@@ -78,8 +78,8 @@ def meaning(head: str, prices: str) -> str:
     """The meaning of one column."""
     rates = named(prices)
     description = f"{prices}: from the cache {rates.read:g}, into it {rates.write:g} a token"
-    every = {head: text for _, columns in LEGEND for head, text in columns}
-    return every[head].format(prices=description)
+    meanings = {head: text for _, columns in LEGEND for head, text in columns}
+    return meanings[head].format(prices=description)
 
 
 def table(lines: Iterable[SummaryRow], *, prices: str) -> str:

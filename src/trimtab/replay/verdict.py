@@ -50,9 +50,8 @@ class WindowVerdict(NamedTuple):
 
 def verdict(rows: Sequence[SummaryRow], left_out: int = 0, prices: str = "claude-5m") -> str:
     """One paragraph per window: the result of sending everything, and of trimtab."""
-    parts = [
-        f"Window {one.window}. {' '.join(one.sentences)}" for one in window_verdicts(rows, prices)
-    ]
+    verdicts = window_verdicts(rows, prices)
+    parts = [f"Window {one.window}. {' '.join(one.sentences)}" for one in verdicts]
     if left_out:
         parts.append(left_out_note(left_out))
     return "\n".join(parts)
@@ -75,12 +74,9 @@ def window_verdicts(rows: Sequence[SummaryRow], prices: str = "claude-5m") -> li
     """One verdict per window, the smallest first."""
     verdicts = []
     for window in sorted({row.window for row in rows}):
-        here = {row.policy: row for row in rows if row.window == window}
-        verdicts.append(
-            WindowVerdict(
-                short(window), list(_sentences(here, prices)), list(_figures(here, prices))
-            )
-        )
+        by_policy = {row.policy: row for row in rows if row.window == window}
+        sentences, figures = _sentences(by_policy, prices), _figures(by_policy, prices)
+        verdicts.append(WindowVerdict(short(window), list(sentences), list(figures)))
     return verdicts
 
 
@@ -103,17 +99,17 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
         return
     if failed := ours.figures.get("failed"):
         yield f"It failed on {failed:,.0f}: {why}."
-    cost, kept = ours.figures.get("cost"), ours.figures.get("recall")
+    cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
     if cost is not None:
         yield (
             f"The prompts would cost {cost:.2f} of sending everything as if nothing were refused, "
             f"at {prices} prices."
         )
     yield from _money(ours)
-    if kept is not None:
+    if still_there is not None:
         yield (
-            f"Of the names, paths and numbers that the agent used again, {_percent(kept)} were "
-            f"still in the request{_lines(ours)}{_rest(ours)}."
+            "Of the names, paths and numbers that the agent used again, "
+            f"{_percent(still_there)} were still in the request{_lines(ours)}{_rest(ours)}."
         )
 
 
@@ -154,14 +150,14 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
     if everything is not None:
         beside += f"; {_refused(everything):,.0f} without trimtab"
     yield "refused", f"{_refused(ours) if _worked(ours) else ours.calls:,.0f}", beside
-    cost, kept = ours.figures.get("cost"), ours.figures.get("recall")
+    cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
     if cost is not None:
         yield "cost of the prompts", f"{cost:.2f}", f"of sending everything, at {prices} prices"
     spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
     if spent is not None and whole is not None:
         yield "at list prices", _dollars(spent), f"instead of {_dollars(whole)}"
-    if kept is not None:
-        yield "used again, still there", _percent(kept), _rest(ours).removeprefix("; ")
+    if still_there is not None:
+        yield "used again, still there", _percent(still_there), _rest(ours).removeprefix("; ")
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:

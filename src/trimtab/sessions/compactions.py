@@ -44,14 +44,14 @@ class Compactions:
     def offer(
         self,
         conversation: Conversation,
-        given: RequestBody,
+        body: RequestBody,
         compacted: Compacted | None,
         result: FitResult,
     ) -> tuple[Conversation, CompactionOffer] | None:
         """What to request from the provider instead of the fold in ``result``; None for nothing."""
         if not result.new:
             return None
-        offer = provider_compactions.offer(result, given.tree, compacted, conversation.handle_key)
+        offer = provider_compactions.offer(result, body.tree, compacted, conversation.handle_key)
         return None if offer is None else (conversation, offer)
 
     def take(self, conversation: Conversation, offer: CompactionOffer, answer: Any) -> bool:

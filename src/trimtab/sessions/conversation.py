@@ -82,10 +82,10 @@ class Conversation:
         if ids == list(self.unconfirmed):  # what we wrote ourselves, and nothing else
             self.confirmed, self.unconfirmed = self.journal, {}
             return False
-        others = [id for id in ids if self.unconfirmed.pop(id, None) is None]
+        foreign = [id for id in ids if self.unconfirmed.pop(id, None) is None]
         self.confirmed = file_format.replayed(self.confirmed, rows)
         self.journal = file_format.replayed(self.confirmed, self.unconfirmed.values())
-        return bool(others)
+        return bool(foreign)
 
     def hand_over(self, behind: str, rows: list[bytes], place: str) -> None:
         """Queue entries that another thread read after position ``behind``, for the next turn."""
@@ -121,8 +121,8 @@ def conversation_id(source: RequestBody, format: str | None) -> str:
         if view.role == "user" and not view.results:
             blocks = view.blocks
             break
-    said = [block.digest for block in blocks] or [first or ""]
-    data = "\x1f".join(said).encode("utf-8", "surrogatepass")
+    digests = [block.digest for block in blocks] or [first or ""]
+    data = "\x1f".join(digests).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 

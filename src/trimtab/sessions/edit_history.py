@@ -94,8 +94,8 @@ class EditHistory:
             text = recall(self._last.journal.originals, handle)
         else:
             text = self._conversations.original(handle).text
-        if (asked := step_range(steps)) is not None:
-            text = steps_of(text, *asked)
+        if (wanted_steps := step_range(steps)) is not None:
+            text = steps_of(text, *wanted_steps)
         return excerpts.part(text, start, end)
 
     def contents(self, handle: str) -> list[FoldedStep]:

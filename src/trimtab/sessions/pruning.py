@@ -54,7 +54,7 @@ class Pruned:
 def prunable(prepared: PreparedRequest) -> list[Prunable]:
     """The results that may be removed: those of closed groups not reduced yet, oldest first."""
     transcript, results = prepared.transcript, list[Prunable]()
-    taken = {ref for edit in prepared.active for ref in edit.targets}
+    edited = {ref for edit in prepared.active for ref in edit.targets}
     protected = prepared.planner().inputs.protected
     for group in transcript.groups:
         for place in group.places if group.closed else ():
@@ -62,7 +62,7 @@ def prunable(prepared: PreparedRequest) -> list[Prunable]:
             if block.kind != "result" or block.sealed or (place.message, place.index) in protected:
                 continue
             ref, tokens = transcript.ref(place), prepared.sizes.block(transcript, place)
-            if ref not in taken and tokens >= LEAST_TOKENS:
+            if ref not in edited and tokens >= LEAST_TOKENS:
                 results.append(Prunable(name_of(ref), ref, _about(prepared, place), tokens))
     return results
 
@@ -171,7 +171,7 @@ class _Choice:
         self._prepared, self._seen = prepared, witness(prepared.transcript)
         self._key = prepared.facts.handle_key
         self.config = Config(prepared.sizes.counter, recall=prepared.settings.recall)
-        self.free = {one.name: one for one in prunable(prepared)}
+        self.free = {result.name: result for result in prunable(prepared)}
         self.why_not = dict[str, str]()
         self._edits, self._originals = list[Edit](), dict[str, str]()
         self._done = list[Prunable]()
@@ -180,9 +180,9 @@ class _Choice:
         """The place of the result ``name``; None, with the reason in ``why_not``, if refused."""
         if name in self.free:
             return self._prepared.transcript.refs[self.free[name].ref]
-        every = {name_of(ref) for ref in self._prepared.transcript.refs}
-        taken = {name_of(ref) for edit in self._prepared.active for ref in edit.targets}
-        self.why_not[name] = _reason(name, every, taken)
+        names = {name_of(ref) for ref in self._prepared.transcript.refs}
+        shortened = {name_of(ref) for edit in self._prepared.active for ref in edit.targets}
+        self.why_not[name] = _reason(name, names, shortened)
         return None
 
     def block(self, place: Place) -> Block:
@@ -197,10 +197,11 @@ class _Choice:
     def show(self, place: Place, text: str, kind: str, why: str, name: str = "") -> None:
         """Replace a block by ``text``; ``name``: the name of the removed result, if it is one."""
         ref = self._prepared.transcript.ref(place)
-        own = handle((ref,), self._key)
-        text = with_handle(text, place.block.text, own)
-        self._edits.append(Edit("replace", (ref,), text, kind, why, MARKER_LOSS, self._seen, own))
-        self._originals[own] = place.block.text
+        own_handle = handle((ref,), self._key)
+        text = with_handle(text, place.block.text, own_handle)
+        edit = Edit("replace", (ref,), text, kind, why, MARKER_LOSS, self._seen, own_handle)
+        self._edits.append(edit)
+        self._originals[own_handle] = place.block.text
         if name:
             self._done.append(self.free[name])
 

@@ -106,30 +106,30 @@ class ResponseChains:
 def unchained(tree: Mapping[str, Any], link: ChainLink) -> dict[str, Any]:
     """The request with its whole history and without keys of the server's state; whether the answer
     is stored stays as the client set it."""
-    rest = {key: value for key, value in tree.items() if key not in STATES}
+    fields = {key: value for key, value in tree.items() if key not in STATES}
     new = input_items(tree, is_interaction="previous_interaction_id" in tree)
-    return {**rest, "input": [*link.history(), *new]}
+    return {**fields, "input": [*link.history(), *new]}
 
 
 def input_items(tree: Mapping[str, Any], is_interaction: bool) -> list[Any]:
     """The request's own input as items; a bare text or bare contents become a user item."""
-    given = tree.get("input")
-    if isinstance(given, str):
+    items = tree.get("input")
+    if isinstance(items, str):
         if is_interaction:
-            return [{"type": "user_input", "content": [{"type": "text", "text": given}]}]
-        return [{"type": "message", "role": "user", "content": given}]
-    if isinstance(given, Mapping):
-        given = [given]
-    if not isinstance(given, list):
+            return [{"type": "user_input", "content": [{"type": "text", "text": items}]}]
+        return [{"type": "message", "role": "user", "content": items}]
+    if isinstance(items, Mapping):
+        items = [items]
+    if not isinstance(items, list):
         return []
-    if is_interaction and _is_content(given):
-        return [{"type": "user_input", "content": given}]
-    return given
+    if is_interaction and _is_content(items):
+        return [{"type": "user_input", "content": items}]
+    return items
 
 
-def _is_content(given: Any) -> bool:
+def _is_content(items: Any) -> bool:
     """Whether an input is Gemini contents without a step around them."""
-    first = given[0] if isinstance(given, list) and given else given
+    first = items[0] if isinstance(items, list) and items else items
     return isinstance(first, Mapping) and first.get("type") in _CONTENT
 
 

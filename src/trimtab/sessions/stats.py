@@ -30,7 +30,7 @@ class ConversationStats:
     saved: Tally[str] = field(default_factory=Tally)
     failed: Tally[str] = field(default_factory=Tally)
 
-    def add(self, result: FitResult, done: Fitted) -> None:
+    def add(self, result: FitResult, fitted: Fitted) -> None:
         """Count one turn."""
         self.turns += 1
         self.tokens_arrived += result.tokens_before
@@ -39,7 +39,7 @@ class ConversationStats:
         if not result.new:
             return
         self.batches += 1
-        for edit in done.report.edits:
+        for edit in fitted.report.edits:
             if edit.new:
                 self.edits += 1
                 self.saved[edit.kind] += edit.tokens_saved
@@ -67,5 +67,5 @@ class ConversationStats:
     @classmethod
     def from_dict(cls, row: Mapping[str, Any]) -> ConversationStats:
         """Read what ``as_dict`` of this or an earlier release returned."""
-        own = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
-        return cls(**{**own, "saved": Tally(row["saved"]), "failed": Tally(row.get("failed"))})
+        counts = {name: row[name] for name in cls.__dataclass_fields__ if name in row}
+        return cls(**{**counts, "saved": Tally(row["saved"]), "failed": Tally(row.get("failed"))})

@@ -98,13 +98,13 @@ def _run(prepared: PreparedRequest) -> FitResult:
 def reported(turn: Turn, originals: Mapping[str, str]) -> Fitted:
     """The result for the caller, logged and reported to listeners; ``originals`` by handle."""
     result, prepared = turn.result, turn.result.prepared
-    done = Fitted(result, originals)
+    fitted = Fitted(result, originals)
     loud = prepared.new_repairs or result.is_refusal_expected or may_warn(result)
     if loud or (result.new and "logging" in sys.modules):  # not imported: no log handler is set up
-        log_fit(result, done)
+        log_fit(result, fitted)
     if listening(prepared.settings.on_event):
-        fit_events.fitted(result, done, turn.started)
-    return done
+        fit_events.fitted(result, fitted, turn.started)
+    return fitted
 
 
 def take_turn(
@@ -116,12 +116,12 @@ def take_turn(
 ) -> tuple[Turn, Fitted, Journal]:
     """Decide and report a turn: the turn, its ``Fitted``, and the journal with originals."""
     turn = decide(request, settings, cache, journal, facts)
-    taken = turn.result.originals
+    originals = turn.result.originals
     if turn.is_client_request:  # not part of the conversation: its edits are not kept
-        return turn, reported(turn, journal.originals | taken), journal
+        return turn, reported(turn, journal.originals | originals), journal
     after = turn.journal
-    if after is not journal or taken.keys() - journal.originals.keys():
-        after = after.add((), taken)
+    if after is not journal or originals.keys() - journal.originals.keys():
+        after = after.add((), originals)
     return turn, reported(turn, after.originals), after
 
 

@@ -209,16 +209,16 @@ def _text_at(tree: Any, where: Path, block: Block) -> Any:
     return compact(value) if block.spelling == "json" else value
 
 
-def _differences(old: Any, new: Any, here: Path = ()) -> Iterator[Path]:
+def _differences(old: Any, new: Any, path: Path = ()) -> Iterator[Path]:
     """Paths of the smallest values that differ."""
     if isinstance(old, dict) and isinstance(new, dict) and list(old) == list(new):
         for key in old:
-            yield from _differences(old[key], new[key], (*here, key))
+            yield from _differences(old[key], new[key], (*path, key))
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, (one, other) in enumerate(zip(old, new, strict=True)):
-            yield from _differences(one, other, (*here, index))
+        for index, (old_item, new_item) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(old_item, new_item, (*path, index))
     elif type(old) is not type(new) or old != new:
-        yield here
+        yield path
 
 
 def _name(group: Group) -> str:

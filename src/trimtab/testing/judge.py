@@ -69,16 +69,16 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
         return Verdict(UNREADABLE, {"message": f"the body is not valid: {error}"})
     record.model = transcript.facts.model
     record.tokens = chain[-1].tokens if chain else 0
-    asked = transcript.facts.max_output
-    record.output = asked if isinstance(asked, int) and asked > 0 else 0
-    done = Verdict(prompt_parts=chain, model=record.model)
+    max_output = transcript.facts.max_output
+    record.output = max_output if isinstance(max_output, int) and max_output > 0 else 0
+    verdict = Verdict(prompt_parts=chain, model=record.model)
     if broken[0]:
-        done.when, done.facts = broken[0], {"path": broken[1]}
-        return done
+        verdict.when, verdict.facts = broken[0], {"path": broken[1]}
+        return verdict
     if record.violations:
-        done.when = f"rule:{record.violations[0].rule}"
-        done.facts = _broken_rule(transcript, api.format, record.violations)
-        return done
+        verdict.when = f"rule:{record.violations[0].rule}"
+        verdict.facts = _broken_rule(transcript, api.format, record.violations)
+        return verdict
     hard_limits = rules.hard_limits(transcript)
     images = config.images if config.images is not None else hard_limits.get("images")
     # A request that only counts is held to the same rules (count_tokens refuses what the model
@@ -88,8 +88,8 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
     problem = problem if problem[0] else _thinking(config, api, transcript, tree, chain, record)
     if record.operation == "generate" and not problem[0]:
         problem = _window(config, style, record)
-    done.when, done.facts = problem
-    return done
+    verdict.when, verdict.facts = problem
+    return verdict
 
 
 RefusalFacts = tuple[str, dict[str, object]]

@@ -140,10 +140,10 @@ class StrictProvider(LocalServer):
         except ValueError:
             return self._refused(api, style, record, "rule:no_json", {"message": _NO_JSON})
         record.stream = api.streams(tree) if route.streams is None else route.streams
-        asked = api.request(tree, route)
-        whole = self._remembered(api, asked)
+        request = api.request(tree, route)
+        whole = self._remembered(api, request)
         if whole is None:
-            facts = {"id": _state(http_apis.STATEFUL[api.format].states, asked)}
+            facts = {"id": _state(http_apis.STATEFUL[api.format].states, request)}
             return self._refused(api, style, record, "response_not_found", facts)
         judged = judge(self._config, api, style, whole, record)
         if self._most is not None and record.number > self._most:
@@ -191,10 +191,10 @@ class StrictProvider(LocalServer):
         head = max((part.tokens for part in chain if part.message < 0), default=0)
         ends = {part.message: part.tokens for part in chain if part.message >= 0}
         total = record.tokens
-        kept = [
+        sizes = [
             head + total - end for end in (head, *ends.values()) if head + total - end <= window
         ]
-        kept_tokens = max(kept, default=head)
+        kept_tokens = max(sizes, default=head)
         record.truncated, record.tokens = total - kept_tokens, kept_tokens
 
     # --- answers -----------------------------------------------------------------------------

@@ -43,5 +43,5 @@ class Record:
         """JSON-able; headers are left out, because they contain API keys."""
         names = [name for name in self.__slots__ if name not in ("headers", "violations")]
         row: dict[str, Any] = {name: getattr(self, name) for name in names}
-        violations = [{"rule": one.rule, "message": one.message} for one in self.violations]
+        violations = [{"rule": v.rule, "message": v.message} for v in self.violations]
         return {**row, "dropped": list(self.dropped), "violations": violations}

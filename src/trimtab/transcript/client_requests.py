@@ -1,7 +1,7 @@
 """Recognise a client's own requests: for a title, a summary of the conversation, a classification.
 
-They share a session with the conversation but are not part of it: they are reduced only where they
-would exceed the limits, never for the target, and no edit made for them is written to the journal.
+They share a session with the conversation but are not part of it.  They are reduced only where they
+would exceed the limits, never for the target.  No edit made for them is written to the journal.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class MessageAdapter(ABC):
         """The LangChain messages of ``request``, which was fitted from ``body``."""
         if request["messages"] is self.body["messages"]:
             return self._given
-        taken = {m.id for m in self._given if m.id}
+        ids = {m.id for m in self._given if m.id}
         used: set[str | None] = set()
         messages: list[BaseMessage] = []
         for tree in request["messages"]:
@@ -64,7 +64,7 @@ class MessageAdapter(ABC):
                     identity = {"role": message.type, "content": message.content}
                     identity["call"] = getattr(message, "tool_call_id", "")
                     message = message.model_copy(
-                        update={"id": content_blocks.fresh_id(identity, taken)}
+                        update={"id": content_blocks.fresh_id(identity, ids)}
                     )
                 if message.id is not None:
                     used.add(message.id)

@@ -110,21 +110,21 @@ class AnthropicAdapter(MessageAdapter):
             return origin
         content = part.get("content") or ""
         content = self._originals(content) if isinstance(content, list) else content
-        if left := self._waiting.get(part["tool_use_id"]):
-            return left.pop(0).model_copy(update={"content": content})
+        if unanswered := self._waiting.get(part["tool_use_id"]):
+            return unanswered.pop(0).model_copy(update={"content": content})
         status = "error" if part.get("is_error") else "success"
         return ToolMessage(content, tool_call_id=part["tool_use_id"], status=status)
 
     def _assistant(self, origin: BaseMessage | None, content: Any) -> BaseMessage:
         parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
         uses = [p for p in parts if isinstance(p, Mapping) and p.get("type") == "tool_use"]
-        left = [(p["id"], p["name"], p["input"]) for p in uses]
+        calls = [(p["id"], p["name"], p["input"]) for p in uses]
         if not isinstance(origin, AIMessage):
             texts = [p for p in parts if p not in uses]
-            return new_message({"role": "assistant"}, self._originals(texts), left)
+            return new_message({"role": "assistant"}, self._originals(texts), calls)
         if isinstance(origin.content, str):
             words = [str(p.get("text", "")) for p in parts if p not in uses]
-            return content_blocks.with_calls(origin, "\n\n".join(words), left)
+            return content_blocks.with_calls(origin, "\n\n".join(words), calls)
         repeated = {content_blocks.call_id(block) for block in content_blocks.blocks(origin)}
         conversation = []
         for part in parts:
@@ -132,7 +132,7 @@ class AnthropicAdapter(MessageAdapter):
             if block is part and part in uses and part["id"] not in repeated:
                 continue  # it was in tool_calls alone
             conversation.append(block)
-        return content_blocks.with_calls(origin, conversation, left)
+        return content_blocks.with_calls(origin, conversation, calls)
 
 
 def _tool_use(id: str, name: str, args: Any) -> Tree:

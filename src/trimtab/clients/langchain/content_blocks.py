@@ -78,21 +78,21 @@ def spelled(arguments: str | Mapping[str, Any]) -> str:
 
 
 def with_calls(
-    message: AIMessage, content: Any, left: Sequence[tuple[str, str, str | dict[str, Any]]]
+    message: AIMessage, content: Any, calls: Sequence[tuple[str, str, str | dict[str, Any]]]
 ) -> AIMessage:
     """``message`` with new content and calls, without the raw calls that repeat the old ones."""
     sound = [
         {"name": name, "args": args, "id": id or None, "type": "tool_call"}
-        for id, name, args in left if isinstance(args, dict)
+        for id, name, args in calls if isinstance(args, dict)
     ]  # fmt: skip
     broken = [
         {"name": name, "args": args, "id": id or None, "error": None, "type": "invalid_tool_call"}
-        for id, name, args in left if isinstance(args, str)
+        for id, name, args in calls if isinstance(args, str)
     ]  # fmt: skip
-    more = {k: v for k, v in message.additional_kwargs.items() if k not in _REPEATED}
+    other_kwargs = {k: v for k, v in message.additional_kwargs.items() if k not in _REPEATED}
     return message.model_copy(update={
         "content": content, "tool_calls": sound, "invalid_tool_calls": broken,
-        "additional_kwargs": more,
+        "additional_kwargs": other_kwargs,
     })  # fmt: skip
 
 
@@ -100,13 +100,13 @@ _REPEATED = ("tool_calls", "function_call")
 """Keys of ``additional_kwargs`` under which providers' packages keep the raw calls."""
 
 
-def fresh_id(message: Mapping[str, Any], taken: set[str]) -> str:
-    """A new id for a message: deterministic for its content, and not in ``taken``."""
+def fresh_id(message: Mapping[str, Any], used: set[str]) -> str:
+    """A new id for a message: deterministic for its content, and not in ``used``."""
     data = json.dumps(message, sort_keys=True, default=str).encode("utf-8", "surrogatepass")
     base = f"trimtab-{hashlib.blake2b(data, digest_size=8).hexdigest()}"
     fresh, number = base, 1
-    while fresh in taken:
+    while fresh in used:
         number += 1
         fresh = f"{base}-{number}"
-    taken.add(fresh)
+    used.add(fresh)
     return fresh

@@ -201,15 +201,15 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         conversation.sent = frozenset(message.id for message in model_call.ready.messages)
         try:
             model_call.accept(answer)
-            more = conversation.update(request.state)
+            update = conversation.update(request.state)
         except Exception as error:
             failed(error)
             return answer  # type: ignore[no-any-return]
-        if not more:
+        if not update:
             return answer  # type: ignore[no-any-return]
         if isinstance(answer, AIMessage):
             answer = ModelResponse(result=[answer])
-        return ExtendedModelResponse(model_response=answer, command=Command(update=more))
+        return ExtendedModelResponse(model_response=answer, command=Command(update=update))
 
     # --- the order of middleware --------------------------------------------------------------
 

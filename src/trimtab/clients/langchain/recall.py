@@ -21,10 +21,10 @@ def recall_tool(sessions: SessionCache) -> BaseTool:
         search: str | None = None,
         steps: str | None = None,
     ) -> str:
-        asked = {
+        arguments = {
             "handle": handle, "start": start, "end": end, "search": search, "steps": steps,
         }  # fmt: skip
-        return answer(sessions.of_state(runtime.state).session, asked).text
+        return answer(sessions.of_state(runtime.state).session, arguments).text
 
     # Annotations are text here, and LangChain looks for the injected argument among the types.
     recall.__annotations__["runtime"] = ToolRuntime

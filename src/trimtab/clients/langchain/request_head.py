@@ -31,12 +31,12 @@ class RequestHead:
         """The head of a ``ModelRequest``."""
         profile = getattr(request.model, "profile", None) or {}
         settings = request.model_settings or {}
-        asked = settings.get("max_tokens") or _first(request.model, _MAX_TOKENS)
+        max_tokens = settings.get("max_tokens") or _first(request.model, _MAX_TOKENS)
         return cls(
             _provider(request.model),
             str(settings.get("model") or _first(request.model, _MODEL) or ""),
             profile.get("max_input_tokens"),
-            asked if type(asked) is int else None,
+            max_tokens if type(max_tokens) is int else None,
             request.system_message,
             tuple(request.tools),
         )

@@ -55,8 +55,8 @@ class ConversationSession:
 
     def covers(self, journal: Mapping[str, Any]) -> bool:
         """Whether the session has every original of this journal."""
-        own: Mapping[str, Any] = self.session.journal["originals"]
-        return set(journal["originals"]) <= set(own)
+        originals: Mapping[str, Any] = self.session.journal["originals"]
+        return set(journal["originals"]) <= set(originals)
 
 
 class SessionCache:

@@ -295,5 +295,5 @@ def cut(value: str) -> str:
     """The beginning of a text, as much as a page shows."""
     if len(value) <= SHOWN_CHARS:
         return value
-    more = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
-    return value[:SHOWN_CHARS] + more
+    note = f"\n… {len(value) - SHOWN_CHARS:,} more characters: trimtab recall has them all"
+    return value[:SHOWN_CHARS] + note

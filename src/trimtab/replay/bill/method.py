@@ -1,10 +1,12 @@
 """Estimates what requests would be billed: their tokens, and how many come from the cache.
 
-Two things are learned from billed calls: a line from our count to the provider's (its intercept
-covers system text and tools, which no log contains), and the share of a repeated prefix that is
-read from the cache, by the time since the last request.  The error of the method is measured by
-estimating what was really sent and comparing with the bill: the calls are split into two halves and
-each half is estimated from the other, so no call takes part in its own estimate.
+Two things are learned from billed calls.  One is a line from our count to the provider's; its
+intercept covers system text and tools, which no log contains.  The other is the share of a repeated
+prefix that is read from the cache, by the time since the last request.
+
+The method's error is measured on what was really sent, by comparing the estimate with the bill.
+The calls are split into two halves and each half is estimated from the other, so no call takes part
+in its own estimate.
 """
 
 from __future__ import annotations

@@ -137,8 +137,8 @@ def _only_words(seed: int, name: str, tell: Teller, window: int) -> Case:
     """No tool is called; user and model talk at length."""
     turns = []
     for _ in range(14):
-        asked = tell.user(words=window // 40)
-        turns += [asked, tell.model(words=window // 12)]
+        request = tell.user(words=window // 40)
+        turns += [request, tell.model(words=window // 12)]
     return Case(seed, name, tell.told([*turns, tell.user(constraint=True)]))
 
 

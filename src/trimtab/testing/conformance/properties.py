@@ -106,13 +106,13 @@ _USER_TEXT = ("user", "text")
 
 def sealed(arrived: Sequence[SaidPiece], sent: Sequence[SaidPiece]) -> Iterator[str]:
     """Sealed blocks that were changed, invented or moved; a missing compaction block."""
-    before = {(said.id, said.text) for said in arrived if said.kind == "sealed"}
-    for said in sent:
-        if said.kind == "sealed" and (said.id, said.text) not in before:
-            yield f"message {said.message}: the {said.id} block is not as it arrived"
-    first = next((said for said in arrived if said.id == "compaction"), None)
+    before = {(piece.id, piece.text) for piece in arrived if piece.kind == "sealed"}
+    for piece in sent:
+        if piece.kind == "sealed" and (piece.id, piece.text) not in before:
+            yield f"message {piece.message}: the {piece.id} block is not as it arrived"
+    first = next((piece for piece in arrived if piece.id == "compaction"), None)
     if first is not None:
-        heads = [said for said in sent if said.speaker != "system"][:1]
+        heads = [piece for piece in sent if piece.speaker != "system"][:1]
         if not heads or (heads[0].id, heads[0].text) != (first.id, first.text):
             yield "the compaction block does not stand first, as it arrived"
 
@@ -139,14 +139,15 @@ def lost(
 
     A recalled original may be the text itself, or JSON of one or more steps that contains it.
     """
-    here = {said.text for said in sent}
-    back = {text for one in recalled for text in _strings(one)}
-    for said in arrived:
-        if said.kind not in ("text", "result") or said.text in here or not said.text.strip():
+    sent_texts = {piece.text for piece in sent}
+    recalled_texts = {text for original in recalled for text in _strings(original)}
+    for piece in arrived:
+        text = piece.text
+        if piece.kind not in ("text", "result") or text in sent_texts or not text.strip():
             continue
-        whole = said.text in back or any(said.text in text for text in (*recalled, *here))
+        whole = text in recalled_texts or any(text in other for other in (*recalled, *sent_texts))
         if not whole:
-            yield f"message {said.message}: cannot be had back: {_short(said)}"
+            yield f"message {piece.message}: cannot be had back: {_short(piece)}"
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -122,10 +122,10 @@ class Teller:
         """A tool's output: a listing, a log, rows of JSON or a traceback."""
         kind = self.random.randrange(4)
         lines: list[str] = []
-        left = int(tokens * CHARS_PER_TOKEN)
-        while left > 0:
+        chars = int(tokens * CHARS_PER_TOKEN)
+        while chars > 0:
             lines.append(self._line(kind, len(lines)))
-            left -= len(lines[-1]) + 1
+            chars -= len(lines[-1]) + 1
         if kind == 2:
             return "[" + ",\n".join(lines) + "]"
         return "\n".join(lines) or "ok"

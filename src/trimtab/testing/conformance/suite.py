@@ -89,9 +89,9 @@ class _Watch:
     """Judges the turns of one conversation, comparing each with the previous one."""
 
     def __init__(
-        self, one: Case, format: str, options: Options, tally: CaseTally, speakers: Speakers
+        self, case: Case, format: str, options: Options, tally: CaseTally, speakers: Speakers
     ) -> None:
-        self._case, self._format, self._options, self._tally = one, format, options, tally
+        self._case, self._format, self._options, self._tally = case, format, options, tally
         self._speakers = speakers
         self._handles: dict[str, None] = {}
         self._rewrote = False
@@ -123,7 +123,7 @@ class _Watch:
         add("speakers", properties.foreign(now.sent, self._speakers), turn)
         if story.constraints:
             add("constraints", properties.constraints(now.sent, story), turn)
-        if any(said.kind == "sealed" for said in now.arrived):
+        if any(piece.kind == "sealed" for piece in now.arrived):
             add("sealed", properties.sealed(now.arrived, now.sent), turn)
         is_small = now.before.tokens <= ROOM * self._options.window
         if is_small and not now.before.refused:
@@ -134,7 +134,7 @@ class _Watch:
 
     def _too_large(self, now: _Turn) -> Iterator[str]:
         window = self._options.window
-        if all(said.speaker == "system" for said in now.sent):
+        if all(piece.speaker == "system" for piece in now.sent):
             yield "no message is left"
         if now.after.tokens > window * (1 + self._options.slack):
             share = now.after.tokens / window
