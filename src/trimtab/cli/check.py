@@ -1,4 +1,4 @@
-"""``trimtab check``: would the provider accept this request?"""
+"""``trimtab check``: would the provider accept this request, by its rules and by its window?"""
 
 from __future__ import annotations
 
@@ -17,30 +17,37 @@ from trimtab.jsontext.parsing import parse_bytes
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab check``."""
-    add_request(parser, "format", "model", "open_tail")
+    add_request(parser, "format", "model", "counter", "window", "open_tail")
     add_turn(parser)
     parser.add_argument("--json", action="store_true", help="violations as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
-    """Print each violation: the place, the rule, and the provider's own words."""
+    """Print each violation (the place, the rule, the provider's own words), or the size."""
     tree = parse_bytes(request_of(args))
-    format, reason = wire.find(tree, setting(args, "format"))
-    violations = trimtab.check(
-        tree, format=setting(args, "format"), model=setting(args, "model"),
-        open_tail=bool(setting(args, "open_tail")),
-    )  # fmt: skip
+    asked = {"format": setting(args, "format"), "model": setting(args, "model")}
+    violations = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), **asked)
+    measured = trimtab.measure(tree, counter=setting(args, "counter"), **asked)
+    window = setting(args, "window") or measured.window
+    too_long = bool(window and measured.total > window)
     if args.json:
         rows = [
             {**violation._asdict(), "path": paths.escape(violation.path)}
             for violation in violations
         ]
-        print(json.dumps({"format": format.name, "violations": rows}, indent=2))
-    elif violations:
-        for violation in violations:
-            print(clean(f"{paths.escape(violation.path)}: {violation.rule}: {violation.message}"))
-    else:
-        count = len(paths.get(tree, format.base(tree)))
-        print(f"accepted: {format.name} ({reason}), {count:,} messages, no rule broken")
-    return VIOLATIONS if violations else DONE
+        sizes = {"tokens": measured.total, "window": window, "too_long": too_long}
+        print(json.dumps({"format": measured.format, **sizes, "violations": rows}, indent=2))
+        return VIOLATIONS if violations or too_long else DONE
+    for violation in violations:
+        print(clean(f"{paths.escape(violation.path)}: {violation.rule}: {violation.message}"))
+    counted = f"{measured.total:,} tokens, counted by {measured.counter}"
+    if window and too_long:
+        print(f"too long: {counted}; the window is {window:,}: trimtab fit makes it fit")
+    elif not violations:
+        format, _ = wire.find(tree, asked["format"])
+        messages = len(paths.get(tree, format.base(tree)))
+        size = f"{counted}, of {window:,}" if window else counted
+        print(f"accepted: {format.name} ({measured.reason}), {messages:,} messages, "
+              f"no rule broken; {size}")  # fmt: skip
+    return VIOLATIONS if violations or too_long else DONE

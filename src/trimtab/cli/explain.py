@@ -42,7 +42,7 @@ def run(args: Namespace) -> int:
         data, format=setting(args, "format"), model=setting(args, "model"),
         counter=setting(args, "counter"),
     )  # fmt: skip
-    summary = summarize(measured, setting(args, "window"), args.top)
+    summary = summarize(measured, setting(args, "window") or measured.window, args.top)
     if args.json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))
     else:

@@ -297,7 +297,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     selector = LineSelector(
         every,
         identifier_weights(planner.transcript, planner.inputs.lines),
-        standing_identifiers(planner, candidates),
+        *standing_identifiers(planner, candidates),
     )
     selector.force()
     room = goal - (state.tokens - size) - frames

@@ -63,7 +63,7 @@ def fold(planner: Planner, goal: int) -> None:
     selector = LineSelector(
         every,
         identifier_weights(planner.transcript, planner.inputs.lines),
-        standing_identifiers(planner, fresh, prose),
+        *standing_identifiers(planner, fresh, prose),
     )
     if old.past:
         selector.far = FAR_SHARE * room
@@ -380,24 +380,29 @@ def _source(planner: Planner, place: Place, lines: Lines, header: str) -> Candid
 
 def standing_identifiers(
     planner: Planner, fresh: Sequence[Candidate], prose: Sequence[Place] = ()
-) -> set[str]:
-    """Identifiers that occur among words in what is sent anyway."""
+) -> tuple[set[str], set[str]]:
+    """Identifiers that occur among words in what is sent anyway: (in words of tools, the user and
+    the system, in the model's own)."""
     read, transcript, state = planner.inputs.lines, planner.transcript, planner.state
-    names: set[str] = set()
+    covered: set[str] = set()
+    said: set[str] = set()
     chosen = {(place.message, place.index) for place in prose}
     for number in _kept_messages(planner, fresh):
+        by_model = number >= 0 and transcript.messages[number].role == "assistant"
         for place in transcript.places_in(number):
             speaks = counts(place.block) or place.block.kind == "system"
             if speaks and (number, place.index) not in chosen:
-                names |= read(place.block).grounded
+                own = said if by_model and place.block.kind != "result" else covered
+                own |= read(place.block).grounded
     for candidate in fresh:
         if (anchor := candidate.fold.anchor) is not None:
-            names |= read(anchor.call.block).grounded
+            said |= read(anchor.call.block).grounded
     for run in state.runs:
         if run.fold is not None:
-            texts = (run.fold.lines, run.fold.words, run.fold.asked)
-            names |= read(Block("text", (), (), "\n".join(filter(None, texts)))).grounded
-    return names
+            told = "\n".join(filter(None, (run.fold.lines, run.fold.asked)))
+            for names, text in ((covered, told), (said, run.fold.words)):
+                names |= read(Block("text", (), (), text or "")).grounded
+    return covered, said
 
 
 def _kept_messages(planner: Planner, fresh: Sequence[Candidate]) -> Iterator[int]:

@@ -1,7 +1,9 @@
 """Chooses which lines of old steps to keep: a weighted set cover, greedy by value per token.
 
 Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
-counts once, and not at all if it occurs in what is sent anyway.  The weights of a line's place and
+counts once, and not at all if it occurs in what is sent anyway; where only the model's own words
+have it, a line of a tool still counts in part: the model named it, the tool said what it is.  The
+weights of a line's place and
 kind were tuned on recorded sessions; docs/benchmark.md has the results.
 """
 
@@ -17,7 +19,7 @@ from typing import NamedTuple
 
 from trimtab.planning.lines import Line, Lines
 
-OWN = {"call": 0.08, "text": 0.03}
+OWN = {"call": 0.12, "text": 0.03}
 """Value per token of the agent's own lines, in addition to their identifiers; once per line."""
 ASKED = "asked"
 """The kind of the user's lines."""
@@ -25,6 +27,8 @@ USER_WORTH = 0.3
 """Value per token of the user's lines."""
 BARE = 0.5
 """Factor on the value of an identifier on a line without words."""
+SAID = 0.25
+"""Factor on the value of an identifier that, so far, only the model's own words have."""
 AGAIN = 0.6
 """Value per token of a line that occurs more than once, at least once written by the agent."""
 END = 0.3
@@ -60,9 +64,15 @@ class LineSelector:
     """The state of one selection; the lines of all sources are numbered in one sequence."""
 
     def __init__(
-        self, sources: Sequence[CandidateLines], weights: Mapping[str, float], covered: set[str]
+        self,
+        sources: Sequence[CandidateLines],
+        weights: Mapping[str, float],
+        covered: set[str],
+        said: set[str] | None = None,
     ) -> None:
         self.sources, self.weights, self.covered = sources, weights, covered
+        self.said = set() if said is None else said
+        """Identifiers that are kept, but only on lines of the model."""
         self.far = inf
         """Tokens that may be used for sources with ``far``."""
         self.named: set[str] = set()
@@ -164,14 +174,16 @@ class LineSelector:
         if self.kept_texts or self.named or any(source.kept for source in self.sources):
             return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
         priced: list[tuple[float, int]] = []
-        covered, weigh = self.covered, self.weights.get
-        rows = zip(self.lines, self.bonus, self.own, self.costs, self.heads, strict=True)
-        for at, (line, value, own, cost, head) in enumerate(rows):
+        covered, said, weigh = self.covered, self.said, self.weights.get
+        rows = zip(
+            self.lines, self.source, self.bonus, self.own, self.costs, self.heads, strict=True
+        )
+        for at, (line, source, value, own, cost, head) in enumerate(rows):
             if line.names:
-                gain = 0.0
+                gain, share = 0.0, 0.0 if source.kind in OWN else SAID
                 for name in line.names:
                     if name not in covered:
-                        gain += weigh(name, 1.0)
+                        gain += weigh(name, 1.0) * (share if name in said else 1.0)
                 value += gain if line.has_words else BARE * gain
             value += own
             if value and (price := round(value / (cost + head), 9)) > 0:
@@ -183,24 +195,20 @@ class LineSelector:
         line = self.lines[at]
         value = self.bonus[at]
         if line.names:
-            value += self._gain(line)
+            value += self._gain(at)
         if (own := self.own[at]) and line.text not in self.kept_texts:
             value += own
         return round(value / self._cost(at), 9) if value else 0.0
 
-    def _gain(self, line: Line) -> float:
+    def _gain(self, at: int) -> float:
         """The value of the identifiers on a line that are not kept elsewhere."""
-        value, covered, weigh = 0.0, self.covered, self.weights.get
-        if line.has_words:
-            for name in line.names:
-                if name not in covered:
-                    value += weigh(name, 1.0)
-            return value
-        named = self.named
+        line, covered, said, weigh = self.lines[at], self.covered, self.said, self.weights.get
+        value, share = 0.0, 0.0 if self.source[at].kind in OWN else SAID
+        named = frozenset[str]() if line.has_words else self.named
         for name in line.names:
             if name not in covered and name not in named:
-                value += weigh(name, 1.0)
-        return BARE * value
+                value += weigh(name, 1.0) * (share if name in said else 1.0)
+        return value if line.has_words else BARE * value
 
     def _cost(self, at: int) -> float:
         return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
@@ -208,10 +216,11 @@ class LineSelector:
     def _keep(self, at: int) -> Iterator[int]:
         """Keep a line; yield the neighbours whose value rises by that."""
         line, source, start = self.lines[at], self.source[at], self.starts[at]
-        gain = self._gain(line)
+        gain = self._gain(at)
         source.kept.add(at - start)
         self.kept_texts.add(line.text)
-        (self.covered if line.has_words else self.named).update(line.names)
+        kept = self.said if source.kind in OWN else self.covered
+        (kept if line.has_words else self.named).update(line.names)
         if not gain:
             return
         for near in (at - 1, at + 1):

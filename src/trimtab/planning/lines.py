@@ -58,6 +58,8 @@ def lines_of(block: Block) -> Lines:
     every: set[str] = set()
     for text in texts_of(block):
         text = strip_escapes(text) if "\x1b" in text else text
+        if block.kind == "result":
+            text = joined_members(text)
         for row, joined in _split(text, numbered=block.kind == "result"):
             line = _line(row, joined)
             every.update(line.names)
@@ -121,6 +123,27 @@ def _split(text: str, *, numbered: bool) -> Iterator[tuple[str, bool]]:
             continue
         for number, piece in enumerate(pieces(row)):
             yield piece, number > 0
+
+
+def joined_members(text: str) -> str:
+    """JSON over several lines with the short members of each object or list on one line, as far as
+    a piece goes; another text as it is.
+
+    One member alone says nothing: which ticket is it that has ``"assignee": "lin"``?
+    """
+    begun = text.lstrip()[:1] in ("{", "[") and "\n" in text
+    try:
+        if not begun or not isinstance(json.loads(text), dict | list):
+            return text
+    except (ValueError, RecursionError):
+        return text
+    joined: list[str] = []
+    for row in filter(None, map(str.strip, text.split("\n"))):
+        if joined and row not in ("{", "[") and len(joined[-1]) + len(row) < PIECE_CHARS:
+            joined[-1] += f" {row}"
+        else:
+            joined.append(row)
+    return "\n".join(joined)
 
 
 def pieces(row: str) -> Iterator[str]:

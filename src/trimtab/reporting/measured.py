@@ -9,6 +9,7 @@ from typing import Any, cast
 from trimtab import wire
 from trimtab.effective_limits import trigger_for
 from trimtab.jsontext.paths import Path
+from trimtab.pricing import models
 from trimtab.settings import Settings
 from trimtab.transcript.model import TRIGGER
 from trimtab.transcript.token_sizes import TokenSizes
@@ -40,6 +41,8 @@ class Measured:
     rows: tuple[MeasuredBlock, ...]
     trigger: float = TRIGGER
     """Share of the window, less the output reserve, above which ``fit`` would reduce it."""
+    window: int | None = None
+    """Tokens that the request's model takes, by our table; None where it is not in it."""
 
 
 def measure(
@@ -67,4 +70,6 @@ def measure(
         for place in transcript.places()
     )  # fmt: skip
     trigger = trigger_for(chosen)
-    return Measured(detected.name, reason, chosen.name, total, rows, trigger)
+    listed = models.find(transcript.facts.model) if transcript.facts.model else None
+    window = listed.window if listed else None
+    return Measured(detected.name, reason, chosen.name, total, rows, trigger, window)

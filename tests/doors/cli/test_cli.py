@@ -235,6 +235,18 @@ def test_check_names_the_place_and_the_rule_of_each_violation(run):
     assert len(rows["violations"]) == len(done.out.splitlines()) >= 1
 
 
+def test_check_says_where_a_request_is_larger_than_the_window_of_its_model(run):
+    long = {**json.loads(SMALL), "model": "claude-sonnet-4-5"}
+    long["messages"] = [{"role": "user", "content": "word " * 250_000}]
+    done = run("check", stdin=json.dumps(long).encode())
+    assert (done.code, done.out[:9]) == (1, b"too long:")
+    assert b"the window is 200,000" in done.out
+    told = json.loads(run("check", "--json", stdin=json.dumps(long).encode()).out)
+    assert told["too_long"]
+    assert told["window"] == 200_000 < told["tokens"]
+    assert run("check", "--window", "1M", stdin=json.dumps(long).encode()).code == 0
+
+
 @pytest.mark.parametrize("name", SESSIONS)
 def test_explain_adds_up(run, name):
     summary = json.loads(run("explain", SESSIONS[name], "--json").out)

@@ -101,6 +101,18 @@ def test_an_identifier_counts_once_and_more_if_the_agent_wrote_it() -> None:
     assert kept(9, seen, own=(said,)) == ["some words by other_name"]
 
 
+def test_what_a_tool_says_of_a_name_counts_in_part_where_only_the_model_names_it() -> None:
+    told = source("first\nthe load of max_tokens is high\nsome words and nothing else\nlast")
+    LineSelector([told], {}, set(), {"max_tokens"}).take(1_000)
+    assert 1 in told.kept
+    own = source("first\nI looked at max_tokens\nlast", "text")
+    LineSelector([own, told], {}, set()).take(9)
+    new = source("first\nof other_name and more\nof max_tokens and more\nlast")
+    LineSelector([new], {}, set(), {"max_tokens"}).take(9)
+    assert 1 in new.kept
+    assert 2 not in new.kept
+
+
 def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
     told = source("first\nwe read max_tokens here\nplain words beside it\nmore of them\nlast")
     LineSelector([told], {}, {"max_tokens"}).take(1_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -10,9 +11,10 @@ from effort import examples
 from hypothesis import example, given
 from megabytes import GREAT
 
-from trimtab.planning.lines import texts_of
+from trimtab.planning.lines import lines_of, texts_of
 from trimtab.reducers.content.base import MANDATORY
 from trimtab.reducers.digest import weigh_lines
+from trimtab.transcript.model import Block
 
 
 @examples(2)
@@ -250,3 +252,32 @@ def test_of_a_call_the_texts_and_whole_numbers_among_its_arguments_are_read(
 ) -> None:
     assert texts_of(call(arguments)) == texts
     assert texts_of(block(arguments)) == [arguments]
+
+
+TICKETS = [
+    {"id": "OPS-1", "assignee": "lin", "labels": ["a", "b"], "text": "word " * 60, "state": "open"},
+    {"id": "OPS-2", "assignee": "lin"},
+]
+
+
+def test_members_of_an_object_stand_on_one_line_so_that_it_says_whose_they_are() -> None:
+    block = Block("result", (), (), json.dumps(TICKETS, indent=2))
+    rows = [line.text for line in lines_of(block).lines if not line.joined]
+    assert '{ "id": "OPS-1", "assignee": "lin", "labels": [ "a", "b" ],' in rows
+    assert '"state": "open" },' in rows
+    assert rows[-1] == '{ "id": "OPS-2", "assignee": "lin" } ]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{\n  "broken": 1,\n}', '     1\t{\n     2\t  "of": "a file"\n     3\t}', "[plain]\nwords"],
+    ids=["no JSON", "a file with numbered lines", "words in brackets"],
+)
+def test_lines_that_are_no_json_stay_apart(text: str) -> None:
+    block = Block("result", (), (), text)
+    assert len(lines_of(block).lines) == text.count("\n") + 1
+
+
+def test_members_that_an_agent_wrote_stay_apart() -> None:
+    block = Block("text", (), (), json.dumps(TICKETS[1], indent=2))
+    assert len(lines_of(block).lines) == 4
