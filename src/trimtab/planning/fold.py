@@ -374,7 +374,7 @@ def _stale(planner: Planner, place: Place) -> bool:
 def _source(planner: Planner, place: Place, lines: Lines, header: str) -> CandidateLines:
     block = place.block
     tokens = planner.usage.block(planner.transcript, place)
-    rate = tokens / max(len(block.text), 1)
+    rate = tokens / max(lines.chars or len(block.text), 1)
     return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), header)
 
 

@@ -50,23 +50,28 @@ class Lines:
     grounded: frozenset[str]
     header: str = ""
     """For a call: its tool and the beginning of its argument values, on one line."""
+    chars: int = 0
+    """Chars of the text that was split into them, where it is a result's; else 0."""
 
 
 def lines_of(block: Block) -> Lines:
     """The lines of one block; of arguments, those of their values."""
     read_lines: list[Line] = []
     every: set[str] = set()
+    chars = 0
     for text in texts_of(block):
         text = strip_escapes(text) if "\x1b" in text else text
         if block.kind == "result":
             text = joined_members(text)
+        chars += len(text)
         for row, joined in _split(text, numbered=block.kind == "result"):
             line = _line(row, joined)
             every.update(line.names)
             read_lines.append(line)
     grounded = frozenset(name for line in read_lines if line.has_words for name in line.names)
     header = _header(block) if block.kind == "call" else ""
-    return Lines(tuple(read_lines), frozenset(every), grounded, header)
+    told = chars if block.kind == "result" else 0
+    return Lines(tuple(read_lines), frozenset(every), grounded, header, told)
 
 
 def texts_of(block: Block) -> list[str]:
