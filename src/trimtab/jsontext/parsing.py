@@ -109,6 +109,8 @@ def dump(value: Any) -> str:
 
 def is_same(one: Any, other: Any) -> bool:
     """Whether both are equal in values, types and key order; False if ``marshal`` cannot tell."""
+    if type(one) is type(other) is str:
+        return bool(one == other)
     try:
         return bool(one == other) and marshal.dumps(one, 0) == marshal.dumps(other, 0)
     except ValueError:

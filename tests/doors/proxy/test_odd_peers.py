@@ -9,6 +9,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
@@ -141,6 +142,29 @@ def test_a_kept_connection_that_is_reset_meanwhile_costs_nothing(path, size):
         for _ in range(4):
             assert ask(server.url, "POST", path, body, JSON)[0::2] == (200, SAID)
         assert [seen.body for seen in provider.requests] == [body.encode()] * 4
+
+
+def test_a_provider_that_gives_up_all_its_kept_connections_at_once_costs_nothing():
+    """As a server whose connections were all idle for as long as it keeps one: seen under load."""
+    all_there = threading.Barrier(6)
+
+    def answer(talk, _):
+        if talk.earlier:
+            return False  # the one that was kept
+        if len(provider.requests) <= 6:
+            all_there.wait(30)
+        talk.say(whole())
+        return True
+
+    with (
+        raw_provider(answer) as provider,
+        proxied(provider.url) as server,
+        ThreadPoolExecutor(6) as clients,
+    ):
+        first = [clients.submit(ask, server.url, "POST", HOME, BODY, JSON) for _ in range(6)]
+        assert [one.result()[0] for one in first] == [200] * 6
+        assert ask(server.url, "POST", HOME, BODY, JSON)[0::2] == (200, SAID)
+        assert len(provider.requests) == 8, "sent again once, on a new connection"
 
 
 def test_a_new_connection_that_breaks_is_told_and_the_request_is_not_sent_twice():

@@ -17,8 +17,6 @@ from trimtab.proxy.http.headers import Raw
 
 STALE_SECONDS = 5.0
 """A kept-alive connection that breaks this soon, before any byte arrived, was closed while idle."""
-_STALE_AT_MOST = 3
-"""Kept-alive connections tried in a row: a provider may have closed them all."""
 LOOK_SECONDS = 2.0
 """Seconds between two looks whether a silent answer's connection is still open."""
 _STATUSES = range(200, 600)
@@ -120,7 +118,8 @@ class HttpClient:
         self._system_proxy = system_proxy
         self._kept: Any = None
         self._new: Any = None
-        """The pool for bodies that cannot be sent again: each gets a new connection."""
+        """The pool for bodies that cannot be sent again, and for second tries: each gets a new
+        connection."""
 
     async def open(self) -> None:
         """Open the pools.  Raises MissingExtra without aiohttp."""
@@ -164,8 +163,9 @@ class HttpClient:
         """Send one request.  ``body``: bytes, an async iterator, or None; ``waits``: whether the
         client waits for a provider that cannot be reached.  Raises UpstreamFailed.
 
-        A request that met a kept-alive connection just as the provider closed it is sent again:
-        without us it would have worked.  On a new connection it is sent once.
+        A request that met a kept-alive connection just as the provider closed it is sent again, on
+        a new connection: without us it would have worked, and the provider may have closed all
+        that were kept.  On a new connection it is sent once.
         """
         until = time.monotonic() + (self._timeouts.reconnect if waits else 0.0)
         response = await self._sent(method, address, headers, body, until)
@@ -187,7 +187,7 @@ class HttpClient:
         )
         url = URL(address, encoded=True)
         again = isinstance(body, bytes) or body is None
-        session, left = (self._kept, _STALE_AT_MOST) if again else (self._new, 0)
+        session = self._kept if again else self._new
         pauses = chain(_PAUSES, repeat(_PAUSES[-1]))
         while True:
             began, kept = time.monotonic(), list[bool]()
@@ -210,10 +210,10 @@ class HttpClient:
                 raise UpstreamFailed(502, f"cannot reach {there} ({cause})") from None
             except _errors() as error:
                 stale = any(kept) and time.monotonic() - began < STALE_SECONDS
-                if not (left and stale and _broke(error)):
+                if not (stale and _broke(error)):
                     what = "hung up" if _broke(error) else "failed"
                     raise UpstreamFailed(502, f"the provider {what} ({_said(error)})") from None
-                left -= 1
+                session = self._new
 
 
 def _text(value: bytes) -> str:
