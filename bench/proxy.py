@@ -198,10 +198,11 @@ async def load(
                 try:
                     async with session.post(f"{url}/v1/chat/completions", data=data) as answer:
                         text = await answer.text()
+                        found = set(re.findall(r"canary-\d+", text))
                         if answer.status != 200 or "[DONE]" not in text:
                             errors.append(f"{answer.status} {text[:100]}")
-                        found = set(re.findall(r"canary-\d+", text))
-                        crossed += found != {name}
+                        else:
+                            crossed += found != {name}
                         done, last = done + 1, time.monotonic()
                 except (aiohttp.ClientError, TimeoutError) as error:
                     errors.append(repr(error))
