@@ -175,18 +175,6 @@ def _failed(failures: list[str] | None, name: str, error: Exception) -> None:
     failures.append(f"rule skipped: {name}: {type(error).__name__}: {error}")
 
 
-def warnings(table: RuleTable, transcript: Transcript, open_tail: bool) -> tuple[Violation, ...]:
-    """The findings of rows that are only inferred: the provider may not refuse them."""
-    dialect = transcript.facts.dialect
-    rows = {row.name: row for row in table.rows if row.sure == "inferred" and
-            row.applies_to(dialect)}  # fmt: skip
-    return tuple(
-        Violation(finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}")
-        for finding in find_all(table, transcript, open_tail)
-        if finding.rule in rows
-    )
-
-
 def violations(
     table: RuleTable,
     transcript: Transcript,

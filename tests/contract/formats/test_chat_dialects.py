@@ -181,6 +181,28 @@ def test_what_was_accepted_stays_accepted(request_: Any) -> None:
     assert trimtab.repair(request_, format="openai-chat").request is request_
 
 
+@pytest.mark.parametrize("messages", [(ASK, ANSWER), (ANSWER,)], ids=["behind the user", "alone"])
+def test_llama_cpp_continues_one_answer_at_the_end(messages: tuple[Any, ...]) -> None:
+    assert trimtab.check(body(*messages), format=LLAMACPP) == ()
+
+
+@pytest.mark.parametrize(
+    ("messages", "rule", "number"),
+    [
+        ((ASK, ANSWER), "last_not_user", 1),
+        ((ANSWER, SYSTEM, ASK), "system_late", 1),
+        ((*PAIR, ASK), "user_after_result", 3),
+    ],
+)
+def test_a_violation_of_order_names_the_message(
+    messages: tuple[Any, ...], rule: str, number: int
+) -> None:
+    found = trimtab.check(body(*messages, model=MISTRAL))
+    assert [(violation.rule, violation.path) for violation in found] == [
+        (rule, ("messages", number))
+    ]
+
+
 # --- whose dialect --------------------------------------------------------------------------------
 
 NAMES = {

@@ -92,6 +92,14 @@ def test_words_put_behind_the_last_message_come_again_where_the_client_goes_on_w
     assert Journal((insert, users)).active(after) == ((insert,) if applies else ())
 
 
+def test_refs_are_pinned_and_unpinned_and_what_changes_nothing_is_the_same_journal() -> None:
+    journal = Journal().pinned(["a.0", "b.0"])
+    assert journal.pins == {"a.0", "b.0"}
+    assert journal.pinned(["a.0"]) is journal
+    assert journal.pinned(["a.0", "c.0"], pin=False).pins == {"b.0"}
+    assert journal.pinned(["c.0"], pin=False) is journal
+
+
 edits = st.builds(
     lambda op, refs, text: Edit(op, tuple(refs), text, "cut", "too long"),
     st.sampled_from(["replace", "restore", "drop"]),

@@ -37,6 +37,24 @@ def filtered(log: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in log.records if (r.name, r.levelname) == ("trimtab", "WARNING")]
 
 
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        (body(ASK, calls(call("c1")), ASK, result("c1")), "1 result(s) pulled next to their call"),
+        (body(ASK, calls(call("c1"))), "1 interrupted call(s) answered (read)"),
+        (
+            body(ASK, calls(call("c1"), call("c2")), ASK, result("c1")),
+            "1 result(s) pulled next to their call; 1 interrupted call(s) answered (read)",
+        ),
+    ],
+    ids=["late", "none", "both"],
+)
+def test_a_repair_says_which_results_it_moved_and_which_it_made_up(
+    request_: Any, told: str
+) -> None:
+    assert [repair.message for repair in trimtab.repair(request_).report.repairs] == [told]
+
+
 # --- E6: what the filter keeps --------------------------------------------------------------------
 
 E6 = {

@@ -1,0 +1,49 @@
+"""Old turns folded together with the user's words in them, and texts of the user that are cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+import trimtab
+
+TALK: dict[str, Any] = {"model": "gpt-5", "messages": [
+    {"role": ("user", "assistant")[n % 2], "content": f"{n} " + "word " * 60} for n in range(41)
+]}  # fmt: skip
+
+
+@pytest.mark.parametrize("window", [120, 260])
+@pytest.mark.parametrize("recall", [False, True])
+def test_the_users_message_of_a_fold_says_how_much_is_gone_and_where_it_is_kept(
+    window: int, recall: bool
+) -> None:
+    fitted = trimtab.fit(TALK, window=window, reserve=0, recall=recall)
+    (edit,) = fitted.report.edits
+    fetch = f'; recall("{edit.handle}") has them' if recall else ""
+    left = {120: " left out to fit", 260: ", of which these words are left"}[window]
+    first, model, last = fitted.request["messages"]
+    assert first["content"].splitlines()[0] == f"[40 earlier messages{left}{fetch}]"
+    assert (model["role"], last) == ("assistant", TALK["messages"][-1])
+
+
+@pytest.mark.parametrize("window", [140, 400])
+def test_a_demand_of_the_user_stays_in_the_message_of_the_fold(window: int) -> None:
+    demand = "Never push to main."
+    messages = [{"role": "user", "content": f"Look around. {demand} " + "word " * 60}]
+    request = {**TALK, "messages": messages + TALK["messages"][1:]}
+    first, *_ = trimtab.fit(request, window=window, reserve=0).request["messages"]
+    assert re.search(rf"^.*{demand}", first["content"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("window", [400, 500, 600])
+def test_another_text_of_the_user_is_cut_before_a_demand_in_the_longest(window: int) -> None:
+    rows = [f"row {n} of the story tells of things {n * 7}" for n in range(120)]
+    demands = [f"Never delete the file number_{n}.txt in the folder." for n in range(12)]
+    texts = ["\n".join([*rows[:60], *demands, *rows[60:]]), "\n".join(rows[:110])]
+    content = [{"type": "text", "text": text} for text in texts]
+    request = {"model": "gpt-5", "messages": [{"role": "user", "content": content}]}
+    sent = json.dumps(trimtab.fit(request, window=window, reserve=0).request)
+    assert [demand for demand in demands if demand not in sent] == []
