@@ -75,22 +75,33 @@ def run(
     if (known := _begin(folder, facts, identity)) is not None:
         return Finished(known, known["shards"], known["shards"])
     shards = sources.shards(source_files, shard_bytes)
-    job = BatchJob(source, out, wanted, identity)
     done = _done_before(folder, shards, identity)
     taken_up = len(done)
+    job, processes = BatchJob(source, out, wanted, identity), jobs or os.cpu_count() or 1
+    done |= _fit_missing(work, job, shards, done, processes, progress)
+    return Finished(_finish(folder, facts, identity, list(done.values())), len(shards), taken_up)
+
+
+def _fit_missing(
+    work: engines.Engine,
+    job: BatchJob,
+    shards: Sequence[Shard],
+    done: Mapping[int, ShardDone],
+    processes: int,
+    progress: Callable[[int, int, int], None],
+) -> dict[int, ShardDone]:
+    """Fit the shards that are not among ``done``; ``progress`` as for ``run``."""
     missing = [shard for shard in shards if shard.number not in done]
     total = sum(shard.size for shard in shards)
-    old = fresh = total - sum(shard.size for shard in missing)
-    progress(old, total, 0)
+    before = bytes_done = total - sum(shard.size for shard in missing)
+    progress(before, total, 0)
 
     def tell(size: int) -> None:
-        nonlocal fresh
-        fresh += size
-        progress(min(fresh, total), total, fresh - old)
+        nonlocal bytes_done
+        bytes_done += size
+        progress(min(bytes_done, total), total, bytes_done - before)
 
-    for one in work(job, missing, jobs or os.cpu_count() or 1, tell):
-        done[one.number] = one
-    return Finished(_finish(folder, facts, identity, list(done.values())), len(shards), taken_up)
+    return {shard.number: shard for shard in work(job, missing, processes, tell)}
 
 
 def _absolute(name: str | os.PathLike[str]) -> str:
@@ -102,14 +113,14 @@ def _facts(
     source: str, source_files: Sequence[files.SourceFile], wanted: RecordOptions, shard_bytes: int
 ) -> dict[str, Any]:
     """Everything the output depends on, as JSON."""
-    listed = [[files.relative(one.name, source), one.size, one.state] for one in source_files]
-    parquet = any(sources.kind_of(one.name) == "parquet" for one in source_files)
+    listed = [[files.relative(file.name, source), file.size, file.state] for file in source_files]
+    parquet = any(sources.kind_of(file.name) == "parquet" for file in source_files)
     return {
         "versions": manifest.versions(parquet=parquet),
         "settings": {name: _as_json(value) for name, value in wanted.settings.given.items()},
         "key": wanted.key, "originals": wanted.originals, "shard_bytes": shard_bytes,
         "source": {
-            "files": len(listed), "bytes": sum(one.size for one in source_files),
+            "files": len(listed), "bytes": sum(file.size for file in source_files),
             "digest": hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:32],
         },
     }  # fmt: skip
@@ -120,9 +131,9 @@ def _as_json(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): _as_json(one) for key, one in value.items()}
+        return {str(key): _as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_as_json(one) for one in value]
+        return [_as_json(item) for item in value]
     if callable(value):
         named = value if hasattr(value, "__qualname__") else type(value)
         return f"{named.__module__}.{named.__qualname__}"
