@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import InvalidSetting, expect
 from trimtab.reducers import Reducer
-from trimtab.setting_kinds import Declared, declared, nearest
+from trimtab.setting_kinds import Declared, nearest, readable
 from trimtab.settings import Settings
 
 if TYPE_CHECKING:  # it loads urllib
@@ -52,11 +52,6 @@ class Loaded:
         if self.reducers:
             values["extra_reducers"] = self.reducers
         return Settings(**values)
-
-
-def readable(cls: type) -> dict[str, Declared]:
-    """The settings of a dataclass that files, variables and options can set."""
-    return {name: one for name, one in declared(cls).items() if one.kind.is_readable}
 
 
 SETTINGS = readable(Settings)
@@ -131,13 +126,13 @@ def _tables(
     expect(_is_path(start) and Path(start).is_dir(), "folder", start, _FOLDER)
     user = env.get("HOME") or env.get("USERPROFILE")  # the latter on Windows
     home = env.get("XDG_CONFIG_HOME") or (f"{user}/.config" if user else "")
-    own = Path(home) / "trimtab" / "trimtab.toml"
-    if home and own.is_file():
-        yield own, _toml(own), True
+    users_file = Path(home) / "trimtab" / "trimtab.toml"
+    if home and users_file.is_file():
+        yield users_file, _toml(users_file), True
     folder = Path(start).resolve()
     for place in (folder, *folder.parents):
         file = place / "trimtab.toml"
-        if file.is_file() and file != own:
+        if file.is_file() and file != users_file:
             yield file, _toml(file), False
             return
         file = place / "pyproject.toml"
@@ -169,9 +164,9 @@ def _take(loaded: Loaded, table: Mapping[str, Any], source: str) -> None:
     merge(loaded.values, dict(read_table(table, SETTINGS, source, loaded.problems)))
 
 
-def merge(values: dict[str, Any], more: Mapping[str, Any]) -> None:
+def merge(values: dict[str, Any], others: Mapping[str, Any]) -> None:
     """Override values by others; tables are merged key by key."""
-    for key, value in more.items():
+    for key, value in others.items():
         if isinstance(value, dict):
             merge(values.setdefault(key, {}), value)
         else:
@@ -201,12 +196,12 @@ def read_table(
             raise _wrong(f"{source}: {within}{name}", "a table", value)
 
 
-def read_value(one: Declared, value: Any, where: str) -> Any:
+def read_value(setting: Declared, value: Any, where: str) -> Any:
     """The value of one setting.  Raises InvalidSetting, which names its source."""
     try:
-        return one.kind.read(value) if one.kind.read else value
+        return setting.kind.read(value) if setting.kind.read else value
     except (ValueError, TypeError):
-        raise _wrong(where, one.kind.expected, value) from None
+        raise _wrong(where, setting.kind.expected, value) from None
 
 
 def _wrong(where: str, expected: str, value: Any) -> InvalidSetting:
@@ -218,11 +213,11 @@ def _wrong(where: str, expected: str, value: Any) -> InvalidSetting:
 
 def leaves(settings: Mapping[str, Declared]) -> Iterator[tuple[tuple[str, ...], Declared]]:
     """Every key that holds a value, with its path, also within tables."""
-    for name, one in settings.items():
-        if one.kind.keys is None:
-            yield (name,), one
+    for name, setting in settings.items():
+        if setting.kind.keys is None:
+            yield (name,), setting
         else:
-            yield from (((name, *path), inner) for path, inner in leaves(one.kind.keys))
+            yield from (((name, *path), inner) for path, inner in leaves(setting.kind.keys))
 
 
 def nested(path: tuple[str, ...], value: Any) -> dict[str, Any]:
@@ -248,7 +243,7 @@ def from_environment(
 
     ``passed_over``: prefixes of variables that are not settings.  Raises InvalidSetting.
     """
-    names = {variable(path, prefix): (path, one) for path, one in leaves(settings)}
+    names = {variable(path, prefix): (path, setting) for path, setting in leaves(settings)}
     values: dict[str, Any] = {}
     for name in sorted(env):
         if not name.startswith(prefix) or not env[name]:
@@ -258,11 +253,11 @@ def from_environment(
                 hint = nearest(name, names.keys())
                 problems.append(f"the environment: unknown variable {name}{hint}")
             continue
-        path, one = names[name]
-        given: Any = env[name]
-        if one.kind.is_list:
-            given = [item.strip() for item in given.split(",") if item.strip()]
-        merge(values, nested(path, read_value(one, given, f"the environment: {name}")))
+        path, setting = names[name]
+        text: Any = env[name]
+        if setting.kind.is_list:
+            text = [item.strip() for item in text.split(",") if item.strip()]
+        merge(values, nested(path, read_value(setting, text, f"the environment: {name}")))
     return values
 
 
@@ -278,11 +273,11 @@ def installed_reducers(problems: list[str]) -> tuple[Reducer, ...]:
     for point in sorted(metadata.entry_points(group=GROUP), key=lambda p: (p.name, p.value)):
         try:
             value = point.load()
-            given = [value] if callable(value) else list(value)
-            if odd := [one for one in given if not callable(one)]:
+            functions = [value] if callable(value) else list(value)
+            if odd := [reducer for reducer in functions if not callable(reducer)]:
                 raise TypeError(f"{odd[0]!r} is no function from a block to offers")
         except Exception as error:  # whatever another package does
             problems.append(f"reducer {point.name} ({point.value}): {error}; left out")
         else:
-            reducers += given
+            reducers += functions
     return tuple(reducers)

@@ -85,29 +85,35 @@ def declared(cls: type) -> Mapping[str, Declared]:
     return _DECLARED[cls]
 
 
+def readable(cls: type) -> dict[str, Declared]:
+    """The settings of a dataclass that files, variables and options can set."""
+    settings = declared(cls).items()
+    return {name: setting for name, setting in settings if setting.kind.is_readable}
+
+
 def _read_declarations(cls: type) -> Iterator[tuple[str, Declared]]:
     group = ""
-    for one in fields(cls):
-        if "kind" in one.metadata:
-            group = one.metadata["group"] or group
-            default = None if one.default is MISSING else one.default
-            kind, text = one.metadata["kind"], one.metadata["help"]
-            yield one.name, Declared(one.name, kind, text, default, group)
+    for attribute in fields(cls):
+        if "kind" in attribute.metadata:
+            group = attribute.metadata["group"] or group
+            default = None if attribute.default is MISSING else attribute.default
+            kind, text = attribute.metadata["kind"], attribute.metadata["help"]
+            yield attribute.name, Declared(attribute.name, kind, text, default, group)
 
 
 def check_kinds(owner: Any, within: str = "") -> None:
     """Raise InvalidSetting for the first invalid value of a dataclass; the message names it with
     ``within`` before it."""
-    for name, one in declared(type(owner)).items():
+    for name, declaration in declared(type(owner)).items():
         value = getattr(owner, name)
-        if value is one.default:
+        if value is declaration.default:
             continue
-        if one.kind.takes_text and isinstance(value, str):
-            value = _from_text(one.kind, value)
+        if declaration.kind.takes_text and isinstance(value, str):
+            value = _from_text(declaration.kind, value)
             object.__setattr__(owner, name, value)  # frozen, and still in its __post_init__
-        if not _holds(one.kind, value):
-            raise InvalidSetting(f"{within}{name}={shown(value)}: give {one.kind.give}")
-        if one.kind.keys is not None and hasattr(type(value), "__dataclass_fields__"):
+        if not _holds(declaration.kind, value):
+            raise InvalidSetting(f"{within}{name}={shown(value)}: give {declaration.kind.give}")
+        if declaration.kind.keys is not None and hasattr(type(value), "__dataclass_fields__"):
             check_kinds(value, f"{name}.")
 
 
@@ -128,8 +134,8 @@ def _holds(kind: ValueKind, value: Any) -> bool:
 
 def nearest(name: str, names: Sequence[str] | Set[str], lead: str = "") -> str:
     """``"; did you mean …?"`` with the name that was probably meant; "" where none is near."""
-    near = get_close_matches(name, sorted(names), n=1)
-    return f"; did you mean {lead}{near[0]}?" if near else ""
+    matches = get_close_matches(name, sorted(names), n=1)
+    return f"; did you mean {lead}{matches[0]}?" if matches else ""
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -207,10 +213,10 @@ def _whole(least: int, metavar: str) -> ValueKind:
             raise ValueError
         return number
 
-    said = "a whole number above 0" if least else "a whole number, 0 or more"
+    expected = "a whole number above 0" if least else "a whole number, 0 or more"
     return ValueKind(
         lambda value: type(value) is int and least <= value <= MOST,
-        f'{said}, or text such as "128k"', read, f'{said}, or text such as "128k"', metavar,
+        f'{expected}, or text such as "128k"', read, f'{expected}, or text such as "128k"', metavar,
         takes_text=True,
     )  # fmt: skip
 
@@ -240,8 +246,8 @@ def one_of(literal: Any) -> ValueKind:
         return str(value)
 
     quoted = [f'"{choice}"' for choice in choices]
-    said = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-    return ValueKind(lambda value: value in choices, said, read, said, choices=choices)
+    expected = f"{', '.join(quoted[:-1])} or {quoted[-1]}"
+    return ValueKind(lambda value: value in choices, expected, read, expected, choices=choices)
 
 
 def program_only(holds: Callable[[Any], bool], give: str) -> ValueKind:
@@ -251,10 +257,9 @@ def program_only(holds: Callable[[Any], bool], give: str) -> ValueKind:
 
 def table(cls: type) -> ValueKind:
     """A dataclass of settings: a table in a file."""
-    keys = {name: one for name, one in declared(cls).items() if one.kind.is_readable}
     return ValueKind(
         lambda value: isinstance(value, cls), f"a trimtab.settings.{cls.__name__}",
-        expected="a table", keys=keys, build=lambda values, env: cls(**values),
+        expected="a table", keys=readable(cls), build=lambda values, env: cls(**values),
     )  # fmt: skip
 
 

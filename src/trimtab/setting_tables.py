@@ -18,8 +18,8 @@ from trimtab.setting_kinds import (
     SECONDS,
     TEXT,
     ValueKind,
-    declared,
     one_of,
+    readable,
     setting,
 )
 from trimtab.summarizers.endpoint import Endpoint
@@ -78,21 +78,17 @@ class SummarizerTable:
 
 
 def _article_rule(values: Mapping[str, Any], env: Mapping[str, str]) -> ArticleRule:
-    given = dict(values)
-    rule = given.pop("rule", "match")
-    if given.pop("ranker", "words") == "embed":
-        given["ranker"] = EmbeddingRanker()
+    options = dict(values)
+    rule = options.pop("rule", "match")
+    if options.pop("ranker", "words") == "embed":
+        options["ranker"] = EmbeddingRanker()
     if rule == "just-in-time":
-        return replace(ArticleRule.just_in_time(), **given)
-    return ArticleRule(order=rule, **given)
+        return replace(ArticleRule.just_in_time(), **options)
+    return ArticleRule(order=rule, **options)
 
 
 def _is_rule(value: Any) -> bool:
     return isinstance(value, ArticleRule)
-
-
-def _readable(cls: type) -> dict[str, Any]:
-    return {name: one for name, one in declared(cls).items() if one.kind.is_readable}
 
 
 def _table(
@@ -102,11 +98,11 @@ def _table(
 
 
 ARTICLES = _table(
-    _is_rule, "a trimtab.ArticleRule", {**_readable(ArticleTable), **_readable(ArticleRule)},
+    _is_rule, "a trimtab.ArticleRule", {**readable(ArticleTable), **readable(ArticleRule)},
     _article_rule,
 )  # fmt: skip
 SUMMARIZER = _table(
     lambda value: value is None or callable(value),
-    "a function, an Endpoint or a Summarizer", _readable(SummarizerTable),
+    "a function, an Endpoint or a Summarizer", readable(SummarizerTable),
     lambda values, env: SummarizerTable(**values).summarizer(env),
 )  # fmt: skip

@@ -39,9 +39,9 @@ def logger() -> Any:
     """The package's logger, loaded with its first line; silent until the program sets up logs."""
     import logging
 
-    made = logging.getLogger("trimtab")
-    made.addHandler(logging.NullHandler())
-    return made
+    package_logger = logging.getLogger("trimtab")
+    package_logger.addHandler(logging.NullHandler())
+    return package_logger
 
 
 def listening(on_event: OnEvent | None) -> bool:

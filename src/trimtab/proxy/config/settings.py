@@ -35,6 +35,7 @@ from trimtab.setting_kinds import (
     list_of,
     nearest,
     one_of,
+    readable,
     setting,
 )
 from trimtab.settings import Settings, naming_nearest
@@ -268,19 +269,19 @@ class ProxySettings:
 
     def over(self, values: Mapping[str, Any], *problems: str) -> ProxySettings:
         """These settings, overridden by values by key as ``config`` reads them."""
-        given = dict(values)
-        if "fit" in given:
-            given["fit"] = self.fit | config.Loaded(given["fit"], env=os.environ).settings()
-        return replace(self, **given, warnings=(*self.warnings, *problems))
+        overrides = dict(values)
+        if "fit" in overrides:
+            overrides["fit"] = self.fit | config.Loaded(overrides["fit"], env=os.environ).settings()
+        return replace(self, **overrides, warnings=(*self.warnings, *problems))
 
 
 ProxySettings.__init__ = naming_nearest(ProxySettings.__init__)  # type: ignore[method-assign]
 
-KEYS = config.readable(ProxySettings)
+KEYS = readable(ProxySettings)
 OPTIONS = {name: one for name, one in KEYS.items() if name != "fit"}
 """The settings with a variable and an option of the proxy; those of ``fit`` have their own."""
 _OF_FILES = {*KEYS, "upstream", "standard_upstreams"}
-_OF_UPSTREAMS = config.readable(Upstream)
+_OF_UPSTREAMS = readable(Upstream)
 
 
 def from_environment(env: Mapping[str, str], base: ProxySettings) -> ProxySettings:
@@ -320,7 +321,7 @@ def _upstreams(rows: Any, source: str) -> Iterator[Upstream]:
             raise InvalidSetting(f"{source}: each [[upstream]] needs name and url")
         problems: list[str] = []
         where = f"{source}: upstream {row['name']}"
-        given = dict(config.read_table(row, _OF_UPSTREAMS, where, problems))
+        values = dict(config.read_table(row, _OF_UPSTREAMS, where, problems))
         if problems:
             raise InvalidSetting(min(problems))
-        yield Upstream(**given)
+        yield Upstream(**values)

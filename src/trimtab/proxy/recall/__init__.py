@@ -87,7 +87,7 @@ class StoredExchanges:
         facts: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
         return {name.removeprefix(prefix): value for name, value in facts.items()}
 
-    def one(self, conversation: str, key: str) -> Any:
+    def exchange(self, conversation: str, key: str) -> Any:
         """One exchange, or None."""
         return self._asked(lambda: self._store.fact(f"hidden/{conversation}/{key}"))
 
@@ -159,7 +159,7 @@ class RecallRounds:
         round."""
         rewriter = self.rewriter
         real = rewriter.real()
-        if not rewriter.recalls or rewriter.others or self.rounds >= MOST_ROUNDS:
+        if not rewriter.recalls or rewriter.has_client_calls or self.rounds >= MOST_ROUNDS:
             return None
         results = self._results()
         before = len(history(self._format, self._body))
@@ -178,8 +178,8 @@ class RecallRounds:
         """Store what the client did not see of this answer, for its next requests."""
         rewriter = self.rewriter
         real, results = rewriter.real(), list[Any]()
-        if rewriter.recalls and not rewriter.others:
-            real = rewriter.visible()  # recalls that nobody answered any more never were
+        if rewriter.recalls and not rewriter.has_client_calls:
+            real = rewriter.visible()  # recalls without an answer are left out of the history
         elif rewriter.recalls:
             results = self._results()
         if not self._real and not results:
@@ -190,8 +190,8 @@ class RecallRounds:
         if not LAYOUTS[self._format].grouped:
             real, results = [*real, *results], []
         visible = rewriter.visible()
-        seen = [*self._asked, *visible]
-        key = turn_key(self._format, seen, len(self._asked), len(seen))
+        messages = [*self._asked, *visible]
+        key = turn_key(self._format, messages, len(self._asked), len(messages))
         hidden = HiddenExchange([*self._real, *real], results)
         self._memory.put(self._conversation, key, hidden, self._facts)
 

@@ -15,7 +15,7 @@ class AnthropicRewriter(RewriterBase):
     def __init__(self) -> None:
         super().__init__("anthropic")
         self.recalls: list[Any] = []
-        self.others = False
+        self.has_client_calls = False
         self._blocks: dict[int, dict[str, Any]] = {}
         self._new_index: dict[int, int] = {}
         self._next = 0
@@ -30,7 +30,7 @@ class AnthropicRewriter(RewriterBase):
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
-        self.recalls, self.others, self._end = [], False, []
+        self.recalls, self.has_client_calls, self._end = [], False, []
         self._blocks, self._new_index = {}, {}
 
     def event(self, event: StreamEvent) -> bytes:
@@ -59,7 +59,7 @@ class AnthropicRewriter(RewriterBase):
         self._blocks[index] = dict(block)
         if block.get("type") == "tool_use" and self.is_call(block):
             return
-        self.others = self.others or block.get("type") == "tool_use"
+        self.has_client_calls = self.has_client_calls or block.get("type") == "tool_use"
         self._new_index[index] = self._next
         self._next += 1
 
@@ -95,15 +95,15 @@ class AnthropicRewriter(RewriterBase):
                 self._usage = added(self._usage, tree.get("usage"))
                 tree = {**tree, "usage": self._usage}
                 delta = tree.get("delta") or {}
-                if delta.get("stop_reason") == "tool_use" and not self.others:
+                if delta.get("stop_reason") == "tool_use" and not self.has_client_calls:
                     tree["delta"] = {**delta, "stop_reason": "end_turn"}
             parts.append(sse(tree, tree["type"]))
         return b"".join(parts)
 
     def failed(self, failure: SaidError) -> bytes:
         """The event ``error``."""
-        said = {"type": failure.kind, "message": failure.message}
-        return sse({"type": "error", "error": said}, "error")
+        error = {"type": failure.kind, "message": failure.message}
+        return sse({"type": "error", "error": error}, "error")
 
     def follow(self) -> None:
         """Another round comes: its end is not this one's."""
@@ -117,7 +117,7 @@ class AnthropicRewriter(RewriterBase):
             "content": [*self._before, *self._for_client()],
             "usage": self._usage,
         }
-        if message.get("stop_reason") == "tool_use" and not self.others:
+        if message.get("stop_reason") == "tool_use" and not self.has_client_calls:
             message["stop_reason"] = "end_turn"
         return message
 

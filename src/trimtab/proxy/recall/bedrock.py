@@ -16,7 +16,7 @@ class BedrockRewriter(RewriterBase):
     def __init__(self) -> None:
         super().__init__("bedrock")
         self.recalls: list[Any] = []
-        self.others = False
+        self.has_client_calls = False
         self._rounds = self._next = 0
         self._blocks: dict[int, dict[str, Any]] = {}
         self._new_index: dict[int, int] = {}
@@ -31,7 +31,7 @@ class BedrockRewriter(RewriterBase):
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
-        self.recalls, self.others, self._end = [], False, []
+        self.recalls, self.has_client_calls, self._end = [], False, []
         self._blocks, self._new_index, self._hidden = {}, {}, set()
 
     def event(self, event: StreamEvent) -> bytes:
@@ -65,7 +65,7 @@ class BedrockRewriter(RewriterBase):
             if self.is_call(block):
                 self._hidden.add(index)
             else:
-                self.others = True
+                self.has_client_calls = True
         delta = tree.get("delta") or {}
         if "text" in delta:
             block["text"] = block.get("text", "") + delta["text"]
@@ -97,7 +97,7 @@ class BedrockRewriter(RewriterBase):
                 if self.is_call(block):
                     self._hidden.add(index)
                 else:
-                    self.others = True
+                    self.has_client_calls = True
         self._all()
 
     def real(self) -> list[Any]:
@@ -114,7 +114,7 @@ class BedrockRewriter(RewriterBase):
         for name, tree in self._end:
             if name == "metadata":
                 tree = {**tree, "usage": added(self._usage, tree.get("usage"))}
-            elif tree.get("stopReason") == "tool_use" and not self.others:
+            elif tree.get("stopReason") == "tool_use" and not self.has_client_calls:
                 tree = {**tree, "stopReason": "end_turn"}
             parts.append(event_frame(name, dumped(tree)))
         return b"".join(parts)
@@ -124,8 +124,8 @@ class BedrockRewriter(RewriterBase):
         names = {429: "throttlingException", 503: "serviceUnavailableException",
                  529: "serviceUnavailableException"}  # fmt: skip
         usual = "validationException" if failure.status < 500 else "internalServerException"
-        said = dumped({"message": failure.message})
-        return exception_frame(names.get(failure.status, usual), said)
+        error = dumped({"message": failure.message})
+        return exception_frame(names.get(failure.status, usual), error)
 
     def follow(self) -> None:
         """Drop the end of this round, as another one follows."""
@@ -135,7 +135,7 @@ class BedrockRewriter(RewriterBase):
     def answer(self) -> Any:
         """The last answer with what all rounds said."""
         whole = {**self._last, "output": {"message": self.visible()[0]}, "usage": self._usage}
-        if whole.get("stopReason") == "tool_use" and not self.others:
+        if whole.get("stopReason") == "tool_use" and not self.has_client_calls:
             whole["stopReason"] = "end_turn"
         return whole
 

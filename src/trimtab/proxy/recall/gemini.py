@@ -14,7 +14,7 @@ class GeminiRewriter(RewriterBase):
     def __init__(self) -> None:
         super().__init__("gemini")
         self.recalls: list[Any] = []
-        self.others = False
+        self.has_client_calls = False
         self._rounds = 0
         self._parts: list[Any] = []
         self._before: list[Any] = []
@@ -27,7 +27,7 @@ class GeminiRewriter(RewriterBase):
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
-        self.recalls, self.others, self._parts, self._end = [], False, [], None
+        self.recalls, self.has_client_calls, self._parts, self._end = [], False, [], None
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -49,7 +49,7 @@ class GeminiRewriter(RewriterBase):
         self._parts += parts
         calls = [part for part in parts if "functionCall" in part]
         self.recalls += [part for part in calls if self.is_call(part)]
-        self.others = self.others or any(not self.is_call(part) for part in calls)
+        self.has_client_calls |= any(not self.is_call(part) for part in calls)
         return [p for p in parts if not ("functionCall" in p and self.is_call(p))]
 
     def whole(self, tree: Any) -> None:
@@ -88,8 +88,8 @@ class GeminiRewriter(RewriterBase):
 
     def failed(self, failure: SaidError) -> bytes:
         """A chunk with nothing but an error."""
-        said = {"code": failure.status, "message": failure.message, "status": failure.kind}
-        return sse({"error": said}, end=b"\r\n")
+        error = {"code": failure.status, "message": failure.message, "status": failure.kind}
+        return sse({"error": error}, end=b"\r\n")
 
     def follow(self) -> None:
         """Drop the end of this round, as another one follows."""

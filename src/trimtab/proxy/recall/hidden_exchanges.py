@@ -23,8 +23,8 @@ MOST = 2_000
 
 @dataclass(frozen=True)
 class HiddenExchange:
-    """What really happened in a turn that the client knows in short: its ``real`` messages, and
-    ``results`` that belong at the front of the message after it."""
+    """A turn of which the client saw only a part: its ``real`` messages, and ``results`` that
+    belong at the front of the message after it."""
 
     real: list[Any]
     results: list[Any]
@@ -37,7 +37,7 @@ class ExchangeStore(Protocol):
         """All exchanges of a conversation, by key."""
         ...
 
-    def one(self, conversation: str, key: str) -> Any:
+    def exchange(self, conversation: str, key: str) -> Any:
         """One exchange, or None."""
         ...
 
@@ -97,12 +97,12 @@ class HiddenExchanges:
         if not isinstance(before, str):
             return body
         hidden = self._get(RESPONSES, before)
-        if hidden is None and store is not None and (row := store.one(RESPONSES, before)):
+        if hidden is None and store is not None and (row := store.exchange(RESPONSES, before)):
             hidden = HiddenExchange(row["real"], row["results"])
         if hidden is None:
             return body
-        given = [*hidden.results, *history("openai-responses", body)]
-        return {**body, "previous_response_id": hidden.real[0], "input": given}
+        items = [*hidden.results, *history("openai-responses", body)]
+        return {**body, "previous_response_id": hidden.real[0], "input": items}
 
     def restored(
         self, format: str, conversation: str, body: Any, store: ExchangeStore | None
@@ -112,8 +112,8 @@ class HiddenExchanges:
         if store is not None:
             for key, row in store.read(conversation).items():
                 if self._get(conversation, key) is None:
-                    kept = HiddenExchange(row["real"], row["results"])
-                    self._memory.keep(self._owner, conversation, key, kept)
+                    stored = HiddenExchange(row["real"], row["results"])
+                    self._memory.keep(self._owner, conversation, key, stored)
         messages, layout = history(format, body), LAYOUTS[format]
         given_back: list[Any] = []
         done, waiting = 0, list[Any]()
@@ -144,8 +144,8 @@ def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]
 
 def turn_key(format: str, messages: list[Any], first: int, end: int) -> str:
     """The key of a model turn: a digest of its text, its calls and the message before it."""
-    said = LAYOUTS[format].said
-    words = [text for message in messages[first:end] for text in said(message) if text]
+    texts_of = LAYOUTS[format].said
+    words = [text for message in messages[first:end] for text in texts_of(message) if text]
     before = [_plain(messages[first - 1])] if first else []
     data = json.dumps([words, before]).encode()
     return blake2b(data, digest_size=12).hexdigest()
@@ -158,8 +158,8 @@ def _plain(value: Any) -> Any:
     """A message without what clients change: cache breakpoints, ids, a text as a list of one
     text."""
     if isinstance(value, dict):
-        kept = {k: _plain(v) for k, v in value.items() if k not in _VOLATILE}
-        return {k: v for k, v in kept.items() if v not in (None, {}, [])}
+        fields = {k: _plain(v) for k, v in value.items() if k not in _VOLATILE}
+        return {k: v for k, v in fields.items() if v not in (None, {}, [])}
     if isinstance(value, list):
         rows = [row for row in map(_plain, value) if row]
         if len(rows) == 1 and isinstance(rows[0], dict) and set(rows[0]) <= {"type", "text"}:

@@ -14,7 +14,7 @@ class OpenAIChatRewriter(RewriterBase):
     def __init__(self) -> None:
         super().__init__("openai-chat")
         self.recalls: list[Any] = []
-        self.others = False
+        self.has_client_calls = False
         self._rounds = 0
         self._first: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
@@ -30,7 +30,7 @@ class OpenAIChatRewriter(RewriterBase):
         if self._rounds:
             self._before.append(self._for_client())
         self._rounds += 1
-        self.recalls, self.others, self._end = [], False, []
+        self.recalls, self.has_client_calls, self._end = [], False, []
         self._message, self._new_index, self._hidden = {"role": "assistant"}, {}, set()
 
     def event(self, event: StreamEvent) -> bytes:
@@ -89,7 +89,7 @@ class OpenAIChatRewriter(RewriterBase):
             if self.is_call(call):
                 self._hidden.add(index)
             else:
-                self._new_index[index], self.others = len(self._new_index), True
+                self._new_index[index], self.has_client_calls = len(self._new_index), True
         return {**piece, "index": self._new_index[index]} if index in self._new_index else None
 
     def whole(self, tree: Any) -> None:
@@ -98,7 +98,7 @@ class OpenAIChatRewriter(RewriterBase):
         choice = (tree.get("choices") or [{}])[0]
         self._message = dict(choice.get("message") or {})
         self.recalls = [c for c in self._message.get("tool_calls") or () if self.is_call(c)]
-        self.others = len(self._message.get("tool_calls") or ()) > len(self.recalls)
+        self.has_client_calls = len(self._message.get("tool_calls") or ()) > len(self.recalls)
 
     def real(self) -> list[Any]:
         """One message."""
@@ -124,7 +124,7 @@ class OpenAIChatRewriter(RewriterBase):
             last = {**tree, **self._first}
             if last.get("choices"):
                 choice = {**last["choices"][0], "delta": {}}
-                if choice.get("finish_reason") == "tool_calls" and not self.others:
+                if choice.get("finish_reason") == "tool_calls" and not self.has_client_calls:
                     choice["finish_reason"] = "stop"
                 last["choices"] = [choice]
             if last.get("usage"):
@@ -135,8 +135,8 @@ class OpenAIChatRewriter(RewriterBase):
 
     def failed(self, failure: SaidError) -> bytes:
         """A chunk with nothing but an error."""
-        said = {"message": failure.message, "type": failure.kind, "code": failure.kind}
-        return sse({"error": said})
+        error = {"message": failure.message, "type": failure.kind, "code": failure.kind}
+        return sse({"error": error})
 
     def follow(self) -> None:
         """Drop the end of this round, as another one follows."""
@@ -146,6 +146,6 @@ class OpenAIChatRewriter(RewriterBase):
     def answer(self) -> Any:
         """The last round's answer with what all rounds said."""
         choice = {**(self._first.get("choices") or [{}])[0], "message": self.visible()[0]}
-        if choice.get("finish_reason") == "tool_calls" and not self.others:
+        if choice.get("finish_reason") == "tool_calls" and not self.has_client_calls:
             choice["finish_reason"] = "stop"
         return {**self._first, "choices": [choice], "usage": self._usage}

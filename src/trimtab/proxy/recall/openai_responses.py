@@ -17,7 +17,7 @@ class OpenAIResponsesRewriter(RewriterBase):
     def __init__(self) -> None:
         super().__init__("openai-responses")
         self.recalls: list[Any] = []
-        self.others = False
+        self.has_client_calls = False
         self._rounds = self._number = 0
         self._items: list[Any] = []
         self._before: list[Any] = []
@@ -34,7 +34,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         if self._rounds:
             self._before += self._for_client()
         self._rounds += 1
-        self.recalls, self.others, self._end = [], False, None
+        self.recalls, self.has_client_calls, self._end = [], False, None
         self._items, self._new_index = [], {}
 
     def event(self, event: StreamEvent) -> bytes:
@@ -79,7 +79,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         self._items = [item for item in response.get("output") or () if isinstance(item, dict)]
         self.recalls = [item for item in self._items if self._is_recall(item)]
         calls = [item for item in self._items if str(item.get("type")).endswith("_call")]
-        self.others = len(calls) > len(self.recalls)
+        self.has_client_calls = len(calls) > len(self.recalls)
 
     def whole(self, tree: Any) -> None:
         """Take a round's whole answer."""
@@ -105,11 +105,11 @@ class OpenAIResponsesRewriter(RewriterBase):
 
     def failed(self, failure: SaidError) -> bytes:
         """``response.failed``; the SDK looks for the error beside the response."""
-        said = {"code": failure.kind, "message": failure.message}
+        error = {"code": failure.kind, "message": failure.message}
         last = {"id": self.first_id, "object": "response", "output": self.visible()}
-        response = {**last, "status": "failed", "error": said}
+        response = {**last, "status": "failed", "error": error}
         tree = {"type": "response.failed", "sequence_number": self._number}
-        return sse({**tree, "response": response, "error": said}, "response.failed")
+        return sse({**tree, "response": response, "error": error}, "response.failed")
 
     def follow(self) -> None:
         """Another round comes; what this one cost was taken."""

@@ -44,13 +44,13 @@ class SaidError:
 class StreamRewriter(Protocol):
     """Rewrites the answers of one format.
 
-    ``recalls``: calls of the recall tool in this round; ``others``: whether there are also calls
-    for the client; ``real``: this round as messages of the history; ``visible``: what the client
-    has received over all rounds, as it will send it back.
+    ``recalls``: calls of the recall tool in this round; ``has_client_calls``: whether there are
+    calls for the client too; ``real``: this round as messages of the history; ``visible``: what
+    the client has received over all rounds, as it will send it back.
     """
 
     recalls: list[Any]
-    others: bool
+    has_client_calls: bool
     ours: frozenset[str]
 
     def begin(self) -> None:

@@ -96,12 +96,12 @@ def result(format: str, session: Session, body: Any, call: Any, model: str | Non
         "model": model or None,
     }
     try:
-        return tool.part(call_id, _given_up(session, body, name, arguments, keywords), name)
+        return tool.part(call_id, _taken_out(session, body, name, arguments, keywords), name)
     except TrimtabError as error:
         return tool.part(call_id, Said(f"Nothing was taken out: {error}", True), name)
 
 
-def _given_up(
+def _taken_out(
     session: Session, body: Any, tool: str, arguments: Mapping[str, Any], keywords: FitKeywords
 ) -> Said:
     text = {key: str(arguments.get(key) or "") for key in ("name", "first", "last", "words")}
@@ -110,12 +110,12 @@ def _given_up(
     elif tool == COMPRESS:
         done = session.compress(body, text["first"], text["last"], text["words"], **keywords)
     else:
-        given = arguments.get("names")
-        wanted = [str(name) for name in given][:MOST_NAMES] if isinstance(given, list) else []
+        names = arguments.get("names")
+        wanted = [str(name) for name in names][:MOST_NAMES] if isinstance(names, list) else []
         if not wanted:
             return Said(_listed(session, body, keywords))
         done = session.prune(body, wanted, **keywords)
-    lines = [f"{one.name} is out: {one.tokens:,} tokens" for one in done.done]
+    lines = [f"{result.name} is out: {result.tokens:,} tokens" for result in done.done]
     lines += [f"{name} stays: it {why}" for name, why in done.why_not.items()]
     if done.why_not:
         lines.append(_listed(session, body, keywords))
@@ -126,6 +126,9 @@ def _listed(session: Session, body: Any, keywords: FitKeywords) -> str:
     offered = prunable(session, body, **keywords)
     if not offered:
         return "There is nothing that could be taken out."
-    rows = [f"{one.name}  {one.tokens:,} tokens  {one.about}" for one in offered[:MOST_NAMES]]
-    more = [f"and {len(offered) - MOST_NAMES} newer ones"] if len(offered) > MOST_NAMES else []
-    return "\n".join(["What can be taken out, oldest first:", *rows, *more])
+    rows = [
+        f"{result.name}  {result.tokens:,} tokens  {result.about}"
+        for result in offered[:MOST_NAMES]
+    ]
+    newer = [f"and {len(offered) - MOST_NAMES} newer ones"] if len(offered) > MOST_NAMES else []
+    return "\n".join(["What can be taken out, oldest first:", *rows, *newer])
