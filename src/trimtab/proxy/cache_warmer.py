@@ -194,13 +194,15 @@ class CacheWarmer:
 
     def _pays(self, conversation: IdleConversation, agent: str, now: float) -> bool:
         """Whether a ping is likely to pay, and both caps allow it."""
-        left = self.settings.keep_warm_pings - conversation.pings
+        workers = max(self.settings.workers, 1)  # each knows its own pings only
+        left = self.settings.keep_warm_pings // workers - conversation.pings
         if self.client is None or left <= 0 or self.settings.keep_warm == "off":
             return False
         day, spent = self._spent
         today = int(now // 86_400)
         spent = spent if day == today else 0.0
-        if spent + conversation.prices.ping(conversation.tokens) > self.settings.keep_warm_dollars:
+        cost = conversation.prices.ping(conversation.tokens)
+        if spent + cost > self.settings.keep_warm_dollars / workers:
             return False
         idle = now - conversation.asked_at
         gaps = self.gaps.of(agent, conversation.asked_at, idle)
@@ -245,7 +247,9 @@ class CacheWarmer:
         dollars = cost.total if cost is not None and usage.prompt else 0.0
         warm.pings, warm.spent = warm.pings + 1, warm.spent + dollars
         day, spent = self._spent
-        self._spent = (today, (spent if day == today else 0.0) + dollars)
+        # Where nobody says what it took, what it should have taken counts against the cap.
+        counted = dollars if usage.prompt else conversation.prices.ping(conversation.tokens)
+        self._spent = (today, (spent if day == today else 0.0) + counted)
         session = conversation.session
         if usage.prompt:
             self._records.ledger.add(

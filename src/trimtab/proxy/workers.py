@@ -9,10 +9,11 @@ import logging
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -119,8 +120,17 @@ def _begin(work: Callable[[], None]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's comes through the parent
     for number in (signal.SIGTERM, _READ_SETTINGS):
         signal.signal(number, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         work()
     except TrimtabError as error:
         print(f"trimtab: {error}", file=sys.stderr)
         raise SystemExit(1) from None
+
+
+def _end_with_parent() -> None:
+    """End this worker as by SIGTERM once its parent was killed: it would keep the port."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

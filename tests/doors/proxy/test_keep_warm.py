@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -19,6 +20,7 @@ import trimtab
 from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Server, cache_warmer
 from trimtab.proxy.cache_warmer import ping_body
+from trimtab.proxy.http.answer_usage import TokenUsage
 from trimtab.testing import Refuse, Slow, StrictProvider
 
 BEGAN = 1_790_000_000.0
@@ -186,6 +188,30 @@ def test_the_cap_in_money_holds(monkeypatch) -> None:
         w.ask("First.")
         w.later(275)
         assert w.asked == 1
+
+
+def test_workers_share_the_caps_out(monkeypatch) -> None:
+    with world(monkeypatch) as w:
+        w.ask("First.")
+        (idle,) = w.warmer._idle.values()
+        cost = idle.prices.ping(idle.tokens)
+        for workers, dollars, pings, pays in (
+            (1, 1.1, 1, True), (4, 1.1, 4, False), (4, 4.4, 3, False), (4, 4.4, 4, True),
+        ):  # fmt: skip
+            w.warmer.settings = replace(
+                w.warmer.settings, workers=workers, keep_warm_dollars=dollars * cost,
+                keep_warm_pings=pings,
+            )  # fmt: skip
+            assert w.warmer._pays(idle, "claude-cli", BEGAN + 270) is pays
+
+
+def test_a_ping_without_usage_counts_against_the_cap(monkeypatch) -> None:
+    with world(monkeypatch) as w:
+        w.ask("First.")
+        (idle,) = w.warmer._idle.values()
+        w.warmer._account(idle, TokenUsage(), BEGAN)
+        assert w.warmer._spent[1] == pytest.approx(idle.prices.ping(idle.tokens))
+        assert w.server.proxy.records.activity.warm.spent == 0  # nothing was measured
 
 
 def test_what_a_day_has_cost_counts_after_a_restart(monkeypatch, tmp_path) -> None:

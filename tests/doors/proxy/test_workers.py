@@ -101,6 +101,36 @@ def test_workers_share_port_token_and_store_and_one_that_dies_comes_back(tmp_pat
             process.kill()
 
 
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    """They would keep the port, and no other proxy could be started on it."""
+    env = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(sys.path)}
+    env.pop("XDG_STATE_HOME", None)
+    words = ("--listen", "127.0.0.1:0", "--workers", "2", "--upstream", "http://127.0.0.1:1")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "trimtab", "proxy", *words], env=env, cwd=tmp_path,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    workers = []
+    try:
+        process.stderr.readline()
+        workers = two_of(process, ())
+        process.kill()
+        process.wait(20)
+        within(20, lambda: not any(runs(worker) for worker in workers))
+    finally:
+        process.kill()
+        for worker in filter(runs, workers):
+            os.kill(int(worker), signal.SIGKILL)
+
+
+def runs(worker):
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def test_a_store_of_one_process_is_none_for_several():
     with pytest.raises(InvalidSetting, match="through a store"):
         workers.check(ProxySettings(store="memory:", workers=2))
