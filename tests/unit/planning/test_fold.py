@@ -50,6 +50,16 @@ def test_each_line_of_a_note_is_a_line_of_its_steps_or_says_whose_it_is() -> Non
     assert set(told) <= there
 
 
+def test_lines_of_the_call_that_stays_need_no_header_and_those_of_each_other_have_its_own() -> None:
+    (note,) = notes(fit(request(24)))
+    title, *lines = note.split("\n")
+    headers = [line for line in lines if line.startswith("# ")]
+    folded = int(title.split()[0].lstrip("["))
+    assert folded > 3
+    assert headers == [f"# bash cat file{number}.py" for number in range(1, folded)]
+    assert not lines[0].startswith("# ")
+
+
 def test_the_line_with_an_identifier_stays_and_the_ones_around_it_that_say_nothing_go() -> None:
     (note,) = notes(fit(request(30)))
     kept = sum(f"load_config_{number:03d}" in note for number in range(20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from trimtab.message_cache import MessageCache
 from trimtab.pipeline import prepare
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import targets
+from trimtab.reducers import Offer
 from trimtab.transcript.model import Edit
 from trimtab.transcript.transcript import GroupTable
 
@@ -105,3 +107,28 @@ def test_drops_of_the_journal_are_the_sums_of_the_turn_that_made_them() -> None:
         for run in state.runs
     ]
     assert sums(state_of(12, Journal(tuple(edits)), request_bytes=2_000)) == sums(state)
+
+
+@pytest.mark.parametrize(
+    ("spare", "bytes_free", "back"),
+    [(0, 10_000, []), (1, 10_000, [8]), (2, 10_000, [6, 8]), (9, 10_000, [2, 4, 6, 8]),
+     (9, 0, []), (9, 1, [8])],
+    ids=str,
+)  # fmt: skip
+def test_the_newest_moves_are_taken_back_as_far_as_tokens_and_bytes_have_room(
+    spare: int, bytes_free: int, back: list[int]
+) -> None:
+    """``spare``, ``bytes_free``: so many results fit below the goal, and below the limit."""
+    request = {"model": "gpt-5", "messages": steps(4)}
+    settings = trimtab.Settings(window=400, request_bytes=1)
+    planner = prepare(request, settings, MessageCache(), Journal()).planner()
+    results = [place for place in planner.transcript.places() if place.block.kind == "result"]
+    whole, size = planner.state.cost(results[0]), len(results[0].block.text)
+    for place in results:
+        planner.show(place, Offer("replace", "[cut]", 0.9, "marker", "why"))
+    state, cost = planner.state, planner.state.cost(results[0])
+    assert len({planner.state.whole(place) for place in results}) == 1
+    limit = planner.body_bytes - state.bytes_saved + round(bytes_free * 1.2 * size)
+    planner.bounds = replace(planner.bounds, body_bytes=limit)
+    planner.revert(state.tokens + spare * (whole - cost))
+    assert [place.message for place in results if (place.message, 0) not in state.shown] == back

@@ -55,6 +55,25 @@ def test_a_repair_says_which_results_it_moved_and_which_it_made_up(
     assert [repair.message for repair in trimtab.repair(request_).report.repairs] == [told]
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["c1", "c1"], ["c1", "c1_2"]),
+        (["c1", "c2", "c1"], ["c1", "c2", "c1_2"]),
+        (["c1_2", "c1", "c1"], ["c1_2", "c1", "c1_3"]),
+        (["", "c1"], ["call_1", "c1"]),
+    ],
+    ids=str,
+)
+def test_the_first_call_of_an_id_keeps_it_and_others_of_its_turn_get_free_ones(
+    given: list[str], expected: list[str]
+) -> None:
+    request = body(ASK, calls(*map(call, given)), *map(result, given))
+    _, turn, *results = trimtab.repair(request).request["messages"]
+    assert [one["id"] for one in turn["tool_calls"]] == expected
+    assert [one["tool_call_id"] for one in results] == expected
+
+
 # --- E6: what the filter keeps --------------------------------------------------------------------
 
 E6 = {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from trimtab import rules
+from trimtab import rules, wire
 from trimtab.rules.id_case import with_id_case
 
 FOLDER = Path(rules.__file__).parent
@@ -53,3 +53,21 @@ def test_a_table_without_what_the_row_of_ids_needs_says_so() -> None:
     for rows in (table.rows[1:], [row for row in table.rows if row.name != "orphan_result"]):
         with pytest.raises(ValueError, match="unreadable_text must be the first row"):
             with_id_case(replace(table, rows=tuple(rows)))
+
+
+BESIDE = [
+    ({"messages": []}, "openai-chat", True),
+    ({"messages": []}, "openai-chat:mistral", True),
+    ({"messages": []}, "openai-chat:mistral-v3", False),
+    ({"messages": []}, "anthropic", True),
+    ({"messages": [], "modelId": "meta.llama3-1-70b-instruct-v1:0"}, "bedrock", False),
+    ({"messages": [], "modelId": "anthropic.claude-sonnet-4-20250514-v1:0"}, "bedrock", True),
+]
+
+
+@pytest.mark.parametrize(("request_", "format", "takes"), BESIDE, ids=str)
+def test_words_beside_calls_are_taken_by_all_but_those_that_refuse_them(
+    request_: dict[str, object], format: str, takes: bool
+) -> None:
+    transcript = wire.read(request_, wire.find(request_, format)[0], model=None)
+    assert rules.takes_words_beside_calls(transcript) == takes
