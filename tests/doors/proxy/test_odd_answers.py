@@ -111,3 +111,33 @@ def test_a_count_that_no_prompt_can_have_counts_as_none(count, parser):
         assert not faults(server)
         session = next(iter(settled(server).proxy.records.activity.sessions.values()))
         assert session.turns[-1].prompt == 0
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_an_answer_that_nobody_asked_for_reaches_nobody(method):
+    """It came behind another's, and stood in the connection that the next request was sent on."""
+    said = []
+
+    def answer(talk, seen):
+        number = seen.head.split(b"x-number: ")[1].split(b"\r\n")[0]
+        talk.say(whole(b'{"to":"%s"}' % number))
+        said.append(number)
+        while not read:
+            time.sleep(0.01)
+        read.clear()
+        talk.say(whole(b'{"to":"nobody"}'))
+        came.append(1)
+
+    read, came = [], []
+    with before(answer) as server:
+        for number in range(8):
+            headers = {**JSON, "x-number": str(number)}
+            body = BODY if method == "POST" else None
+            got = ask(server.url, method, HOME, body, headers)
+            assert got[2] == b'{"to":"%d"}' % number
+            read.append(1)
+            while len(came) <= number:
+                time.sleep(0.01)
+            time.sleep(0.05)
+        assert not faults(server)
+    assert len(said) == 8

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, repeat
 from typing import Any
 from urllib.request import getproxies, proxy_bypass
@@ -146,6 +147,7 @@ class HttpClient:
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             trace_configs=[_tracing()],
+            request_class=_checked_request(),
             max_line_size=65_536,
             max_field_size=65_536,
         )
@@ -214,6 +216,24 @@ class HttpClient:
                     what = "hung up" if _broke(error) else "failed"
                     raise UpstreamFailed(502, f"the provider {what} ({_said(error)})") from None
                 session = self._new
+
+
+@cache
+def _checked_request() -> Any:
+    """aiohttp's request, which closes a kept connection on which something came that nobody asked
+    for.  aiohttp would take it for the answer to the next request, whoever sends that."""
+    import aiohttp
+
+    class CheckedRequest(aiohttp.ClientRequest):
+        """Looks at its connection before it is written to it."""
+
+        async def send(self, conn: Any) -> Any:
+            """Send it."""
+            if conn.protocol.should_close:
+                raise aiohttp.ServerDisconnectedError("an answer that nobody asked for")
+            return await super().send(conn)
+
+    return CheckedRequest
 
 
 def _text(value: bytes) -> str:
