@@ -173,7 +173,9 @@ def _edit(prepared: PreparedRequest, applied: Applied, dropped: IntervalSet) -> 
         before = sum(sizes.block(transcript, place) for place in places)
     if edit.op == "replace" and first is not None and first.block.label:
         after += sizes.counter(first.block.label)
-    tools, role = dict.fromkeys(filter(None, map(transcript.tool, places))), ""
+    # What goes in whole groups goes with its calls, which name the tools of all results.
+    tool = (lambda place: place.block.tool) if edit.op in ("drop", "fold") else transcript.tool
+    tools, role = dict.fromkeys(filter(None, map(tool, places))), ""
     if first is not None:
         role = "head" if first.message < 0 else transcript.messages[first.message].role
     return ReportEdit(

@@ -158,6 +158,25 @@ class Fitted:
         return ours or result.prepared.facts.compacted is not None
 
     @cached_property
+    def handles(self) -> tuple[str, ...]:
+        """The handle of each edit that ``request`` has, in the report's order; "" for none."""
+        compacted = self._result.prepared.facts.compacted
+        theirs = (compacted.handle,) if compacted else ()
+        return (*theirs, *(applied.edit.handle for applied in self._result.applied))
+
+    @cached_property
+    def made_edits(self) -> bool:
+        """Whether any edit is new; else all of them were made on earlier turns."""
+        compacted = self._result.prepared.facts.compacted
+        return bool(self._result.new) or (compacted is not None and compacted.new)
+
+    @cached_property
+    def repairs(self) -> int:
+        """How many repairs ``request`` has."""
+        made = self._result.prepared.repairs
+        return len(made.repairs) if made else 0
+
+    @cached_property
     def managed(self) -> bool:
         """Whether the request tells the provider to clear or compact it, so that the provider may
         accept more than its window."""

@@ -121,8 +121,6 @@ class FlowDriver:
         effect, room = self._next(None), None
         if isinstance(effect, Send) and effect.fitted is not None:
             room = self._learned.get(key).prompt_tokens(effect.fitted.output_asked)
-            if effect.fitted.changed:
-                _ = effect.fitted.report  # made here: the event loop reads it
         return effect, room, (time.perf_counter() - began) * 1_000
 
     def _fit(self, body: bytes, **keywords: Unpack[FitKeywords]) -> Fitted:

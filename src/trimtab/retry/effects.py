@@ -80,11 +80,11 @@ class Done:
         """One line for a header: ``"52162->20086 tokens; 2 edits; attempt 2 after too_long"``."""
         parts = []
         if self.fitted is not None and self.fitted.changed:
-            report = self.fitted.report
-            parts.append(f"{report.tokens_before}->{report.tokens_after} tokens")
-            parts.append(f"{len(report.edits)} edits")
-            if report.repairs:
-                parts.append(f"{len(report.repairs)} repairs")
+            fitted = self.fitted
+            parts.append(f"{fitted.tokens_before}->{fitted.tokens_after} tokens")
+            parts.append(f"{len(fitted.handles)} edits")
+            if fitted.repairs:
+                parts.append(f"{fitted.repairs} repairs")
         elif self.fitted is not None:
             parts.append("unchanged")
         if self.refusals:

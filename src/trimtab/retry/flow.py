@@ -100,7 +100,7 @@ def flow(
     stats.seconds += run.seconds
     if done.fitted is not None and done.fitted.changed:
         stats.changed += 1
-        stats.tokens_saved += done.fitted.report.tokens_before - done.fitted.tokens_after
+        stats.tokens_saved += done.fitted.tokens_before - done.fitted.tokens_after
     return done
 
 
@@ -358,7 +358,7 @@ class _RequestFlow:
     _refused_tokens: int = 0
 
     def _log_retry(self, refusal: Refusal, before: Fitted | None, after: Fitted) -> None:
-        self._refused_tokens = before.tokens_after if before else after.report.tokens_before
+        self._refused_tokens = before.tokens_after if before else after.tokens_before
         did = "reducing it" if refusal.about_size else f"repairing {refusal.rule}"
         if after is before:
             did = "nothing was changed"

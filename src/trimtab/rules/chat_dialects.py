@@ -43,12 +43,13 @@ def scan_ids(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     nine = transcript.facts.dialect in MISTRAL
     for number, message in enumerate(transcript.messages):
         for part in message.calls or (message.results if nine else ()):
-            if not part.id_path:
+            long, odd = len(part.id) > LONGEST_ID, nine and not _NINE.fullmatch(part.id)
+            if not part.id_path or not (long or odd):
                 continue
             path = (*transcript.base, number, *part.id_path)
-            if len(part.id) > LONGEST_ID:
+            if long:
                 yield Finding("id_too_long", path, f"{len(part.id)} chars", (number, part))
-            if nine and not _NINE.fullmatch(part.id):
+            if odd:
                 yield Finding("id_format", path, f"call id {part.id!r}", (number, part))
 
 
@@ -97,6 +98,8 @@ class _Repeats(MessagePass):
         self._seen: set[str] = set()
 
     def add(self, number: int, message: Message) -> None:
+        if not message.calls:
+            return
         own = {part.id for part in message.calls if part.id_path}
         if again := own & self._seen:
             self.found.append((number, min(again)))

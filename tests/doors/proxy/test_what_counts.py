@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from long_requests import JSON, long_session
 from proxies import ask, proxied, settled
 
 from trimtab.proxy.records.activity_log import ActivityLog, TurnRecord
 from trimtab.proxy.records.savings import SavingsEstimator
+from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.retry.effects import Done
+from trimtab.session import Session
 from trimtab.testing import Refuse, StrictProvider
 
 
@@ -58,3 +62,31 @@ def test_what_costs_more_is_called_so():
     activity.savings, activity.dollars = SavingsEstimator.of("claude-5m"), -0.2001
     activity.totals["turns"] = 1
     assert activity.line().endswith("about 0.2001 US dollars more than without (claude-5m)")
+
+
+def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report():
+    session, bodies = Session(window=60_000, reserve=4_000), [long_session(40), long_session(41)]
+    record = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0)
+    first, second = (session.fit(body) for body in bodies)
+    made = record.turn(first, 1.0)
+    assert (made.new, made.edits) == (len(first.report.edits), len(first.report.edits)) != (0, 0)
+    assert "report" not in vars(second)
+    stood = record.turn(second, 2.0)
+    assert "report" not in vars(second), "nobody reads what it would say"
+    assert (stood.new, stood.edits, stood.repairs) == (0, made.edits, 0)
+    assert record.in_force == first.handles == second.handles
+    edited = sum(edit.tokens_after for edit in second.report.edits)
+    assert stood.kept == stood.sent - edited > 0
+    assert Done(True, 1, second).summary.endswith(f" tokens; {made.edits} edits")
+
+
+def test_an_edit_made_anew_on_the_same_block_is_recorded_as_it_is_now():
+    record = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0)
+    session = Session(window=60_000, reserve=4_000)
+    fitted = session.fit(long_session(40))
+    record.turn(fitted, 1.0)
+    (handle, *_) = fitted.handles
+    old = record.edits[handle]
+    record.edits[handle] = replace(old, tokens_after=old.tokens_before, turn=0)
+    record.turn(fitted, 2.0)
+    assert record.edits[handle] == replace(old, turn=2)

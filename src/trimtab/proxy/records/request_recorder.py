@@ -122,9 +122,8 @@ class RequestRecorder:
         self._count_new(fitted)
 
     def _count_new(self, fitted: Fitted) -> None:
-        if fitted.changed:
-            edits = fitted.report.edits
-            self._kinds += [edit.kind for edit in edits if edit.new]
+        if fitted.made_edits:
+            self._kinds += [edit.kind for edit in fitted.report.edits if edit.new]
 
     def refused(self, status: int, error: object) -> None:
         """Record a refusal; its outcome is known when the request ends."""

@@ -7,12 +7,13 @@ settings allow it.  Bounded: the oldest are dropped first.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from trimtab.fitted import Fitted
 from trimtab.proxy.records.savings import RequestSizes
+from trimtab.report import ReportEdit
 
 TURNS = 1_000
 EDITS = 2_000
@@ -195,18 +196,23 @@ class SessionRecord:
             share = turn.trigger / turn.window if turn.window else 1.0
             turn.window, turn.trigger = room, int(room * share)
         turn.arrived = fitted.tokens_before
-        if not fitted.changed:
-            self.in_force = ()
-            return
-        report = fitted.report
-        self.in_force = tuple(edit.handle for edit in report.edits if edit.handle)
-        turn.kept = max(turn.sent - sum(edit.tokens_after for edit in report.edits), 0)
-        turn.edits, turn.repairs = len(report.edits), len(report.repairs)
-        turn.new += sum(edit.new for edit in report.edits)
-        turn.rewritten = report.money.get("rewritten", 0)
-        number = turn.number
-        for edit in report.edits:
-            if edit.handle and edit.handle not in self.edits:
+        self.in_force = tuple(filter(None, fitted.handles))
+        turn.edits, turn.repairs = len(fitted.handles), fitted.repairs
+        edits: Iterable[EditRecord | ReportEdit]
+        if fitted.made_edits or not all(handle in self.edits for handle in fitted.handles):
+            report = fitted.report
+            turn.new += sum(edit.new for edit in report.edits)
+            turn.rewritten = report.money.get("rewritten", 0)
+            self._add_edits(turn.number, report.edits)
+            edits = report.edits
+        else:
+            edits = (self.edits[handle] for handle in fitted.handles)
+        turn.kept = max(turn.sent - sum(edit.tokens_after for edit in edits), 0)
+
+    def _add_edits(self, number: int, edits: Iterable[ReportEdit]) -> None:
+        """Record the edits that are new or unknown; ``number``: their turn."""
+        for edit in edits:
+            if edit.handle and (edit.new or edit.handle not in self.edits):
                 self.edits[edit.handle] = EditRecord(
                     edit.handle, edit.kind, edit.op, edit.why, edit.tool or edit.role, number,
                     edit.tokens_before, edit.tokens_after, edit.loss, edit.refs,
