@@ -41,6 +41,8 @@ def merge_neighbours(apart: Callable[[Facts], bool]) -> RepairFunction:
         base, messages, format = transcript.base, transcript.messages, transcript.format
         splits, host, held, last = apart(transcript.facts), 0, list[Part](), -1
         for number in sorted(finding.data for finding in findings):
+            if _interrupted(messages, number):
+                continue  # the answer that its calls get comes between
             message, path = messages[number], (*base, number)
             if number - 1 != last:  # a new run
                 host, held = number - 1, list(messages[number - 1].parts)
@@ -61,6 +63,18 @@ def merge_neighbours(apart: Callable[[Facts], bool]) -> RepairFunction:
             )  # fmt: skip
 
     return make_repairs
+
+
+def _interrupted(messages: Sequence[Message], number: int) -> bool:
+    """Whether the message before has calls that nothing answers, and the model went on in words:
+    no result stands behind the run of its messages."""
+    behind = number
+    while behind < len(messages) and messages[behind].role == "assistant":
+        if messages[behind].calls:
+            return False
+        behind += 1
+    answers = behind < len(messages) and messages[behind].results
+    return behind > number and bool(messages[number - 1].calls) and not answers
 
 
 def _clean_cut(role: str, before: Sequence[Part], after: Sequence[Part]) -> bool:

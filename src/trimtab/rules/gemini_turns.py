@@ -166,9 +166,10 @@ def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:
 
 
 def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[PathOp]:
-    """Insert ``parts`` after the responses right behind the turn, or as a content of their own."""
+    """Insert ``parts`` after the responses right behind the turn, or as a content of their own
+    right behind the calls, before what the model said later."""
     if not turn.first:
-        where: Path = (*transcript.base, turn.turn_range.end)
+        where: Path = (*transcript.base, turn.calls[-1].message + 1)
         return [Insert(where, gemini.results_message(parts))]
     *path, last = path_of_part(transcript, turn.first[-1])
     assert isinstance(last, int)

@@ -251,7 +251,8 @@ def _insert_results(
         at = int(last.path[-1]) + 1
         ops += [Insert((*base, number, format.content_key, at), part) for part in new]
     else:
-        ops.append(Insert((*base, turn.end), format.results_message(new)))
+        at = turn.calls[-1].message + 1
+        ops.append(Insert((*base, at), format.results_message(new)))
     where = path_of_part(transcript, turn.calls[0])
     names = ", ".join(sorted({part.tool for part in missing if part.tool}))
     done = []

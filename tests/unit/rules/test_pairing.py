@@ -414,6 +414,45 @@ def test_arguments_that_are_no_object_are_kept_as_those_of_their_own_call() -> N
 
 
 ASKED: dict[str, tuple[str, list[Any], list[Any]]] = {
+    "anthropic": (
+        "messages",
+        [
+            {"role": "user", "content": "Look."},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "call_1", "name": "read", "input": {}}],
+            },
+        ],
+        [
+            {"role": "assistant", "content": [{"type": "text", "text": "Interrupted."}]},
+            {"role": "user", "content": "Go on."},
+        ],
+    ),
+    "bedrock": (
+        "messages",
+        [
+            {"role": "user", "content": [{"text": "Look."}]},
+            {
+                "role": "assistant",
+                "content": [{"toolUse": {"toolUseId": "call_1", "name": "read", "input": {}}}],
+            },
+        ],
+        [
+            {"role": "assistant", "content": [{"text": "Interrupted."}]},
+            {"role": "user", "content": [{"text": "Go on."}]},
+        ],
+    ),
+    "gemini": (
+        "contents",
+        [
+            {"role": "user", "parts": [{"text": "Look."}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+        ],
+        [
+            {"role": "model", "parts": [{"text": "Interrupted."}]},
+            {"role": "user", "parts": [{"text": "Go on."}]},
+        ],
+    ),
     "openai-responses": (
         "input",
         [
