@@ -2,9 +2,9 @@
 
 Runs each program without a person against the strict provider, and prints one row for each:
   tool       a tool turn ends as it does without us
-  long       45 turns whose results come to --times the window: turns that rewrite the prefix, share
-             of the prompts that a cache could read, requests above the window, compactions by the
-             agent itself
+  long       45 turns or more, with results that the agent sends whole and that come to --times the
+             window: turns that rewrite the prefix, share of the prompts that a cache could read,
+             requests above the window, compactions by the agent itself
   overflow   a refusal for size in mid-session is survived
   error      an error of the provider in mid-session reaches the agent, whose own retry ends well
   restart    a second ``trimtab run`` takes the session up: the same bytes as before
@@ -24,7 +24,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,9 +39,10 @@ import trimtab  # noqa: E402
 from trimtab.proxy.recall.request_layouts import history  # noqa: E402
 from trimtab.testing import StrictProvider  # noqa: E402
 
-LINE_TOKENS = 14
+LINE_TOKENS, LINE_CHARS = 15, 47
 """Of one line that a step prints."""
 TURNS = 45
+"""Of a long session, at the least."""
 COMPACTS = ("create a detailed summary", "context checkpoint compaction", "state_snapshot",
             "compaction_trigger", "what did we do so far", "<summary>")  # fmt: skip
 COLUMNS = ("tool", "long", "overflow", "error", "restart", "undo")
@@ -95,6 +99,12 @@ class Run:
     def __init__(self, agent: world.Agent, window: int, times: float) -> None:
         self.agent, self.window, self.times = agent, window, times
 
+    def filling(self, least: int, times: float) -> world.Story:
+        """So many steps or more whose results come to ``times`` the window and arrive whole."""
+        lines = self.window * times / LINE_TOKENS
+        steps = max(least, ceil(lines * LINE_CHARS / self.agent.most_chars))
+        return story(self.agent, steps, int(lines / steps))
+
     def tool(self, home: Path) -> str:
         with StrictProvider(story(self.agent, 1, 20), max_requests=40) as provider:
             done = world.run(self.agent, provider, home)
@@ -102,9 +112,8 @@ class Run:
         return "ok" if well(done) and clean else f"no ({done.returncode})"
 
     def long(self, home: Path) -> str:
-        lines = int(self.window * self.times / TURNS / LINE_TOKENS)
-        told = story(self.agent, TURNS, lines)
-        with StrictProvider(told, window=self.window, max_requests=3 * TURNS) as provider:
+        told = self.filling(TURNS, self.times)
+        with StrictProvider(told, window=self.window, max_requests=3 * told.steps) as provider:
             done = world.run(self.agent, provider, home, "--window", str(self.window))
             mine = conversation(self.agent, provider)
         rows = list(prefixes(mine))
@@ -116,8 +125,10 @@ class Run:
         texts = (json.dumps(one.body)[-6_000:].casefold() for one in provider.requests)
         compacted = sum(any(sign in text for sign in COMPACTS) for text in texts)
         end, share = "ok" if well(done) else "no", read / max(sum(tokens), 1)
-        return (f"{end}, {rewritten} of {len(mine)} rewrite, {share:.2f} cacheable, {over} over, "
-                f"{compacted} compacted")  # fmt: skip
+        grown = [after - before for before, after in pairwise(tokens) if after > before]
+        came = median(grown or [0]) * told.steps / self.window
+        return (f"{end}, {came:.1f} × the window came, {rewritten} of {len(mine)} rewrite, "
+                f"{share:.2f} cacheable, {over} over, {compacted} compacted")  # fmt: skip
 
     def overflow(self, home: Path) -> str:
         told = story(self.agent, 6, 400, refuse_at=5 if self.agent.tool else 1)
@@ -137,9 +148,9 @@ class Run:
     def restart(self, home: Path, *, undo: bool = False) -> str:
         if not self.agent.again:
             return "–"
-        told = story(self.agent, 14, int(self.window * 3 / 14 / LINE_TOKENS))
+        told = self.filling(14, 3.0)
         more = ("--window", str(self.window))
-        with StrictProvider(told, window=self.window, max_requests=80) as provider:
+        with StrictProvider(told, window=self.window, max_requests=6 * told.steps) as provider:
             first = world.run(self.agent, provider, home, *more)
             count = len(provider.requests)
             taken = undone(home) if undo else 0

@@ -65,9 +65,10 @@ class Story:
         if self.asked > self.steps or not self.tool:
             return Answer("All done: MARMALADE.")
         n = self.asked
+        # No $(…): Gemini CLI refuses to run a command with a substitution.
         command = (
-            f"for i in $(seq {self.lines}); do "
-            f"echo step {n} line $i value $((i*{n}*7919%10007)) of a long listing; done"
+            f'seq {self.lines} | awk \'{{print "step {n} line " $1 " value " '
+            f'($1*{n}*7919)%10007 " of a long listing"}}\''
         )
         return Answer(f"Step {n}.", [Call(self.tool, {self.argument: command, **self.more})])
 
@@ -84,18 +85,21 @@ class Agent:
     final: str = ""
     again: tuple[str, ...] = ()
     """Words that take up its last session; () where it cannot."""
+    most_chars: int = 40_000
+    """Of a result that it sends whole; longer ones it cuts, or moves to a file, by itself."""
 
 
 AGENTS = (
     Agent("claude", "Bash", "command",
           ("-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
           (("description", "list"),),
-          again=("-c", "-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json")),
+          again=("-c", "-p", PROMPT, "--allowedTools", "Bash", "--output-format", "json"),
+          most_chars=30_000),
     Agent("codex", "exec_command", "cmd",
           ("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox", "danger-full-access",
            "--json", PROMPT),
           again=("exec", "-m", "gpt-5.1", "--skip-git-repo-check", "--sandbox",
-                 "danger-full-access", "resume", "--last", "--json", PROMPT)),
+                 "danger-full-access", "resume", "--last", "--json", PROMPT), most_chars=10_000),
     Agent("opencode", "bash", "command", ("run", PROMPT), (("description", "list"),),
           again=("run", "-c", PROMPT)),
     Agent("gemini", "run_shell_command", "command",
@@ -103,10 +107,10 @@ AGENTS = (
           again=("-m", "gemini-2.5-pro", "-r", "latest", "-p", PROMPT, "--yolo", "--skip-trust")),
     Agent("qwen", "run_shell_command", "command",
           ("-p", PROMPT, "--yolo", "--auth-type", "openai"), (("is_background", False),),
-          again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai")),
+          again=("-c", "-p", PROMPT, "--yolo", "--auth-type", "openai"), most_chars=25_000),
     Agent("mini", "bash", "command",
           ("-y", "--exit-immediately", "-l", "0", "-m", "openai/gpt-5.1", "-t", PROMPT),
-          final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE"),
+          final="echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo MARMALADE", most_chars=10_000),
     Agent("aider", "", "",
           ("--model", "openai/gpt-5.1", "--yes-always", "--no-check-update", "--no-gitignore",
            "--no-show-model-warnings", "--no-analytics", "--no-show-release-notes",

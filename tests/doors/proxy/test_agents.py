@@ -133,9 +133,9 @@ def test_any_other_program_gets_the_variables_that_sdks_read(place):
     assert at.env["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9/to/anthropic"
 
 
-COMPACTS_AT = {"claude": 0.83, "codex": 0.9, "opencode": 0.84, "gemini": 0.5, "qwen": 0.7}
-"""Share of the window at which each agent compacts by itself, by its own documentation; opencode
-keeps 32,000 of 200,000 for the answer."""
+COMPACTS_AT = {"claude": 0.83, "codex": 0.9, "opencode": 1.0, "gemini": 0.5, "qwen": 0.7}
+"""Share of the window at which each agent compacts by itself, by its own documentation; opencode's
+is one of the window less what is kept for the answer."""
 
 
 @pytest.mark.row("X13")
@@ -150,13 +150,32 @@ def test_each_agent_s_trigger_is_below_the_share_at_which_it_compacts_by_itself(
         assert f"| {name} | {agent.trigger:.0%}{of}, down to {agent.target:.0%} |" in page
 
 
-def qwen_begins_at(window, **given):
-    """Tokens at which a request of qwen's, which asks for 32,000 tokens, is first cut."""
+def begins_at(name, window, **given):
+    """Tokens at which a request of an agent's that asks for 32,000 tokens is first cut."""
     settings = ProxySettings(fit=DEFAULT_FIT | Settings(window=window, **given))
-    own = _private(settings, AGENTS["qwen"], Setup()).fit
+    own = _private(settings, AGENTS[name], Setup()).fit
     words = [{"role": "user", "content": "Begin."}]
     request = {"model": "qwen3", "max_tokens": 32_000, "messages": words}
     return fit(request, settings=own).report.limits["trigger_tokens"]
+
+
+def qwen_begins_at(window, **given):
+    return begins_at("qwen", window, **given)
+
+
+@pytest.mark.parametrize("window", [128_000, 200_000, 272_000, 1_000_000])
+def test_opencode_is_cut_before_what_it_keeps_for_the_answer_is_reached(window):
+    """It compacts where prompt and answer come to the window less 32,000; of the rest a twentieth
+    is left for the answer, and for a count that is not the provider's."""
+    assert begins_at("opencode", window) < 0.95 * (window - 32_000)
+
+
+@pytest.mark.parametrize(("name", "own"), [("claude", 200_000), ("gemini", 256_000)])
+def test_a_window_that_ends_before_the_agent_compacts_is_used_up_to_nine_tenths(name, own):
+    """Both take every model to have at least so many tokens, whatever --window says."""
+    trigger, small = AGENTS[name].trigger, int(own * AGENTS[name].trigger)
+    assert begins_at(name, small) == int(0.9 * (small - min(32_000, small // 5)))
+    assert begins_at(name, small + 1_000) < trigger * (small + 1_000)
 
 
 def test_qwen_is_cut_at_a_share_of_the_whole_window_since_it_compacts_at_one():

@@ -83,6 +83,10 @@ class Setup:
         return Setup(self.upstreams, env, words, self.problem)
 
 
+WHOLE_WINDOW = 0.9
+"""The trigger where the agent does not compact within the window."""
+
+
 @dataclass(frozen=True)
 class Agent:
     """One agent.
@@ -102,6 +106,9 @@ class Agent:
     compacts: str
     command: str = ""
     waits_seconds: float = 0.0
+    own_window: int = 0
+    """The smallest window that it takes any of its models to have, whatever window the user gave
+    us; 0: it differs by model, or by the user's configuration."""
     of_window: bool = False
     """Whether ``trigger`` is a share of the whole window, reserve included, as in ``compacts``."""
     least_window: int = 0
@@ -114,6 +121,13 @@ class Agent:
     def program(self) -> str:
         """The program to execute."""
         return self.command or self.name
+
+    def begins(self, window: int | None) -> float:
+        """The trigger in a window that the user gave: one that ends before the agent compacts its
+        conversation is used almost whole."""
+        if window is not None and window <= self.trigger * self.own_window:
+            return WHOLE_WINDOW
+        return self.trigger
 
     def too_small(self, window: int | None) -> str:
         """What to say of a window that the user gave; "" where nothing is wrong with it."""

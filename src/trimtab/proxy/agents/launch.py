@@ -95,7 +95,7 @@ def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettin
     """The settings on a free port of loopback, with the agent's own upstreams, trigger and wait."""
     fit = Settings(target=agent.target) | settings.fit
     if fit.trigger is None and fit.window_trigger is None:
-        begins = agent.trigger
+        begins = agent.begins(fit.window)
         fit |= Settings(window_trigger=begins) if agent.of_window else Settings(trigger=begins)
     waits = settings.reconnect_seconds
     return replace(
