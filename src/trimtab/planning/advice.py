@@ -46,11 +46,9 @@ def size_in_bytes(place: Place) -> int:
 
 
 def _kind(transcript: Transcript, place: Place) -> str:
-    kind = place.block.kind
-    if kind == "text":
-        role = "system" if place.message < 0 else transcript.messages[place.message].role
-        return "user" if role == "user" else "system" if role == "system" else "assistant"
-    return kind
+    if place.block.kind == "text":
+        return "user" if transcript.messages[place.message].role == "user" else "assistant"
+    return place.block.kind
 
 
 def _what(kind: str, tool: str) -> str:

@@ -29,6 +29,14 @@ def test_the_users_message_of_a_fold_says_how_much_is_gone_and_where_it_is_kept(
     assert (model["role"], last) == ("assistant", TALK["messages"][-1])
 
 
+def test_a_greeting_of_the_model_before_the_users_first_words_is_folded_with_them() -> None:
+    greeting = {"role": "assistant", "content": "Hello! " + "word " * 60}
+    request = {**TALK, "messages": [greeting, *TALK["messages"]]}
+    first, *rest = trimtab.fit(request, window=120, reserve=0).request["messages"]
+    assert first == {"role": "user", "content": "[41 earlier messages left out to fit]"}
+    assert len(rest) == 2
+
+
 @pytest.mark.parametrize("window", [140, 400])
 def test_a_demand_of_the_user_stays_in_the_message_of_the_fold(window: int) -> None:
     demand = "Never push to main."
