@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 from typing import Any
 
+import chats
 import pytest
+import spoken
 from effort import seeds
 from file_reads import request, step
 from responses_cases import call, output, thought, user
@@ -403,3 +406,24 @@ def test_a_format_that_changed_with_a_message_in_place_is_found_anew() -> None:
     messages[1]["content"] = [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]
     messages[2]["content"] = [{"type": "tool_result", "tool_use_id": "t", "content": "x"}]
     assert session.fit({"messages": messages}).report.format == "anthropic"
+
+
+@pytest.mark.parametrize("seed", seeds(5))
+def test_law_5_after_an_undo_a_session_sends_again_what_it_sent(seed: int) -> None:
+    """A batch that folds around what was undone must not bring back an edit older than both."""
+    rng, format = random.Random(seed), FORMATS[seed % len(FORMATS)]
+    script: spoken.Script = []
+    for number in range(26):
+        script.append(f"Question {number}: {chats.words(rng, 12)}?")
+        if number % 2 == 0:
+            for _ in range(rng.randint(1, 2)):
+                back = "\n".join(chats.words(rng, 8) for _ in range(rng.randint(1, 12)))
+                called = spoken.Called("look_up", {"key": f"key-{rng.randint(0, 10**6)}"}, back)
+                script.append(spoken.Step(chats.words(rng, 5), (called,)))
+        script.append(spoken.Step(chats.words(rng, rng.randint(5, 60))))
+    session = trimtab.Session(**as_keywords(**KEYWORDS))
+    for body in chats.requests(format, script):
+        fitted = assert_as_anew(session, body, minimum=False, window=900)
+        assert session.fit(body, window=900).request == fitted.request
+        if fitted.report.edits and rng.random() < 0.2:
+            session.undo(rng.choice(fitted.report.edits).handle)

@@ -29,24 +29,28 @@ class Journal:
     pins: frozenset[str] = frozenset()
 
     def active(self, transcript: Transcript) -> tuple[Edit, ...]:
-        """The edits that apply to ``transcript``: the newest of each block whose needs are met."""
+        """The edits that apply to ``transcript``: the newest of each block whose needs are met.
+
+        An edit that a newer one overruled in part does not apply, and its other blocks are shown
+        whole: an edit older than both must not come back there.
+        """
         if not self.entries:
             return ()
         refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
         for edit in reversed(self.entries):
-            taken = edit.op != "insert" and not claimed.isdisjoint(edit.targets)
-            if taken or not stands(edit, refs):
-                continue
             if edit.op == "insert":
-                if _ended(transcript, refs[edit.targets[0]], edit.text):
+                if stands(edit, refs) and _ended(transcript, refs[edit.targets[0]], edit.text):
                     edits.append(edit)
+                continue
+            overruled = not claimed.isdisjoint(edit.targets)
+            if (overruled and claimed.issuperset(edit.targets)) or not stands(edit, refs):
                 continue
             if edit.op in ("drop", "fold") and groups_of(transcript, edit) is None:
                 continue
             if mixes_speakers(edit):
                 continue
             claimed.update(edit.targets)
-            if edit.op != "restore":
+            if edit.op != "restore" and not overruled:
                 edits.append(edit)
         return tuple(reversed(edits))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from five_formats import session
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,10 @@ REFS = ("a.0", "b.0", "c.0")
 
 def replace(text: str, *refs: str) -> Edit:
     return Edit("replace", refs, text, "cut", "too long", handle=text)
+
+
+def drop(*refs: str) -> Edit:
+    return Edit("drop", refs, "[left out]", "drop", "too long", 1.0, "", "".join(refs))
 
 
 def winners(journal: Journal) -> dict[str, Edit]:
@@ -123,3 +128,18 @@ def test_whatever_is_added_the_last_wins_and_a_store_gives_the_same_journal_back
         journal = after
     assert winners(journal) == wanted
     assert replayed(Journal(), stream.values()).entries == journal.entries
+
+
+def test_what_an_edit_that_was_overruled_in_part_covered_stays_whole() -> None:
+    """Else an edit older than both would come back there, on a turn that made no new one."""
+    request = session("openai-chat", steps=4)
+    transcript = wire.read(request, wire.find(request)[0])
+    steps = [tuple(map(transcript.ref, group.places)) for group in transcript.groups]
+    first, second, third = steps[:3]
+    old, wide, newest = drop(*first), drop(*first, *second, *third), drop(*second, *third)
+    assert Journal((old, wide)).active(transcript) == (wide,)
+    assert Journal((old, wide, newest)).active(transcript) == (newest,)
+    restore = Journal((old, wide)).undone(wide.handle)
+    assert Journal((old, wide, restore, newest)).active(transcript) == (newest,)
+    apart = Edit("drop", wide.targets, "", "drop", "", 1.0, "of another branch", wide.handle)
+    assert Journal((old, apart, newest)).active(transcript) == (old, newest)
