@@ -5,20 +5,23 @@
 
 Each request is one that repair or planning has to walk: unanswered, duplicate and orphan calls in
 each format, very many messages, very many lines, very long texts.  ``ratio`` is the larger of the
-two doublings; 2 is linear.  Ends with 1 where a doubling takes more than 2.4 times as long, or a
-case longer than it may.  Times are of this process alone, the best of three.
+two doublings; 2 is linear.  ``memory`` is what one call needs at its most beyond the request, in
+sizes of the request, where it matters (Linux).  Ends with 1 where a doubling takes more than 2.4
+times as long, or a case more time or memory than it may.  Times are of this process alone, the
+best of three.
 """
 
 from __future__ import annotations
 
 import gc
 import json
-import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import trimtab
@@ -31,13 +34,17 @@ Body = dict[str, Any]
 
 
 class Case(NamedTuple):
-    """``make(n)`` is a request of size n; ``fit`` within a window of ``share`` of its size."""
+    """``make(n)`` is a request of size n; ``fit`` within a window of ``share`` of its size, or of
+    ``window`` tokens; with at most ``memory`` times its size."""
 
     name: str
     make: Callable[[int], Body]
     largest: int
     seconds: float
     share: float = 9.0
+    window: int = 0
+    recall: bool = False
+    memory: float = 0.0
 
 
 def _chat(messages: list[Body]) -> Body:
@@ -212,48 +219,82 @@ CASES = (
     Case("messages", messages, 100_000, 5.0),
     Case("messages of steps", steps, 100_000, 5.0),
     Case("messages of steps, cut", steps, 20_000, 5.0, 0.5),
+    Case("steps that cannot fit", steps, 8_000, 5.0, window=30),
+    Case("steps that cannot fit, recall", steps, 8_000, 5.0, window=30, recall=True),
     Case("lines, cut", lines, 1_000_000, 5.0, 0.02),
-    Case("megabytes", megabytes, 46, 5.0),
-    Case("megabytes, cut", megabytes, 46, 5.0, 0.01),
+    Case("megabytes", megabytes, 46, 5.0, memory=4.0),
+    Case("megabytes, cut", megabytes, 46, 5.0, 0.01, memory=4.0),
 )
+
+
+def fit(case: Case, body: Body, size: int) -> None:
+    """One call with a body of so many characters."""
+    window = case.window or max(1_000, int(case.share * size / 4))
+    with suppress(trimtab.CannotFit):
+        trimtab.fit(body, window=window, reserve=0, recall=case.recall)
 
 
 def seconds(case: Case, n: int) -> float:
     """The best of up to three runs."""
     body = case.make(n)
-    window = max(1_000, int(case.share * len(json.dumps(body)) / 4))
-    best = float("inf")
+    size, best = len(json.dumps(body)), float("inf")
     for _ in range(3):
         gc.collect()
         begin = time.process_time()
-        with suppress(trimtab.CannotFit):
-            trimtab.fit(body, window=window, reserve=0)
+        fit(case, body, size)
         best = min(best, time.process_time() - begin)
         if best > 2:
             break
     return best
 
 
+def memory(case: Case) -> float:
+    """What the largest needs at its most beyond the request, in sizes of the request (Linux)."""
+    body = case.make(case.largest)
+    size = len(json.dumps(body))
+    Path("/proc/self/clear_refs").write_text("5")  # forget the most so far: proc(5)
+    before = _most_kilobytes()
+    fit(case, body, size)
+    return (_most_kilobytes() - before) * 1024 / size
+
+
+def _most_kilobytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0])
+
+
+def measured_memory(case: Case) -> float:
+    """``memory``, in a process of its own; 0 where the system does not tell."""
+    if not Path("/proc/self/clear_refs").exists():
+        return 0.0
+    command = [sys.executable, __file__, case.name, "--memory"]
+    return float(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+
+
 def main(wanted: str = "") -> int:
-    """Print each case; 1 where one is too slow or grows too fast."""
+    """Print each case; 1 where one is too slow, too large or grows too fast."""
     trimtab.fit(messages(100), window=10_000, reserve=0)  # what is loaded once
-    print(f"{'':32}{'n':>9}{'s at n':>9}{'2n':>9}{'4n':>9}{'ratio':>7}{'  may':>7}")
+    print(f"{'':32}{'n':>9}{'s at n':>9}{'2n':>9}{'4n':>9}{'ratio':>7}{'  may':>7}{'memory':>9}")
     failed = False
     for case in CASES:
         if wanted not in case.name:
             continue
+        needs = measured_memory(case) if case.memory else 0.0
         sizes = [case.largest // 4, case.largest // 2, case.largest]
         times = [seconds(case, n) for n in sizes]
         ratio = max((b / a for a, b in pairwise(times) if b > UNSAID), default=0.0)
-        bad = ratio > MOST_RATIO or times[-1] > case.seconds
+        bad = ratio > MOST_RATIO or times[-1] > case.seconds or needs > case.memory
         failed |= bad
         row = "".join(f"{one:>9.2f}" for one in times)
         told = f"{case.name:32}{sizes[0]:>9,}{row}{ratio:>7.2f}{case.seconds:>7.1f}"
+        told += f"{needs:>8.1f}x" if case.memory else ""
         print(f"{told}{'  !' if bad else ''}", flush=True)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"peak memory {peak:,.0f} MB")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:2]))
+    if sys.argv[2:] == ["--memory"]:
+        trimtab.fit(messages(100), window=10_000, reserve=0)
+        print(memory(next(case for case in CASES if case.name == sys.argv[1])))
+    else:
+        sys.exit(main(*sys.argv[1:2]))

@@ -71,16 +71,16 @@ def _losses(result: FitResult) -> tuple[EditLoss, ...]:
     read, transcript = prepared.cache.lines, prepared.transcript
     sent = prepared.cache.read_changed(result.sent, prepared.repaired, transcript)
     kept = [read(place.block) for place in sent.places()]
-    names = frozenset[str]().union(*(lines.names for lines in kept))
-    rows = {line.text.strip() for lines in kept for line in lines.lines}
+    names = set[str]().union(*(lines.names for lines in kept))
+    rows = {line.strip() for lines in kept for line in lines}
     losses = []
     for applied in result.applied:
         edit = applied.edit
         if edit.handle not in fresh or not edit.targets:
             continue
         gone = [read(place.block) for place in prepared.places(edit)]
-        lines = {line.text.strip() for one in gone for line in one.lines} - rows - {""}
-        own = dict.fromkeys(n for one in gone for line in one.lines for n in line.names)
+        lines = {line.strip() for one in gone for line in one} - rows - {""}
+        own = dict.fromkeys(name for one in gone for name in one.names)
         losses.append(EditLoss(
             edit.handle, prepared.before_repair(applied.paths[0]), edit.kind, edit.why,
             len(lines), tuple(name for name in own if name not in names),

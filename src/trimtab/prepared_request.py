@@ -122,11 +122,11 @@ class PreparedRequest:
         if edit.op in ("drop", "fold"):
             items = gone_items(self.transcript, edit)
             given = items if origins is None else origins.messages(items)
-            return f"[{','.join(self.body.spelled(given))}]"
+            return _listed(self.body.spelled(given))
         if len(edit.targets) > 1:
             items = [self.transcript.item(self.transcript.refs[ref]) for ref in edit.targets]
             given = items if origins is None else [origins.given(item) or item for item in items]
-            return f"[{','.join(self.body.spelled(given))}]"
+            return _listed(self.body.spelled(given))
         place = self.transcript.refs[edit.targets[0]]
         leaf = edit.op == "replace" and place.block.spelling in ("string", "json-string")
         path = self.transcript.where(place) if leaf else applied.paths[0]
@@ -315,6 +315,14 @@ class PreparedRequest:
         """The same request without any pins."""
         settings = self.settings | Settings(pins=())
         return replace(self, settings=settings, journal=replace(self.journal, pins=frozenset()))
+
+
+def _listed(values: Sequence[str]) -> str:
+    """JSON values as one list, joined once: they may be very long."""
+    parts = ["["]
+    for value in values:
+        parts += (value, ",")
+    return "".join([*parts[:-1], "]"]) if values else "[]"
 
 
 def repair_key(rule: str, path: Path) -> str:

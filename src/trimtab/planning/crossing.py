@@ -341,8 +341,8 @@ def _sources(planner: Planner, candidate: Candidate) -> Iterator[CandidateLines]
 def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
     lines, wanted = asked_lines(text)
     rate = planner.usage.counter(text) / max(len(text), 1)
-    new = {index for index in wanted if lines.lines[index].text not in said}
-    said.update(lines.lines[index].text for index in new)
+    new = {index for index in wanted if lines[index] not in said}
+    said.update(lines[index] for index in new)
     return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
 
 

@@ -14,6 +14,7 @@ from itertools import accumulate
 from trimtab.planning.planner import LEAST_GAIN, Planner
 from trimtab.planning.presets import STALE
 from trimtab.reducers import Offer
+from trimtab.reducers.base import NO_FACTS
 from trimtab.transcript.model import Place
 
 
@@ -28,10 +29,11 @@ class DeadBlock:
 
 def dead_places(planner: Planner) -> Iterator[Place]:
     """The blocks that may be dead weight, of any age, including those that a preset keeps whole."""
+    facts = planner.inputs.facts
     for place in planner.reducible(
         0, len(planner.transcript.messages), prose=False, protected=True
     ):
-        if not planner.eligibility.protected_by_user(place):
+        if facts(place) != NO_FACTS and not planner.eligibility.protected_by_user(place):
             yield place
 
 

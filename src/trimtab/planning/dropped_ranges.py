@@ -3,6 +3,7 @@ group numbers."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter as Tally
@@ -69,6 +70,8 @@ class DroppedRange:
     edit: Edit | None = None
     called: Tally[str] = field(default_factory=Tally)
     """Of a drop: how often each tool was called; ranges that join add theirs."""
+    digest: hashlib.blake2b | None = None
+    """Of a drop with a handle: what its handle is made of; one that grows goes on from there."""
 
     @property
     def run(self) -> Run:

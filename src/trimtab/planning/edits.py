@@ -27,8 +27,24 @@ def handle(targets: Sequence[str], key: bytes = b"") -> str:
 
     Without the key it cannot be guessed.
     """
-    digest = hashlib.blake2b("\n".join(targets).encode(), digest_size=8, key=key).digest()
-    return "r" + base64.b32encode(digest).decode().lower()[:10]
+    return handle_of(digest_of(targets, key))
+
+
+def digest_of(targets: Iterable[str], key: bytes = b"") -> hashlib.blake2b:
+    """The digest that a handle is made of."""
+    return hashlib.blake2b("\n".join(targets).encode(), digest_size=8, key=key)
+
+
+def with_more(digest: hashlib.blake2b, targets: Iterable[str]) -> hashlib.blake2b:
+    """The digest of the same blocks and these behind them."""
+    digest = digest.copy()
+    digest.update("".join(f"\n{target}" for target in targets).encode())
+    return digest
+
+
+def handle_of(digest: hashlib.blake2b) -> str:
+    """The handle with this digest."""
+    return "r" + base64.b32encode(digest.digest()).decode().lower()[:10]
 
 
 def joins_next(transcript: Transcript, edit: Edit) -> bool:

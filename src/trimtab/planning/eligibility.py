@@ -11,7 +11,7 @@ from trimtab import rules
 from trimtab.planning.lines import Key, Lines, lines_of
 from trimtab.planning.offers import OfferCache, Which
 from trimtab.reducers import Config, Reducer
-from trimtab.reducers.base import BlockFacts
+from trimtab.reducers.base import NO_FACTS, BlockFacts
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
@@ -46,7 +46,7 @@ class PlanInputs:
     pinned: frozenset[str] = frozenset()
     protected: frozenset[Key] = frozenset()
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
-    facts: Callable[[Place], BlockFacts] = lambda place: BlockFacts()
+    facts: Callable[[Place], BlockFacts] = lambda place: NO_FACTS
     """Facts about a block from the rest of the transcript."""
     held_by_user: frozenset[Key] = frozenset()
     """Blocks in ``protected`` by the user's wish, not by a preset: even dead weight stays there."""
@@ -71,8 +71,8 @@ class PlanInputs:
 
     def config_for(self, place: Place) -> Config:
         """The configuration for reducers on this block."""
-        config = self.config if self.about is None else self.about(place)
-        return replace(config, facts=self.facts(place))
+        config, facts = self.config if self.about is None else self.about(place), self.facts(place)
+        return config if facts == NO_FACTS else replace(config, facts=facts)
 
 
 @dataclass(frozen=True)

@@ -281,7 +281,7 @@ def _prose(planner: Planner, fresh: Sequence[Candidate], *, again: bool = False)
 def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     """Show the kept lines of one text, in place."""
     rows, state = written([source]), planner.state
-    left = len(source.lines.lines) - len(source.kept)
+    left = len(source.lines) - len(source.kept)
     if left < 1:
         return
     text = "\n".join([*rows, f"[{left:,} more line{'s' * (left > 1)} left out to fit]"])
@@ -347,7 +347,7 @@ def _sources(
         for place in places:
             lines = read(place)
             stale = of_call and place.block.kind == "result" and _stale(planner, place)
-            if lines and not stale:
+            if lines is not None and not stale:
                 sources.append(_source(planner, place, lines, header))
 
     for place in group.places:
@@ -393,15 +393,15 @@ def standing_identifiers(
             speaks = counts(place.block) or place.block.kind == "system"
             if speaks and (number, place.index) not in chosen:
                 own = said if by_model and place.block.kind != "result" else covered
-                own |= read(place.block).grounded
+                own |= read(place.block).grounded()
     for candidate in fresh:
         if (anchor := candidate.fold.anchor) is not None:
-            said |= read(anchor.call.block).grounded
+            said |= read(anchor.call.block).grounded()
     for run in state.runs:
         if run.fold is not None:
             told = "\n".join(filter(None, (run.fold.lines, run.fold.asked)))
             for names, text in ((covered, told), (said, run.fold.words)):
-                names |= read(Block("text", (), (), text or "")).grounded
+                names |= read(Block("text", (), (), text or "")).grounded()
     return covered, said
 
 

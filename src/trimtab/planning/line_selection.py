@@ -10,14 +10,15 @@ kind were tuned on recorded sessions; docs/benchmark.md has the results.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import Counter as Tally
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, chain, groupby, pairwise
 from math import inf
 from typing import NamedTuple
 
-from trimtab.planning.lines import Line, Lines
+from trimtab.planning.lines import Lines
 
 OWN = {"call": 0.12, "text": 0.03}
 """Value per token of the agent's own lines, in addition to their identifiers; once per line."""
@@ -25,6 +26,7 @@ ASKED = "asked"
 """The kind of the user's lines."""
 USER_WORTH = 0.3
 """Value per token of the user's lines."""
+WORTH = {**OWN, ASKED: USER_WORTH}
 BARE = 0.5
 """Factor on the value of an identifier on a line without words."""
 SAID = 0.25
@@ -36,6 +38,13 @@ END = 0.3
 CONTEXT = 0.05
 """Share of a kept line's value that its neighbours get as its context."""
 
+
+MOST_LINES = 50_000
+"""Of more lines than twice this only so many, the best, are compared at once, to save memory."""
+Priced = tuple[float, int]
+"""(−price, number) of a line."""
+ALL: Priced = (0.0, 0)
+"""What no line is behind: all that have a price are in the heap."""
 
 MISSES = 50
 """The search ends after so many lines in a row that are too long for the remaining room."""
@@ -79,74 +88,47 @@ class LineSelector:
         """Identifiers that are kept, but only on lines without words."""
         self.kept_texts: set[str] = set()
         """Lines that are kept."""
-        self.source: list[CandidateLines] = []
-        self.starts: list[int] = []
-        self.lines: list[Line] = []
-        self.costs: list[float] = []
-        """Tokens of each line, without a header."""
-        self.heads: list[float] = []
-        """Tokens of the header above each line."""
-        self.own: list[float] = []
-        """The value of the agent's own lines, in addition to their identifiers."""
-        self.bonus: list[float] = []
-        seen: set[str] = set()
-        again: set[str] = set()
-        own: set[str] = set()
-        for source in sources:
-            texts = {line.text for line in source.lines.lines}
-            again |= texts & (seen if source.kind in OWN else own)
-            seen |= texts
-            own |= texts if source.kind in OWN else set()
-        for source in sources:
-            self._add(source, again)
-
-    def _add(self, source: CandidateLines, again: set[str]) -> None:
-        lines = source.lines.lines
-        start, rate = len(self.lines), source.rate
-        costs = [len(line.text) * rate + 1.0 for line in lines]
-        if own := USER_WORTH if source.kind == ASKED else OWN.get(source.kind):
-            worth = [AGAIN if line.text in again else own for line in lines]
-            self.own += [share * cost for share, cost in zip(worth, costs, strict=True)]
-        else:
-            self.own += [0.0] * len(lines)
-        self.source += [source] * len(lines)
-        self.starts += [start] * len(lines)
-        self.lines += lines
-        self.costs += costs
-        self.heads += [HEADER_RATE * len(source.header)] * len(lines)
-        self.bonus += [0.0] * len(lines)
-        if lines:
-            self.bonus[start] = self.bonus[-1] = END
+        self.again = _repeated(sources)
+        self.starts = list(accumulate((len(source.lines) for source in sources), initial=0))
+        """The number of the first line of each source."""
+        self.bonus: dict[int, float] = {}
+        """Line → its value by its place: at an end of a block, beside a kept line."""
+        for start, end in pairwise(self.starts):
+            if start < end:
+                self.bonus[start] = self.bonus[end - 1] = END
+        self._heap: list[Priced] = []
+        """Lines by their last computed price, the best first."""
+        self._last: Priced = (-inf, 0)
+        """Lines that were priced behind this one are not in the heap."""
 
     def force(self) -> None:
         """Keep the forced lines."""
-        for at, source in enumerate(self.source):
-            if at - self.starts[at] in source.forced:
-                for near in self._keep(at):
+        for source, start in zip(self.sources, self.starts, strict=False):
+            for index in sorted(source.forced):
+                for near in self._keep(start + index):
                     assert near >= 0
 
     def take(self, tokens: float) -> float:
         """Keep the lines of highest value per token until ``tokens`` are used or no line has any
         value; return the tokens that are left."""
-        heap, missed = self._heap, 0
-        passed: list[tuple[float, int]] = []
-        price = self._price
-        while heap and tokens > 0 and missed < MISSES:
-            before, at = heap[0]
-            kept = self.source[at].kept
-            if at - self.starts[at] in kept:
-                heapq.heappop(heap)
+        missed, passed = 0, list[Priced]()
+        while tokens > 0 and missed < MISSES:
+            if not self._heap or self._heap[0] > self._last:
+                if self._last == ALL:
+                    break
+                self._fill({at for _, at in passed})
                 continue
-            now = -price(at)
+            before, at = heapq.heappop(self._heap)
+            source, index = self._line(at)
+            if index in source.kept:
+                continue
+            now = -self._price(at)
             if now > before:
                 if now < 0:
-                    heapq.heapreplace(heap, (now, at))
-                else:
-                    heapq.heappop(heap)
+                    heapq.heappush(self._heap, (now, at))
                 continue
-            heapq.heappop(heap)
-            cost = self._cost(at)
-            if self.source[at].far:
+            cost = _cost(source, index)
+            if source.far:
                 if cost > self.far:
                     continue
                 self.far -= cost if cost <= tokens else 0.0
@@ -154,80 +136,113 @@ class LineSelector:
             if cost <= tokens:
                 missed, tokens = 0, tokens - cost
                 for near in self._keep(at):
-                    heapq.heappush(heap, (-price(near), near))
+                    heapq.heappush(self._heap, (-self._price(near), near))
             else:
                 passed.append((before, at))
         for entry in passed:
-            heapq.heappush(heap, entry)
+            heapq.heappush(self._heap, entry)
         return tokens
 
-    @cached_property
-    def _heap(self) -> list[tuple[float, int]]:
-        """A heap of lines by their last computed value per token, the best first."""
-        heap = self._priced()
-        heapq.heapify(heap)
-        return heap
+    def _fill(self, passed: Set[int]) -> None:
+        """Fill the heap: with all lines that have a price and are not kept, or the best of very
+        many.  ``_price`` is inlined for speed, as it runs for every line of every old step."""
+        covered, either, said = self.covered, self.covered | self.named, self.said
+        weigh, bonus = self.weights.get, self.bonus.get
+        best, last, least = list[Priced](), ALL, 0.0
+        for source, start in zip(self.sources, self.starts, strict=False):
+            lines, rate, kept, own = source.lines, source.rate, source.kept, source.kind in WORTH
+            head = 0.0 if kept else HEADER_RATE * len(source.header)
+            share = 0.0 if source.kind in OWN else SAID
+            rows = zip(lines.starts, lines.ends, lines.name_ends, lines.has_words, strict=True)
+            first, names = 0, lines.names
+            for at, (begin, end, behind, has_words) in enumerate(rows, start):
+                value = bonus(at, 0.0)
+                if behind > first:
+                    kept_names, gain = covered if has_words else either, 0.0
+                    for name in names[first:behind]:
+                        if name not in kept_names:
+                            gain += weigh(name, 1.0) * (share if name in said else 1.0)
+                    first, value = behind, value + (gain if has_words else BARE * gain)
+                if own:
+                    value += self._own(source, at - start)
+                price = value / ((end - begin) * rate + 1.0 + head)
+                if price <= least or (price := round(price, 9)) <= least:
+                    continue
+                if at - start not in kept and at not in passed:
+                    best.append((-price, at))
+                    if len(best) > 2 * MOST_LINES:
+                        best.sort()
+                        del best[MOST_LINES:]
+                        last, least = best[-1], -best[-1][0]
+        heapq.heapify(best)
+        self._heap, self._last = best, last
 
-    def _priced(self) -> list[tuple[float, int]]:
-        """(−price, number) of every line with a positive price: ``_price`` inlined for speed, as it
-        runs for every line of every old step."""
-        if self.kept_texts or self.named or any(source.kept for source in self.sources):
-            return [(-p, at) for at in range(len(self.lines)) if (p := self._price(at)) > 0]
-        priced: list[tuple[float, int]] = []
-        covered, said, weigh = self.covered, self.said, self.weights.get
-        rows = zip(
-            self.lines, self.source, self.bonus, self.own, self.costs, self.heads, strict=True
-        )
-        for at, (line, source, value, own, cost, head) in enumerate(rows):
-            if line.names:
-                gain, share = 0.0, 0.0 if source.kind in OWN else SAID
-                for name in line.names:
-                    if name not in covered:
-                        gain += weigh(name, 1.0) * (share if name in said else 1.0)
-                value += gain if line.has_words else BARE * gain
-            value += own
-            if value and (price := round(value / (cost + head), 9)) > 0:
-                priced.append((-price, at))
-        return priced
+    def _line(self, at: int) -> tuple[CandidateLines, int]:
+        """The source of a line, and the line's number there."""
+        row = bisect_right(self.starts, at) - 1
+        return self.sources[row], at - self.starts[row]
 
     def _price(self, at: int) -> float:
         """The value per token of a line."""
-        line = self.lines[at]
-        value = self.bonus[at]
-        if line.names:
-            value += self._gain(at)
-        if (own := self.own[at]) and line.text not in self.kept_texts:
-            value += own
-        return round(value / self._cost(at), 9) if value else 0.0
+        source, index = self._line(at)
+        value = self.bonus.get(at, 0.0) + self._gain(source, index)
+        value += self._own(source, index)
+        return round(value / _cost(source, index), 9) if value else 0.0
 
-    def _gain(self, at: int) -> float:
+    def _gain(self, source: CandidateLines, index: int) -> float:
         """The value of the identifiers on a line that are not kept elsewhere."""
-        line, covered, said, weigh = self.lines[at], self.covered, self.said, self.weights.get
-        value, share = 0.0, 0.0 if self.source[at].kind in OWN else SAID
-        named = frozenset[str]() if line.has_words else self.named
-        for name in line.names:
+        covered, said, weigh = self.covered, self.said, self.weights.get
+        value, share = 0.0, 0.0 if source.kind in OWN else SAID
+        has_words = source.lines.has_words[index]
+        named = frozenset[str]() if has_words else self.named
+        for name in source.lines.names_on(index):
             if name not in covered and name not in named:
                 value += weigh(name, 1.0) * (share if name in said else 1.0)
-        return value if line.has_words else BARE * value
+        return value if has_words else BARE * value
 
-    def _cost(self, at: int) -> float:
-        return self.costs[at] if self.source[at].kept else self.costs[at] + self.heads[at]
+    def _own(self, source: CandidateLines, index: int) -> float:
+        """The value of a line that the agent or the user wrote, beside that of its identifiers."""
+        worth = WORTH.get(source.kind, 0.0)
+        if not worth:
+            return 0.0
+        text = source.lines[index]
+        if text in self.kept_texts:
+            return 0.0
+        return (AGAIN if text in self.again else worth) * (len(text) * source.rate + 1.0)
 
     def _keep(self, at: int) -> Iterator[int]:
         """Keep a line; yield the neighbours whose value rises by that."""
-        line, source, start = self.lines[at], self.source[at], self.starts[at]
-        gain = self._gain(at)
-        source.kept.add(at - start)
-        self.kept_texts.add(line.text)
+        source, index = self._line(at)
+        lines, gain = source.lines, self._gain(source, index)
+        source.kept.add(index)
+        self.kept_texts.add(lines[index])
         kept = self.said if source.kind in OWN else self.covered
-        (kept if line.has_words else self.named).update(line.names)
+        (kept if lines.has_words[index] else self.named).update(lines.names_on(index))
         if not gain:
             return
-        for near in (at - 1, at + 1):
-            beside = start <= near < start + len(source.lines.lines)
-            if beside and near - start not in source.kept:
-                self.bonus[near] += CONTEXT * gain
-                yield near
+        for near in (index - 1, index + 1):
+            if 0 <= near < len(lines) and near not in source.kept:
+                number = at - index + near
+                self.bonus[number] = self.bonus.get(number, 0.0) + CONTEXT * gain
+                yield number
+
+
+def _cost(source: CandidateLines, index: int) -> float:
+    """Tokens of a line, with the header that it needs."""
+    lines = source.lines
+    cost = (lines.ends[index] - lines.starts[index]) * source.rate + 1.0
+    return cost if source.kept else cost + HEADER_RATE * len(source.header)
+
+
+def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
+    """The lines that stand in several sources, in one of them as the agent's own."""
+    own = (set(source.lines) for source in sources if source.kind in OWN)
+    times = Tally(chain.from_iterable(own))
+    again = {text for text, number in times.items() if number > 1}
+    for source in sources if times else ():
+        if source.kind not in OWN:
+            again.update(filter(times.__contains__, source.lines))
+    return again
 
 
 def written(sources: Sequence[CandidateLines]) -> list[str]:
@@ -270,9 +285,8 @@ def with_short_headers(sources: Sequence[CandidateLines]) -> list[CandidateLines
 def _write(source: CandidateLines, rows: list[str]) -> None:
     before = -2
     for index in sorted(source.kept):
-        line = source.lines.lines[index]
-        if line.joined and before == index - 1:
-            rows[-1] += line.text
+        if index in source.lines.joined and before == index - 1:
+            rows[-1] += source.lines[index]
         else:
-            rows.append(line.text)
+            rows.append(source.lines[index])
         before = index

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from itertools import chain, compress
+from typing import Any, Literal
 
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.text_boundaries import at_or_after, at_or_before
-from trimtab.transcript.identifiers import TOKEN, names_in
+from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demand_spans
 
 LONG_CHARS, PIECE_CHARS = 240, 160
 """A line above LONG_CHARS is split into pieces of about PIECE_CHARS."""
+PORTION_CHARS = 65_536
+"""About how many characters of a text are split into lines at once, to save memory."""
 GROUND_WORDS = 2
 """How many plain words a line needs for its identifiers to count fully."""
 HEADER_CHARS = 80
@@ -29,49 +33,105 @@ _NUMBERED = re.compile(r"[ \t]*\d+(?:→|\t)")
 _BREAK = re.compile(r"[\s,;]\S*$")
 
 
-class Line(NamedTuple):
-    """One line, or a piece of a long one: ``joined`` to the piece before it.
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """A block's lines in order, as parts of one ``text``: a long one in pieces.
 
-    ``names``: the identifiers on it; ``has_words``: whether it has at least two plain words.
+    There may be a million of them, so their places and names are kept in one row each.
     """
 
     text: str
-    names: tuple[str, ...]
-    has_words: bool = False
-    joined: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """A block's lines in order, and every identifier in it, ``grounded`` among words or not."""
-
-    lines: tuple[Line, ...]
-    names: frozenset[str]
-    grounded: frozenset[str]
+    starts: array[int]
+    ends: array[int]
+    names: list[str]
+    """The identifiers of all lines, in order."""
+    name_ends: array[int]
+    """For each line, the number of identifiers up to its end."""
+    has_words: bytearray
+    """Whether a line with identifiers has at least two plain words as well."""
+    joined: set[int]
+    """The numbers of pieces that follow the piece before them on one line."""
     header: str = ""
     """For a call: its tool and the beginning of its argument values, on one line."""
     chars: int = 0
     """Chars of the text that was split into them, where it is a result's; else 0."""
 
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, number: int) -> str:
+        return self.text[self.starts[number] : self.ends[number]]
+
+    def __iter__(self) -> Iterator[str]:
+        text = self.text
+        return (text[start:end] for start, end in zip(self.starts, self.ends, strict=True))
+
+    def names_on(self, number: int) -> list[str]:
+        """The identifiers on one line."""
+        start = self.name_ends[number - 1] if number else 0
+        return self.names[start : self.name_ends[number]]
+
+    def grounded(self) -> set[str]:
+        """Every identifier that stands among words."""
+        among = compress(range(len(self)), self.has_words)
+        return set(chain.from_iterable(map(self.names_on, among)))
+
+    def add(self, start: int, row: str, spaced: str, *, joined: bool = False) -> None:
+        """Add the row, or piece of one, at ``start``; ``spaced``: what ``apart`` gave for it."""
+        if joined:
+            self.joined.add(len(self.starts))
+        names, words = self.names, 0
+        for run in runs(row, spaced):
+            own = NAMES_BY_RUN[run]
+            if own is None:
+                words += 1
+            elif own:
+                names += own
+        self.starts.append(start)
+        self.ends.append(start + len(row))
+        self.name_ends.append(len(names))
+        self.has_words.append(words >= GROUND_WORDS)
+
+
+def _none_of(text: str, header: str = "", chars: int = 0) -> Lines:
+    """No line of a text yet."""
+    return Lines(text, array("I"), array("I"), [], array("I"), bytearray(), set(), header, chars)
+
 
 def lines_of(block: Block) -> Lines:
-    """The lines of one block; of arguments, those of their values."""
-    read_lines: list[Line] = []
-    every: set[str] = set()
-    chars = 0
-    for text in texts_of(block):
-        text = strip_escapes(text) if "\x1b" in text else text
-        if block.kind == "result":
-            text = joined_members(text)
-        chars += len(text)
-        for row, joined in _split(text, numbered=block.kind == "result"):
-            line = _line(row, joined)
-            every.update(line.names)
-            read_lines.append(line)
-    grounded = frozenset(name for line in read_lines if line.has_words for name in line.names)
+    """The lines of one block that are not empty; of arguments, those of their values."""
+    whole = "\n".join(strip_escapes(t) if "\x1b" in t else t for t in texts_of(block))
+    is_result, start = block.kind == "result", 0
+    whole = joined_members(whole) if is_result else whole
     header = _header(block) if block.kind == "call" else ""
-    told = chars if block.kind == "result" else 0
-    return Lines(tuple(read_lines), frozenset(every), grounded, header, told)
+    lines = _none_of(whole, header, len(whole) if is_result else 0)
+    for text in _portions(whole):
+        numbered = is_result and ("\t" in text or "→" in text)
+        for row, spaced in zip(text.split("\n"), apart(text).split("\n"), strict=True):
+            begin, start = start, start + len(row) + 1
+            if numbered and (match := _NUMBERED.match(row)):
+                row, spaced, begin = row[match.end() :], spaced[match.end() :], begin + match.end()
+            row = row.rstrip()
+            if not row:
+                continue
+            if len(row) <= LONG_CHARS:
+                lines.add(begin, row, spaced)
+                continue
+            at = 0
+            for piece in pieces(row):
+                lines.add(begin + at, piece, spaced[at : at + len(piece)], joined=at > 0)
+                at += len(piece)
+    return lines
+
+
+def _portions(text: str) -> Iterator[str]:
+    """A text in portions that end where a line ends."""
+    start = 0
+    while start <= len(text):
+        end = text.find("\n", start + PORTION_CHARS)
+        end = len(text) if end < 0 else end
+        yield text[start:end]
+        start = end + 1
 
 
 def texts_of(block: Block) -> list[str]:
@@ -115,21 +175,6 @@ def _begun(line: str) -> str:
     return line[: at_or_before(line, HEADER_CHARS - 2)].rstrip() + " …"
 
 
-def _split(text: str, *, numbered: bool) -> Iterator[tuple[str, bool]]:
-    """Rows that are not empty, and whether each is joined to the one before it."""
-    for row in text.split("\n"):
-        if numbered and (match := _NUMBERED.match(row)):
-            row = row[match.end() :]
-        row = row.rstrip()
-        if not row:
-            continue
-        if len(row) <= LONG_CHARS:
-            yield row, False
-            continue
-        for number, piece in enumerate(pieces(row)):
-            yield piece, number > 0
-
-
 def joined_members(text: str) -> str:
     """JSON over several lines with the short members of each object or list on one line, as far as
     a piece goes; another text as it is.
@@ -166,44 +211,24 @@ def pieces(row: str) -> Iterator[str]:
 def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
     """(lines of a user's text, numbers of those with demands); a sentence with a demand is a piece
     of its own."""
-    lines: list[Line] = []
-    wanted: set[int] = set()
-    spans, start = demand_spans(text), 0
+    lines, wanted = _none_of(text), set[int]()
+    spans, start, spaced = demand_spans(text), 0, apart(text)
     for row in text.split("\n"):
         at, stop, joined = start, start + len(row), False
         own = [(max(begin, start), min(end, stop)) for begin, end in spans]
         for begin, end in [*((b, e) for b, e in own if b < e), (stop, stop)]:
             for piece in pieces(text[at:begin]):
                 if joined or piece.strip():
-                    lines.append(_line(piece, joined))
+                    lines.add(at, piece, spaced[at : at + len(piece)], joined=joined)
                     joined = True
+                at += len(piece)
             if begin < end:
                 wanted.add(len(lines))
-                lines.append(_line(text[begin:end], joined))
+                lines.add(begin, text[begin:end], spaced[begin:end], joined=joined)
                 joined = True
             at = end
         start = stop + 1
-    every = frozenset(name for line in lines for name in line.names)
-    grounded = frozenset(name for line in lines if line.has_words for name in line.names)
-    return Lines(tuple(lines), every, grounded), frozenset(wanted)
-
-
-def _line(text: str, joined: bool) -> Line:
-    names, words = _names(text)
-    return Line(text, names, words >= GROUND_WORDS, joined)
-
-
-def _names(text: str) -> tuple[tuple[str, ...], int]:
-    """The identifiers of a line, and how many plain words it has."""
-    names: list[str] = []
-    words = 0
-    for token in TOKEN.findall(text):
-        own_names = names_in(token)
-        if own_names:
-            names += [name for name, _ in own_names]
-        elif len(token) > 1 and not token.isdigit():
-            words += 1
-    return tuple(names), words
+    return lines, frozenset(wanted)
 
 
 # --- what an identifier weighs: most where the agent itself wrote it ---
@@ -232,13 +257,16 @@ def identifier_weights(
 
 def weighed(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
     """Identifier → weight, from (whether the agent wrote it, lines) of each block in order."""
+    blocks = list(blocks)
+    written = set[str]().union(*(lines.names for own, lines in blocks if own))
     seen: set[str] = set()
     weights: dict[str, float] = {}
-    for own, lines in blocks:
+    for own, lines in blocks if written else ():
+        names = written.intersection(lines.names)
         if own:
-            weights |= dict.fromkeys(lines.names - weights.keys(), WRITTEN)
-            weights |= dict.fromkeys(lines.names & seen, WRITTEN * REUSED)
-        seen |= lines.names
+            weights |= dict.fromkeys(names - weights.keys(), WRITTEN)
+            weights |= dict.fromkeys(names & seen, WRITTEN * REUSED)
+        seen |= names
     return weights
 
 
@@ -273,8 +301,8 @@ class LineIndex:
         for number, message in enumerate(transcript.messages[:end]):
             for index, block in enumerate(message.blocks):
                 if counts(block) and speaker in (None, speaker_of(message, block)):
-                    for row, line in enumerate(read(block).lines):
-                        self._at[line.text] = number, index, row
+                    for row, line in enumerate(read(block)):
+                        self._at[line] = number, index, row
 
     def left(self, notes: Iterable[str]) -> dict[Key, list[int]]:
         """Block → the numbers of its lines that occur in one of ``notes``."""
@@ -294,10 +322,14 @@ class LineIndex:
 
 def only(lines: Lines, numbers: Iterable[int]) -> Lines:
     """``lines`` with only these numbers; a piece whose previous piece is missing begins a row."""
-    kept, before = [], -1
+    some, before = _none_of(lines.text, lines.header, lines.chars), -1
     for number in numbers:
-        line = lines.lines[number]
-        joined = line.joined and before == number - 1
-        kept.append(line if joined == line.joined else line._replace(joined=joined))
+        if number in lines.joined and before == number - 1:
+            some.joined.add(len(some))
+        some.starts.append(lines.starts[number])
+        some.ends.append(lines.ends[number])
+        some.names.extend(lines.names_on(number))
+        some.name_ends.append(len(some.names))
+        some.has_words.append(lines.has_words[number])
         before = number
-    return replace(lines, lines=tuple(kept))
+    return some

@@ -5,6 +5,7 @@ Keeps the size of the request exact.  ``planner.py`` chooses.
 
 from __future__ import annotations
 
+import hashlib
 from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,11 +27,14 @@ from trimtab.planning.dropped_ranges import (
 )
 from trimtab.planning.edits import (
     EMPTIED,
+    digest_of,
     group_index,
     groups_of,
     handle,
+    handle_of,
     has_place,
     note_host,
+    with_more,
 )
 from trimtab.planning.runs import Run, anchor_of, closing_of, meets_user
 from trimtab.planning.shown_blocks import Replacement, ShownBlocks
@@ -161,13 +165,24 @@ class PlanState(ShownBlocks):
         if after and after.fold is None and adjoin(groups[last], groups[last + 1]):
             touching.append(after)
             run.last = after.last
-        own = self.handle(run) if self.recall else ""
+        own = ""
+        if self.recall:
+            run.digest = self._digest(run, touching)
+            own = handle_of(run.digest)
         run.called = self._tools(first, last)
         for old in touching:
             run.called.update(old.called)
         run.note = marker(run.last - run.first + 1, run.called, own)
         run.tokens = self._marker_cost(run)
         return run, touching
+
+    def _digest(self, run: DroppedRange, touching: Sequence[DroppedRange]) -> hashlib.blake2b:
+        """The digest of a run; if another was made longer, that one's gone on with."""
+        for old in touching:
+            if old.first == run.first and old.digest is not None:
+                more = Run(old.last + 1, run.last)
+                return with_more(old.digest, runs.targets(self.transcript, more))
+        return digest_of(("run", *runs.targets(self.transcript, run.run)), self.handle_key)
 
     def _tools(self, first: int, last: int) -> Tally[str]:
         """How often each tool was called, by its name in a marker."""

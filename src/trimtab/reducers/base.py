@@ -90,6 +90,9 @@ class BlockFacts:
     failed: str = ""
 
 
+NO_FACTS = BlockFacts()
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """What reducers may know besides the block.
@@ -109,7 +112,7 @@ class Config:
     repeated: Callable[[str], bool] = never
     age: float = 0.0
     articles: ArticleRule = DEFAULT_RULE
-    facts: BlockFacts = BlockFacts()
+    facts: BlockFacts = NO_FACTS
     warn: Callable[[str], None] = untold
 
 

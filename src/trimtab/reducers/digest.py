@@ -17,7 +17,7 @@ from trimtab.reducers.content import kind_of
 from trimtab.reducers.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
 from trimtab.reducers.cutting import cut_text
 from trimtab.reducers.respell import strip_escapes
-from trimtab.transcript.identifiers import TOKEN, names_in
+from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
 from trimtab.transcript.model import Block
 
 SMALLEST_TOKENS = 60
@@ -140,22 +140,19 @@ def weigh_lines(text: str, tool: str = "") -> WeightedLines:
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
     """Weights by the names that occur first in each line; lines that differ only in numbers count
     once."""
-    tokens: set[str] = set()
     names: set[str] = set()
     shapes: set[str] = set()
     weights = []
-    for line, form in zip(lines, forms, strict=True):
+    spaced = apart("\n".join(lines)).split("\n")
+    for line, form, tokens in zip(lines, forms, map(runs, lines, spaced), strict=True):
         if not line:
             weights.append(0.0)
             continue
-        new = 0
-        for token in TOKEN.findall(line):
-            if token not in tokens:
-                tokens.add(token)
-                fresh = {name for name, _ in names_in(token)} - names
-                new += len(fresh)
-                names |= fresh
-        worth = _PLAIN + _NEW_NAME * min(new, _MOST_NAMES)
+        before = len(names)
+        for token in tokens:
+            if own := NAMES_BY_RUN[token]:
+                names.update(own)
+        worth = _PLAIN + _NEW_NAME * min(len(names) - before, _MOST_NAMES)
         if form in shapes:
             worth *= _REPEATED
         else:

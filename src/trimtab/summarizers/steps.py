@@ -120,7 +120,7 @@ def _parts(
         if not lines:
             continue
         tokens = count(lines) - 2 * count(SAID)
-        whole = [replace(s, kept=set(range(len(s.lines.lines)))) for s in part]
+        whole = [replace(s, kept=set(range(len(s.lines)))) for s in part]
         text = "\n".join(filter(None, written_apart(whole)))
         worth = tokens >= LEAST_TOKENS
         yield StepPart(lines, Ask(title, "", text, question, tokens) if worth else None)
@@ -132,7 +132,7 @@ def _divided(sources: Sequence[CandidateLines]) -> Iterator[list[CandidateLines]
     chars = 0
     for _, own in groupby(sources, key=lambda source: source.group):
         step = list(own)
-        size = sum(len(line.text) + 1 for source in step for line in source.lines.lines)
+        size = sum(len(line) + 1 for source in step for line in source.lines)
         if part and chars + size > PART_CHARS:
             yield part
             part, chars = [], 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from file_reads import FILLER, request, step
 
 import trimtab
 from trimtab import wire
+from trimtab.planning import line_selection
 from trimtab.planning.line_selection import (
     CandidateLines,
     LineSelector,
@@ -141,8 +144,9 @@ def test_the_first_prices_are_those_of_each_line_by_itself(forced: set[int]) -> 
     selector = LineSelector([found, again], {"other_name": 4.0}, set())
     selector.force()
     assert found.kept == forced
-    prices = {at: selector._price(at) for at in range(len(selector.lines))}
-    assert selector._priced() == [(-price, at) for at, price in prices.items() if price > 0]
+    prices = {at: selector._price(at) for at in range(selector.starts[-1]) if at not in forced}
+    selector._fill(set())
+    assert sorted(selector._heap) == sorted((-p, at) for at, p in prices.items() if p > 0)
 
 
 @pytest.mark.parametrize(("tokens", "expected"), [(12, set()), (13, {1}), (22, {1}), (23, {1, 2})])
@@ -152,6 +156,23 @@ def test_a_header_costs_its_tokens_once(tokens: float, expected: set[int]) -> No
     found.header = "read abc"
     LineSelector([found], {"first_name": 9.0, "other_name": 8.0}, set()).take(tokens)
     assert found.kept - {0, 3} == expected
+
+
+def test_of_very_many_lines_the_same_are_kept_as_if_all_were_compared_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    draw = random.Random(1)
+    rows = [
+        f"line {n} of {' '.join(f'part_{draw.randrange(90)}' for _ in range(draw.randrange(4)))}"
+        for n in range(400)
+    ]
+    parts = [source("\n".join(rows[n : n + 80]), "text" if n == 80 else "result")
+             for n in range(0, 400, 80)]  # fmt: skip
+    every = kept(400, *parts)
+    again = [replace(one, kept=set()) for one in parts]
+    monkeypatch.setattr(line_selection, "MOST_LINES", 12)
+    assert kept(400, *again) == every
+    assert len(every) > 40
 
 
 def test_two_results_of_one_tool_stand_each_under_its_own_call() -> None:
@@ -181,12 +202,12 @@ def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> No
     free = Block("call", (), (), long, tool="bash")
     for found in (lines_of(block), lines_of(free)):
         pieces = [found.header.removeprefix("bash ").removesuffix(" …")]
-        pieces += [line.text for line in found.lines]
+        pieces += list(found)
         assert len(pieces) > 2
         for piece in pieces:
             left = piece.removeprefix("a").replace(pair, "")
             assert not any("\ud800" <= char <= "\udfff" for char in left), piece
-        assert "".join(line.text for line in found.lines) in (long, "a" + "🚀" * 300)
+        assert "".join(found) in (long, "a" + "🚀" * 300)
 
 
 def tight(last: int) -> dict[str, Any]:
@@ -228,7 +249,7 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
 
         class Counted(LineSelector):
             def __init__(self, sources: Sequence[CandidateLines], *rest: Any) -> None:
-                found.append(sum(len(source.lines.lines) for source in sources))
+                found.append(sum(len(source.lines) for source in sources))
                 super().__init__(sources, *rest)
 
         monkeypatch.setattr("trimtab.planning.refold.HORIZON", horizon)
@@ -253,15 +274,15 @@ def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
     ]}  # fmt: skip
     transcript = wire.read(body, wire.find(body, "openai-chat")[0])
     lines = lines_of(transcript.at(1, 0).block)
-    pieces = [n for n, line in enumerate(lines.lines) if line.text in long]
+    pieces = [n for n, line in enumerate(lines) if line in long]
     assert len(pieces) > 3
-    every = set(range(len(lines.lines)))
+    every = set(range(len(lines)))
     for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, {*pieces[-2:]}, {pieces[-1]}, every):
         note = "\n".join(written([CandidateLines("text", lines, 0.3, kept=set(kept))]))
         left = LineIndex(transcript, 2).left([note])
         assert left == {(1, 0): sorted(kept)}
         again = only(lines, left[1, 0])
-        whole = CandidateLines("text", again, 0.3, kept=set(range(len(again.lines))))
+        whole = CandidateLines("text", again, 0.3, kept=set(range(len(again))))
         assert "\n".join(written([whole])) == note
 
 

@@ -12,11 +12,12 @@ import trimtab
 from trimtab.journal.journal import Journal
 from trimtab.message_cache import MessageCache
 from trimtab.pipeline import prepare
+from trimtab.planning import runs
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.runs import targets
 from trimtab.reducers import Offer
 from trimtab.transcript.model import Edit
-from trimtab.transcript.transcript import GroupTable
+from trimtab.transcript.transcript import GroupTable, Transcript
 
 
 def steps(count: int) -> list[dict[str, Any]]:
@@ -47,6 +48,22 @@ def test_what_cannot_fit_looks_at_each_call_a_few_times_however_long_the_convers
     assert 300 <= looked[0] <= 10 * 300
 
 
+def test_what_cannot_fit_names_each_block_a_few_times_where_the_model_can_recall(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The handle of a run is made of all its blocks; a run grows step by step."""
+    named = [0]
+
+    def counted(transcript: Transcript, run: runs.Run) -> tuple[str, ...]:
+        named[0] += run.last - run.first + 1
+        return targets(transcript, run)
+
+    monkeypatch.setattr(runs, "targets", counted)
+    with pytest.raises(trimtab.CannotFit):
+        trimtab.fit({"messages": steps(300)}, window=30, reserve=0, recall=True)
+    assert 300 <= named[0] <= 10 * 300
+
+
 def state_of(count: int, journal: Journal | None = None, **limits: int) -> PlanState:
     """The state of a plan in which nothing new is reduced yet."""
     request = {"model": "gpt-5", "messages": steps(count)}
@@ -58,6 +75,15 @@ def sums(state: PlanState) -> tuple[object, ...]:
     gone = [(number in state.dropped, number in state.drops) for number in range(13)]
     runs = [(run.first, run.last, run.tokens) for run in state.runs]
     return state.tokens, state.bytes_saved, runs, gone
+
+
+def test_a_run_that_grew_in_any_order_has_the_handle_of_its_blocks() -> None:
+    for order in ((2, 3, 4, 5), (5, 4, 3, 2), (2, 4, 5, 3), (3, 5, 2, 4)):
+        state = state_of(12, recall=True)
+        for number in order:
+            state.drop(number, number)
+        (run,) = state.runs
+        assert state.handle(run) in run.note, order
 
 
 def test_neighbours_dropped_one_after_the_other_are_as_if_dropped_at_once() -> None:

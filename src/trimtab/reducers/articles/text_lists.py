@@ -36,7 +36,12 @@ def text_articles(text: str) -> list[Article]:
     if not (MAY_BEGIN.search(text) or "Title" in text or "http" in text):
         return []  # most texts have no section heading
     lines = SectionLines.of(text)
-    for starts in (numbered_sections(lines), titled_sections(lines), headed_sections(lines)):
+    titled, headed = "Title" in text, "http" in text
+    for starts in (
+        numbered_sections(lines),
+        titled_sections(lines) if titled else [],
+        headed_sections(lines) if headed else [],
+    ):
         if len(starts) >= LEAST_SECTIONS:
             ends = [*starts[1:], (len(lines.texts), "")]
             articles = [
@@ -162,8 +167,10 @@ def numbered_sections(lines: SectionLines) -> Starts:
     starts: Starts = []
     expected = None
     for number, line in enumerate(lines.texts):
+        if expected is None and number > 4:
+            break
         match = _NUMBERED.match(line) if line[:1] in "[#*-=DdPpRrSsAaCc" else None
-        if match is None or (expected is None and number > 4):
+        if match is None:
             continue
         index = int(match[1] or match[2])
         if index == expected or (expected is None and index in (0, 1)):
