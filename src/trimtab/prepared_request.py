@@ -146,16 +146,22 @@ class PreparedRequest:
 
     def taken_by_repair(self) -> Iterator[tuple[int, Any, str]]:
         """(number of the repair, value at the time, the original) of each removal by a repair."""
-        for index, path, value in self.repairs.taken if self.repairs else ():
-            assert self.repairs is not None
-            assert self.provenance is not None
-            given = self.provenance.given(path, self.repairs.at[index])
-            if given is not None:
-                before = paths.get(self.body.tree, given)
-                text = before if isinstance(before, str) else self.body.spelled([given])[0]
+        if self.repairs is None or not self.repairs.taken:
+            return
+        assert self.provenance is not None
+        came = [
+            self.provenance.given(path, self.repairs.at[index])
+            for index, path, _ in self.repairs.taken
+        ]
+        known = [(path, paths.get(self.body.tree, path)) for path in came if path is not None]
+        others = [path for path, before in known if not isinstance(before, str)]
+        texts = {path: before for path, before in known if isinstance(before, str)}
+        texts |= zip(others, self.body.spelled(others), strict=True)  # the text is read once
+        for (index, _, value), path in zip(self.repairs.taken, came, strict=True):
+            if path is not None:
+                yield index, value, texts[path]
             else:
-                text = value if isinstance(value, str) else paths.dump(value)
-            yield index, value, text
+                yield index, value, value if isinstance(value, str) else paths.dump(value)
 
     def places(self, edit: Edit) -> list[Place]:
         """The blocks that an edit targets."""

@@ -63,11 +63,16 @@ class MessageSpans:
     def spelled(self, data: bytes, items: Iterable[Path]) -> list[str] | None:
         """The JSON text of each value; None if one is outside the messages.  Raises KeyError for
         a path that does not exist."""
-        texts = []
-        for item in items:
+        asked = list(items)
+        within: dict[int, list[Path]] = {}
+        for item in asked:
             number = item[1] if len(item) > 1 and item[0] == self.key else None
             if not isinstance(number, int) or not 0 <= number < len(self.starts):
                 return None
+            within.setdefault(number, []).append(item[2:])
+        texts: dict[Path, str] = {}
+        for number, inner in within.items():  # each message is read once
             text = data[self.starts[number] : self.ends[number]].decode()
-            texts.append(text[slice(*splicing.spans(text, [item[2:]])[item[2:]])])
-        return texts
+            spans = splicing.spans(text, inner)
+            texts |= {(self.key, number, *path): text[slice(*spans[path])] for path in inner}
+        return [texts[item] for item in asked]
