@@ -141,6 +141,12 @@ def test_a_handle_is_a_short_printable_name(name: str, may_be: bool) -> None:
     assert is_handle(name) == may_be
 
 
+@pytest.mark.parametrize("wanted", [None, 7, b"value"])
+def test_a_search_for_what_is_no_text_is_an_error_that_says_so(wanted: Any) -> None:
+    with pytest.raises(InvalidSetting, match="text="):
+        hits(TEXT, wanted)
+
+
 # --- the five formats ----------------------------------------------------------------------------
 
 
