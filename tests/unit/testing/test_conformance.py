@@ -14,7 +14,7 @@ import pytest
 
 import trimtab
 from trimtab.testing.conformance import Options, Scoreboard, TargetOptions, run
-from trimtab.testing.conformance.callable_target import CallableTarget, accepted
+from trimtab.testing.conformance.callable_target import CallableTarget, accepted, handles_of
 from trimtab.testing.conformance.cases import FIRST_DRAWN, case, seeds
 from trimtab.testing.conformance.opening import load
 from trimtab.testing.conformance.reading import read
@@ -211,3 +211,12 @@ def test_a_factory_that_raises_is_an_error_of_the_user_not_of_ours() -> None:
 
     with pytest.raises(trimtab.InvalidSetting, match="KeyError: 'OPENAI_API_KEY'"):
         board(no_key, 12, factory=True)
+
+
+def test_handles_of_what_repairs_took_out_are_asked_for_too():
+    orphan = {"role": "tool", "tool_call_id": "call_9", "content": "what nobody asked for"}
+    body = {"model": "m", "messages": [{"role": "user", "content": "Go."}, orphan]}
+    fitted = trimtab.Session(window=8_000).fit(body)
+    handles = [repair.handle for repair in fitted.report.repairs if repair.handle]
+    assert handles
+    assert set(handles) <= set(handles_of(fitted))

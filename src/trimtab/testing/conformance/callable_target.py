@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from trimtab.errors import InvalidSetting
@@ -109,10 +109,10 @@ def whole(result: Any, request: dict[str, Any], key: str) -> Any:
 
 
 def handles_of(result: Any) -> tuple[str, ...]:
-    """Handles of what was removed: ``result.handles``, or those in its report."""
-    handles: Sequence[Any] | None = getattr(result, "handles", None)
-    if handles is None:
-        report = getattr(result, "report", None)
-        changes = (*getattr(report, "edits", ()), *getattr(report, "repairs", ()))
-        handles = [handle for one in changes if (handle := getattr(one, "handle", None))]
+    """Handles of what was removed: those in its report, which has repairs too, and
+    ``result.handles``."""
+    report = getattr(result, "report", None)
+    changes = (*getattr(report, "edits", ()), *getattr(report, "repairs", ()))
+    told = (getattr(one, "handle", None) for one in changes)
+    handles = dict.fromkeys(filter(None, (*told, *(getattr(result, "handles", None) or ()))))
     return tuple(map(str, handles))
