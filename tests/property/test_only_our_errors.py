@@ -67,6 +67,11 @@ REQUESTS: list[Any] = [
     {"messages": [{"role": "user", "content": object()}]},
     {"messages": [{"role": "user", "content": {1, 2}}]},
     {"messages": [{"role": "assistant", "tool_calls": [ODD_CALL]}]},
+    {"model": 5, "messages": [{"role": "user", "content": "x"}]},
+    {"messages": [{"role": "assistant", "tool_calls": [{"a": 1}]}]},
+    {"messages": [
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{}]}}]},
+    ]},
 ]  # fmt: skip
 SMALL = {"messages": [{"role": "user", "content": "hi"}]}
 

@@ -136,7 +136,7 @@ def _result(value: Any, path: Path, log: ConversionLog) -> ResultPart:
         elif "json" in item:
             items.append(JsonPart(item["json"], (*where, "json")))
         else:
-            kind, inner = next(iter(item.items()))
+            kind, inner = next(iter(item.items()), ("", None))
             if kind in ("image", "document", "video"):
                 media_part = _media(kind, inner, where, log)
                 items += [media_part] if media_part else []

@@ -89,7 +89,8 @@ def convert_request(
     given = RequestBody.of(request).tree
     spoken = wire.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
-    tree, provenance = _legal(given, spoken, model if source == to else None, open_tail, log)
+    with _documented_shapes(source):
+        tree, provenance = _legal(given, spoken, model if source == to else None, open_tail, log)
     repaired = len(log.losses)
     losses_and_notes = tuple(log.losses), tuple(_note_lines(log))
     reader, writer = _FORMATS[source], _FORMATS[to]
@@ -178,7 +179,7 @@ def _documented_shapes(source: str) -> Iterator[None]:
     """Raise InvalidRequest where a value has no documented shape: readers and writers expect it."""
     try:
         yield
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         if isinstance(error, TrimtabError):
             raise
         raise InvalidRequest(

@@ -18,6 +18,7 @@ from trimtab.wire.base import (
     in_result,
     media_block,
     other_block,
+    text_or_none,
 )
 from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
@@ -120,7 +121,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         if mark_of(part) is not None
     ]
     return Facts(
-        model=model or tree.get("model"),
+        model=model or text_or_none(tree.get("model")),
         dialect="anthropic",
         max_output=tree.get("max_tokens"),
         thinking=str(thinking.get("type", "")) if isinstance(thinking, dict) else "",

@@ -417,3 +417,8 @@ def mark_of(part: Any) -> Any:
 def in_result(block: Block, call_id: str | None) -> Block:
     """The block as part of the result of this call; unchanged if ``call_id`` is None."""
     return block if call_id is None else replace(block, call_id=call_id)
+
+
+def text_or_none(value: Any) -> str | None:
+    """``value`` if it is a text: a model that is named by anything else is not known."""
+    return value if isinstance(value, str) else None

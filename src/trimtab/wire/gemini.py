@@ -14,7 +14,15 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Kind, Message, Part
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.base import alone, any_call, compact, group_turns, media_block, other_block
+from trimtab.wire.base import (
+    alone,
+    any_call,
+    compact,
+    group_turns,
+    media_block,
+    other_block,
+    text_or_none,
+)
 
 name = "gemini"
 merges_roles = True
@@ -119,7 +127,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     """Model and its generation, ``maxOutputTokens``, declared tools, cached content."""
     if not isinstance(tree, dict):
         return Facts(model=model, dialect=dialect(model), bare=True)
-    model = model or tree.get("model")
+    model = model or text_or_none(tree.get("model"))
     declared = [tool for _, tool in _declarations(tree)]
     most = either(either(tree, "generationConfig"), "maxOutputTokens")
     names = [str(tool["name"]) for tool in declared if isinstance(tool, dict) and "name" in tool]

@@ -23,6 +23,7 @@ from trimtab.wire.base import (
     media_block,
     other_block,
     payload_digest,
+    text_or_none,
 )
 from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
@@ -101,7 +102,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         return dialects.facts_with_dialect(Facts(model=model, bare=True), dialects.of_model(model))
     declared = [tool for key in _HEAD for tool in _items(tree.get(key)) if isinstance(tool, dict)]
     names = [(t.get("function") or t.get("custom") or t).get("name", "") for t in declared]
-    model = model or tree.get("model")
+    model = model or text_or_none(tree.get("model"))
     facts = Facts(
         model=model,
         max_output=tree.get("max_completion_tokens") or tree.get("max_tokens"),

@@ -13,7 +13,7 @@ from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import MessagePass, Transcript
-from trimtab.wire.base import compact, other_block
+from trimtab.wire.base import compact, other_block, text_or_none
 from trimtab.wire.responses_items import MARK, TYPES, output_item, read_message
 
 name = "openai-responses"
@@ -97,7 +97,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         return Facts(model=model, dialect=_dialect(model), bare=True)
     tools = tree.get("tools")
     named = tools if isinstance(tools, list) else []
-    model = model or tree.get("model")
+    model = model or text_or_none(tree.get("model"))
     return Facts(
         model=model,
         dialect=_dialect(model),
