@@ -142,7 +142,7 @@ def make_arguments_object(
         path = (*transcript.base, number, *place.path)
         try:
             value = paths.get(tree, path)
-        except (KeyError, IndexError):
+        except LookupError:
             value = None
         as_object = _as_object(value)
         value = as_object if place.spelling == "json" else paths.dump(as_object)
