@@ -27,6 +27,7 @@ def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
     tree = parse_bytes(request_of(args))
     asked = {"format": setting(args, "format"), "model": setting(args, "model")}
+    format, _ = wire.find(tree, asked["format"])
     violations = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), **asked)
     measured = trimtab.measure(tree, counter=setting(args, "counter"), **asked)
     window = setting(args, "window") or measured.window
@@ -45,7 +46,6 @@ def run(args: Namespace) -> int:
     if window and too_long:
         print(f"too long: {counted}; the window is {window:,}: trimtab fit makes it fit")
     elif not violations:
-        format, _ = wire.find(tree, asked["format"])
         messages = len(paths.get(tree, format.base(tree)))
         size = f"{counted}, of {window:,}" if window else counted
         print(f"accepted: {format.name} ({measured.reason}), {messages:,} messages, "

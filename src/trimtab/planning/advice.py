@@ -46,9 +46,11 @@ def size_in_bytes(place: Place) -> int:
 
 
 def _kind(transcript: Transcript, place: Place) -> str:
-    if place.block.kind == "text":
-        return "user" if transcript.messages[place.message].role == "user" else "assistant"
-    return place.block.kind
+    if place.block.kind != "text":
+        return place.block.kind
+    if place.message < 0:
+        return "user"  # the input of Responses that is one text
+    return "user" if transcript.messages[place.message].role == "user" else "assistant"
 
 
 def _what(kind: str, tool: str) -> str:

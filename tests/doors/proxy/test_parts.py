@@ -14,7 +14,7 @@ import zstandard
 from trimtab.errors import InvalidSetting
 from trimtab.proxy import ProxySettings, Upstream, standard
 from trimtab.proxy.callers.access import Access
-from trimtab.proxy.config.settings import listening
+from trimtab.proxy.config.settings import read_address
 from trimtab.proxy.config.upstreams import choose
 from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
@@ -160,7 +160,7 @@ def test_aws_frames_come_out_whole_and_are_written_as_they_are_read(size):
      ("[::1]:5", "::1", 5), ("localhost", "localhost", 4141)],
 )  # fmt: skip
 def test_where_to_listen_is_written_as_people_write_it(text, host, port):
-    assert listening(text) == (host, port)
+    assert read_address(text) == (host, port)
 
 
 def test_an_odd_place_to_listen_is_refused():

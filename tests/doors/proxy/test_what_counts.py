@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 
 from long_requests import JSON, long_session
@@ -64,7 +65,8 @@ def test_what_costs_more_is_called_so():
     assert activity.line().endswith("about 0.2001 US dollars more than without (claude-5m)")
 
 
-def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report():
+def test_a_turn_whose_edits_all_stand_is_recorded_without_a_report(monkeypatch):
+    monkeypatch.delitem(sys.modules, "opentelemetry", raising=False)  # it would ask for a report
     session, bodies = Session(window=60_000, reserve=4_000), [long_session(40), long_session(41)]
     record = SessionRecord("1", "local", "u", "anthropic", "", "", 0.0, 0.0)
     first, second = (session.fit(body) for body in bodies)
