@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "bench" / "results"
 DATA = os.environ.get("TRIMTAB_DATA", str(ROOT.parent / "shared" / "data"))
 BLOCK = re.compile(r"<!-- measured: ([\w-]+) -->\n(.*?)<!-- end of \1 -->", re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
+NUMBER = re.compile(r"(?<![\w.])(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
 FIGURES = re.compile(r"^\|.*\|.*\d.*\|", re.MULTILINE)
 
 
@@ -41,7 +41,17 @@ class Command(NamedTuple):
     quick: bool = False
 
 
+REPLAY = "-m trimtab replay {data}"
+OURS = f"{REPLAY} --above 1.3 --policy trimtab --columns all --window"
+PEERS = "none,trimtab,langchain-clear,langchain-summarize,headroom"
 COMMANDS = {
+    "windows": Command(f"{REPLAY} --window 32k,60k,100k,200k --each 2 --policy {PEERS}"),
+    "replay-32k": Command(f"{OURS} 32k"),
+    "replay-60k": Command(f"{OURS} 60k"),
+    "replay-100k": Command(f"{OURS} 100k"),
+    "replay-200k": Command(f"{OURS} 200k"),
+    "pooled-32k": Command(f"{OURS} 32k --by all"),
+    "pooled-100k": Command(f"{OURS} 100k --by all"),
     "tables": Command("bench/tables.py", quick=True),
     "fleet": Command("bench/fleet figures", quick=True),
     "lossless": Command("bench/lossless.py {data}"),
@@ -71,7 +81,8 @@ def blocks() -> Iterator[tuple[Path, str, str]]:
 
 
 def numbers(text: str) -> set[str]:
-    """Every number as written, without thousands separators."""
+    """Every number as written, without thousands separators; ``[67,100]`` has two."""
+    text = re.sub(r"\[([\d.]+),(?=\d)", r"[\1, ", text)
     return {found.replace(",", "").rstrip(".") for found in NUMBER.findall(text)}
 
 
