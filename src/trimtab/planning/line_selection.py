@@ -3,8 +3,8 @@
 Knows lines, identifiers and their weights.  Does not know messages or formats.  Each identifier
 counts once, and not at all if it occurs in what is sent anyway; where only the model's own words
 have it, a line of a tool still counts in part: the model named it, the tool said what it is.  The
-weights of a line's place and
-kind were tuned on recorded sessions; docs/benchmark.md has the results.
+weights of a line's place and kind were tuned on recorded sessions; docs/benchmark.md has the
+results.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Splits blocks into lines, finds the identifiers on each line and their weights, and finds the
 lines that earlier notes kept.
 
-Lines are verbatim, except that colours and the line numbers of read tools are left out.
+Lines are verbatim, except that colours and the line numbers of read tools are left out, and that
+the short members of a JSON object or list stand on one line.
 """
 
 from __future__ import annotations

@@ -118,12 +118,10 @@ def test_what_a_tool_says_of_a_name_counts_in_part_where_only_the_model_names_it
     told = source("first\nthe load of max_tokens is high\nsome words and nothing else\nlast")
     LineSelector([told], {}, set(), {"max_tokens"}).take(1_000)
     assert 1 in told.kept
-    own = source("first\nI looked at max_tokens\nlast", "text")
-    LineSelector([own, told], {}, set()).take(9)
-    new = source("first\nof other_name and more\nof max_tokens and more\nlast")
-    LineSelector([new], {}, set(), {"max_tokens"}).take(9)
-    assert 1 in new.kept
-    assert 2 not in new.kept
+    new = source("first\nof some_tokens and more\nof other_names and more\nlast")
+    LineSelector([new], {}, set(), {"some_tokens"}).take(9)
+    assert 2 in new.kept, "at equal value it would be the first"
+    assert 1 not in new.kept
 
 
 def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
