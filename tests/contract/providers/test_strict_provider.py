@@ -12,6 +12,8 @@ import re
 import signal
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 from typing import Any
@@ -867,3 +869,33 @@ def test_the_module_serves_a_script_from_a_file(tmp_path):
     assert long[0] == 400
     assert "400 anthropic" in log
     assert run.returncode == 0
+
+
+def test_a_provider_that_answers_nobody_stops_at_once() -> None:
+    began = time.monotonic()
+    for _ in range(10):
+        with StrictProvider() as provider:
+            connection = http.client.HTTPConnection(provider.url.removeprefix("http://"))
+            connection.request("GET", "/v1/models")
+            connection.getresponse().read()  # the connection stays open
+    assert time.monotonic() - began < 1, "uvicorn's own stop takes 0.2 s"
+
+
+def test_a_provider_that_stops_gives_the_answer_it_has_begun() -> None:
+    body = json.dumps({"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi"}]})
+    statuses = list[int]()
+
+    def ask() -> None:
+        connection.request(
+            "POST", "/v1/chat/completions", body, {"content-type": "application/json"}
+        )
+        statuses.append(connection.getresponse().status)
+
+    with StrictProvider([Slow(first=0.4)]) as provider:
+        connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=9)
+        asking = threading.Thread(target=ask)
+        asking.start()
+        while not provider.requests:
+            time.sleep(0.01)
+    asking.join()
+    assert statuses == [200]

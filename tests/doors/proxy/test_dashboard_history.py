@@ -211,7 +211,7 @@ def test_no_text_takes_long_to_be_named(content):
         first_prompt(one)
         folder(one)
     beginning(tree)
-    assert time.process_time() - began < 1
+    assert time.process_time() - began < 2
 
 
 def chat(*texts, model="m", tools=1):
