@@ -182,3 +182,13 @@ def test_a_refusal_is_read_and_answered_smaller():
         body = {**long_request(), "store": False}
         assert client.interactions.create(**body).output_text == "fine"
         assert [record.status for record in provider.requests] == [400, 200]
+
+
+def test_a_thought_before_the_call_that_a_fold_keeps_stays_before_it():
+    fitted = trimtab.fit(long_request(), window=20_000)
+    assert not fitted.report.warnings
+    (fold,) = (edit for edit in fitted.report.edits if edit.op == "fold")
+    assert len(fold.paths) > 6, "more than one step"
+    kinds = [step["type"] for step in fitted.request["input"]]
+    assert kinds.count("function_call") == kinds.count("thought") < 30
+    assert kinds[1 : kinds.index("function_result")] == ["thought", "model_output", "function_call"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from typing import Any
 
+import chats
 import pytest
+import spoken
 
 import trimtab
 
@@ -55,3 +58,19 @@ def test_another_text_of_the_user_is_cut_before_a_demand_in_the_longest(window: 
     request = {"model": "gpt-5", "messages": [{"role": "user", "content": content}]}
     sent = json.dumps(trimtab.fit(request, window=window, reserve=0).request)
     assert [demand for demand in demands if demand not in sent] == []
+
+
+def test_where_steps_are_not_folded_only_the_turns_are_folded_and_the_newest_steps_stay() -> None:
+    rng, script = random.Random(1), list[str | spoken.Step]()
+    for number in range(4):
+        script.append(f"Question {number}: {chats.words(rng, 40)}?")
+        for _ in range(3):
+            back = "\n".join(chats.words(rng, 8) for _ in range(3))
+            called = spoken.Called("look_up", {"key": f"key-{rng.randint(0, 10**6)}"}, back)
+            script.append(spoken.Step("", (called,)))
+        if number < 3:
+            script.append(spoken.Step(chats.words(rng, 30)))
+    request = spoken.written("openai-chat", script)
+    fitted = trimtab.fit(request, window=900, reserve=0, preset="in-place")
+    assert [edit.op for edit in fitted.report.edits] == ["fold"]
+    assert fitted.request["messages"][-20:] == request["messages"][-20:]

@@ -448,18 +448,18 @@ def test_a_limit_of_bytes_that_nothing_sent_comes_near_changes_no_turn(format: s
     assert len(json.dumps(body).encode()) > 2 * 24_000
 
 
-@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+@pytest.mark.parametrize("limit", [1, 2, 5, 9])
 def test_the_oldest_images_give_way_first_and_no_more_than_are_too_many(limit: int) -> None:
-    def said(name: str) -> dict[str, Any]:
-        url = {"url": f"data:image/png;base64,{name * 400}"}
-        text = {"type": "text", "text": f"Look at {name}."}
+    def said(number: int) -> dict[str, Any]:
+        url = {"url": f"data:image/png;base64,{f'AAA{number}' * 400}"}
+        text = {"type": "text", "text": f"Look at {number}."}
         return {"role": "user", "content": [{"type": "image_url", "image_url": url}, text]}
 
     yes = {"role": "assistant", "content": "Yes."}
-    messages = [said("AAAA"), yes, said("BBBB"), yes, said("CCCC"), yes, said("DDDD")]
+    messages = [message for number in range(9) for message in (said(number), yes)][:-1]
     settings = trimtab.Settings(images=limit)
     fitted = trimtab.fit({"model": "gpt-5", "messages": messages}, settings=settings)
     users = fitted.request["messages"][::2]
-    assert users[4 - limit :] == messages[::2][4 - limit :]
-    for message in users[: 4 - limit]:
+    assert users[9 - limit :] == messages[::2][9 - limit :]
+    for message in users[: 9 - limit]:
         assert [part["type"] for part in message["content"]] == ["text", "text"]
