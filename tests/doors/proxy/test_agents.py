@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,21 @@ def test_a_login_that_cannot_go_through_is_one_line_with_what_to_do(
     assert ready(name, LaunchContext({}, Path("/nowhere"), Path("/nowhere")))[0].problem == ""
 
 
+def test_gemini_keeps_old_results_in_a_window_that_we_hold(place, tmp_path):
+    """It would empty them of its own accord, and each time break its prefix."""
+    given = place({"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "https://g.example",
+                   "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(tmp_path / "settings.json")})  # fmt: skip
+    _, bare = ready("gemini", given)
+    _, held = ready("gemini", replace(given, window=100_000))
+    assert set(held.env) - set(bare.env) == {"GEMINI_CLI_SYSTEM_DEFAULTS_PATH"}
+    defaults = json.loads(Path(held.env["GEMINI_CLI_SYSTEM_DEFAULTS_PATH"]).read_text())
+    masking = defaults["contextManagement"]["tools"]["outputMasking"]
+    assert masking == {"protectionThresholdTokens": 1_000_000_000}
+    (tmp_path / "system-defaults.json").write_text("{}")  # this machine's own are kept
+    _, own = ready("gemini", replace(given, window=100_000))
+    assert own.env == bare.env
+
+
 def test_claude_on_a_cloud_of_its_own_is_told_so(place):
     setup, _ = ready("claude", place({"CLAUDE_CODE_USE_BEDROCK": "1"}))
     assert "ANTHROPIC_API_KEY" in setup.problem
@@ -170,16 +186,21 @@ def test_opencode_is_cut_before_what_it_keeps_for_the_answer_is_reached(window):
     assert begins_at("opencode", window) < 0.95 * (window - 32_000)
 
 
-@pytest.mark.parametrize(("name", "own"), [("claude", 200_000), ("gemini", 256_000)])
+@pytest.mark.parametrize(
+    ("name", "own"), [("claude", 200_000), ("gemini", 256_000), ("qwen", 131_072)]
+)
 def test_a_window_that_ends_before_the_agent_compacts_is_used_up_to_nine_tenths(name, own):
-    """Both take every model to have at least so many tokens, whatever --window says."""
+    """They take every model to have at least so many tokens, whatever --window says."""
     trigger, small = AGENTS[name].trigger, int(own * AGENTS[name].trigger)
     assert begins_at(name, small) == int(0.9 * (small - min(32_000, small // 5)))
-    assert begins_at(name, small + 1_000) < trigger * (small + 1_000)
+    assert AGENTS[name].begins(small) == 0.9
+    assert trigger < AGENTS[name].begins(own - 10_000) < 0.9
+    assert AGENTS[name].begins(own - 10_000) * (own - 10_000) == pytest.approx(trigger * own)
+    assert AGENTS[name].begins(own) == AGENTS[name].begins(None) == trigger
 
 
 def test_qwen_is_cut_at_a_share_of_the_whole_window_since_it_compacts_at_one():
-    assert qwen_begins_at(100_000) == 65_000  # of 80,000: a fifth is kept for the answer
+    assert qwen_begins_at(200_000) == 130_000  # of 168,000; it would compact at 140,000
     assert qwen_begins_at(1_000_000) == 650_000  # of 968,000; it would compact at 700,000
 
 

@@ -16,12 +16,16 @@ from trimtab.proxy.config.upstreams import PREFIX, Upstream, standard
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """Where an agent runs: its environment, home, working folder and arguments."""
+    """Where an agent runs: its environment, home, working folder and arguments.
+
+    ``window``: tokens of the window that the user gave us; None: the model's.
+    """
 
     env: Mapping[str, str]
     home: Path
     folder: Path
     arguments: Sequence[str] = ()
+    window: int | None = None
 
 
 @dataclass
@@ -84,7 +88,7 @@ class Setup:
 
 
 WHOLE_WINDOW = 0.9
-"""The trigger where the agent does not compact within the window."""
+"""The highest trigger: where the agent does not compact within the window."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,10 @@ class Agent:
         return self.command or self.name
 
     def begins(self, window: int | None) -> float:
-        """The trigger in a window that the user gave: one that ends before the agent compacts its
-        conversation is used almost whole."""
-        if window is not None and window <= self.trigger * self.own_window:
-            return WHOLE_WINDOW
+        """The trigger in a window that the user gave.  In one smaller than the agent's own it is a
+        larger share, since the agent compacts at the same number of tokens as before."""
+        if window is not None and window < self.own_window:
+            return min(WHOLE_WINDOW, self.trigger * self.own_window / window)
         return self.trigger
 
     def too_small(self, window: int | None) -> str:
