@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,21 +118,6 @@ def test_a_login_that_cannot_go_through_is_one_line_with_what_to_do(
     assert says in setup.problem
     assert "\n" not in setup.problem
     assert ready(name, LaunchContext({}, Path("/nowhere"), Path("/nowhere")))[0].problem == ""
-
-
-def test_gemini_keeps_old_results_in_a_window_that_we_hold(place, tmp_path):
-    """It would empty them of its own accord, and each time break its prefix."""
-    given = place({"GEMINI_API_KEY": "k", "GOOGLE_GEMINI_BASE_URL": "https://g.example",
-                   "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(tmp_path / "settings.json")})  # fmt: skip
-    _, bare = ready("gemini", given)
-    _, held = ready("gemini", replace(given, window=100_000))
-    assert set(held.env) - set(bare.env) == {"GEMINI_CLI_SYSTEM_DEFAULTS_PATH"}
-    defaults = json.loads(Path(held.env["GEMINI_CLI_SYSTEM_DEFAULTS_PATH"]).read_text())
-    masking = defaults["contextManagement"]["tools"]["outputMasking"]
-    assert masking == {"protectionThresholdTokens": 1_000_000_000}
-    (tmp_path / "system-defaults.json").write_text("{}")  # this machine's own are kept
-    _, own = ready("gemini", replace(given, window=100_000))
-    assert own.env == bare.env
 
 
 def test_claude_on_a_cloud_of_its_own_is_told_so(place):

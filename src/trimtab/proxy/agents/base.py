@@ -16,16 +16,12 @@ from trimtab.proxy.config.upstreams import PREFIX, Upstream, standard
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """Where an agent runs: its environment, home, working folder and arguments.
-
-    ``window``: tokens of the window that the user gave us; None: the model's.
-    """
+    """Where an agent runs: its environment, home, working folder and arguments."""
 
     env: Mapping[str, str]
     home: Path
     folder: Path
     arguments: Sequence[str] = ()
-    window: int | None = None
 
 
 @dataclass

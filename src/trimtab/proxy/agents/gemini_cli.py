@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from trimtab.proxy.agents.base import Agent, LaunchContext, Setup, inner, read_json
-
-DEFAULTS = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH"
-"""The variable with the file whose settings Gemini CLI uses where no other settings say anything."""
-_SYSTEM_FOLDERS = {
-    "darwin": "/Library/Application Support/GeminiCli",
-    "win32": "C:\\ProgramData\\gemini-cli",
-}
 
 
 def _login(place: LaunchContext, folder: str) -> str:
@@ -45,17 +35,7 @@ def prepare_gemini(place: LaunchContext) -> Setup:
         return setup
     default = "https://generativelanguage.googleapis.com"
     setup.variable(place, "GOOGLE_GEMINI_BASE_URL", "gemini", default)
-    if place.window is not None and not _has_defaults(place):
-        setup.env[DEFAULTS] = str(Path(__file__).with_name("gemini_defaults.json"))
     return setup
-
-
-def _has_defaults(place: LaunchContext) -> bool:
-    """Whether this machine has defaults of its own, which ours would replace."""
-    folder = Path(_SYSTEM_FOLDERS.get(sys.platform, "/etc/gemini-cli"))
-    if own := place.env.get("GEMINI_CLI_SYSTEM_SETTINGS_PATH"):
-        folder = Path(own).parent
-    return DEFAULTS in place.env or (folder / "system-defaults.json").exists()
 
 
 def prepare_qwen(place: LaunchContext) -> Setup:

@@ -47,7 +47,7 @@ def run(
         meant = "" if agent.install else nearest(command[0], AGENTS.keys())
         install = f": {agent.install or 'install it, or give the path of its program'}"
         return _complain(NOT_FOUND, f"{command[0]} is not installed{meant or install}")
-    place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:], settings.fit.window)
+    place = LaunchContext(os.environ, Path.home(), Path.cwd(), command[1:])
     setup = agent.prepare(place)
     if show_status:
         if agent.show_status is None:
