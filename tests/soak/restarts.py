@@ -24,7 +24,9 @@ import trimtab  # noqa: E402
 from soak.sessions import FITS, TURNS, Trial, _Play, main  # noqa: E402
 from soak.writers_more import WRITERS  # noqa: E402
 
-MOVES = ("on",) * 6 + ("rewind", "fork", "fork", "regenerate", "behead", "edit", "edit", "back")
+MOVES = ("on",) * 6 + (
+    "rewind", "fork", "fork", "regenerate", "behead", "edit", "edit", "empty", "empty", "back",
+)  # fmt: skip
 
 
 class _Restarts(_Play):
@@ -51,6 +53,15 @@ class _Restarts(_Play):
     def _back(self) -> None:
         """To the history of an earlier request, whatever happened since."""
         self.told = [message.copy() for message in self.draw.pick(self.requests)]
+
+    def _empty(self) -> None:
+        """The client takes the oldest results out of its history, as coding agents do."""
+        parts = [part for message in self.told for part in message.parts if part.kind == "result"]
+        for part in parts[: self.draw.pick((1, 2, 4, 8))]:
+            twin = part.copy()
+            twin.text = "[Old tool result content cleared]"
+            for message in self.told:
+                message.parts = [twin if p is part else p for p in message.parts]
 
     def turn(self) -> None:
         """One request, through all three."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import UnknownHandle
+from trimtab.journal.cleared_results import retargeted
 from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.planning.edits import groups_of
 from trimtab.rules import Repair
@@ -32,12 +33,18 @@ class Journal:
         """The edits that apply to ``transcript``: the newest of each block whose needs are met.
 
         An edit that a newer one overruled in part does not apply, and its other blocks are shown
-        whole: an edit older than both must not come back there.
+        whole: an edit older than both must not come back there.  A fold applies on when the client
+        empties results that it had replaced; it is returned with the refs that they have now.
         """
         if not self.entries:
             return ()
         refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
-        for edit in reversed(self.entries):
+        places: list[Place] = []
+        for entry in reversed(self.entries):
+            edit = entry
+            if edit.anchor and not all(map(refs.__contains__, edit.targets)):
+                places = places or [place for place in transcript.places() if place.message >= 0]
+                edit = retargeted(transcript, edit, places)
             if edit.op == "insert":
                 if stands(edit, refs) and _ended(transcript, refs[edit.targets[0]], edit.text):
                     edits.append(edit)
@@ -49,7 +56,7 @@ class Journal:
                 continue
             if mixes_speakers(edit):
                 continue
-            claimed.update(edit.targets)
+            claimed.update(edit.targets, entry.targets)
             if edit.op != "restore" and not overruled:
                 edits.append(edit)
         return tuple(reversed(edits))
@@ -85,7 +92,10 @@ class Journal:
         """The restore that undoes the edit of a handle.  Raises UnknownHandle."""
         for edit in reversed(self.entries):
             if edit.handle == handle and edit.op not in ("restore", "insert"):
-                return Edit("restore", edit.targets, "", "undo", "asked for", handle=handle)
+                return Edit(
+                    "restore", edit.targets, "", "undo", "asked for",
+                    handle=handle, anchor=edit.anchor,
+                )  # fmt: skip
         raise UnknownHandle(f"no edit here has the handle {handle!r}: history() lists them")
 
 

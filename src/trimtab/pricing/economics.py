@@ -33,8 +33,8 @@ LEAST_SHARE = 0.03
 adds."""
 
 LEAST_SAVED = 48
-"""Tokens: a batch that is not forced must save more.  The two notes of a fold, the user's and the
-model's, cost about as much, so a request at its minimum is not fitted again just for shorter ones."""
+"""Tokens: a batch that is not forced must save more.  The two notes of a fold cost about as much,
+so a request at its minimum is not fitted again just for shorter notes."""
 
 
 @dataclass(frozen=True)
