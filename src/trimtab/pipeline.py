@@ -166,7 +166,28 @@ def _limits(
 
 
 def run(prepared: PreparedRequest) -> FitResult:
-    """Make the request fit.  Raises CannotFit; with ``strict`` also any error of a ladder step."""
+    """Make the request fit.  Raises CannotFit; with ``strict`` also any error of a ladder step.
+
+    A batch that ends above the trigger may have made others possible: a note is a message of the
+    user's, behind which turns can be folded.  They are made at once, as the next request would make
+    them and lose its cache.
+    """
+    result = _run_once(prepared)
+    for _ in range(ATTEMPTS):
+        above = result.tokens_after > prepared.limits.bounds.trigger
+        if not (above and result.new) or prepared.settings.summarizer is not None:
+            break
+        again = _run_once(replace(prepared, journal=journal_after(result)))
+        if not again.new:
+            break
+        result = replace(
+            again, prepared=prepared, new=(*result.new, *again.new), target=result.target,
+            originals={**result.originals, **again.originals}, money=result.money,
+        )  # fmt: skip
+    return result
+
+
+def _run_once(prepared: PreparedRequest) -> FitResult:
     arrived = prepared.sizes.measure(prepared.arrived)
     tokens = prepared.sizes.measure(prepared.transcript)
     nothing_to_reduce = not prepared.active and not prepared.needs_edits(tokens)

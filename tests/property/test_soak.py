@@ -92,7 +92,23 @@ def test_a_run_that_was_stopped_goes_on_where_it_was(tmp_path: Path) -> None:
     assert len((tmp_path / "ranges-700001.jsonl").read_text().splitlines()) == 2
 
 
-ONCE_BAD = (438_862, 541_192, 3_001_488, 160, 186, 203, 463, 614, 831, 951, 50_931, 51_989)
+ONCE_BAD = (
+    438_862,
+    541_192,
+    3_001_488,
+    160,
+    186,
+    203,
+    463,
+    614,
+    831,
+    951,
+    50_931,
+    51_989,
+    40_005_760,
+    40_009_580,
+    40_011_740,
+)
 
 
 @pytest.mark.parametrize("seed", ONCE_BAD)
