@@ -51,6 +51,6 @@ def test_the_printed_report_and_the_log_tell_why_and_what_went(
     for edit in done.report.edits:
         assert edit.why in said
         assert any(edit.why in record.getMessage() for record in caplog.records)
-    assert " identifier(s) that stand nowhere else" in said
+    assert " identifier(s) found nowhere else" in said
     assert 'recall("' in said
     assert "value_" not in "".join(record.getMessage() for record in caplog.records)
