@@ -32,7 +32,7 @@ LEAST_SHARE = 0.03
 """A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
 adds."""
 
-LEAST_SAVED = 48
+LEAST_SAVED = 64
 """Tokens: a batch that is not forced must save more.  The two notes of a fold cost about as much,
 so a request at its minimum is not fitted again just for shorter notes."""
 
