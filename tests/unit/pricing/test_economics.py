@@ -193,9 +193,9 @@ def test_worth_is_what_the_next_turn_brings_or_three_hundredths_of_what_may_be_s
         groups = ()
 
     usage = TokenSizes(counter_for("o200k", model=None, format="anthropic"))
-    for capacity in (100, 10_000):  # a few tokens are less than the note that would be made
-        assert is_worthwhile(Nothing(), usage, capacity, 25)  # type: ignore[arg-type]
-        assert not is_worthwhile(Nothing(), usage, capacity, 24)  # type: ignore[arg-type]
+    for capacity in (100, 10_000):  # a few tokens are less than the notes that would be made
+        assert is_worthwhile(Nothing(), usage, capacity, 65)  # type: ignore[arg-type]
+        assert not is_worthwhile(Nothing(), usage, capacity, 64)  # type: ignore[arg-type]
 
 
 # --- arrival -------------------------------------------------------------------------------------
