@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import world_needs
+from browser import tab
 from replay_story import SAMPLE, WINDOW, recording, timeless, written
 
 from trimtab.cli import main
@@ -80,3 +81,21 @@ def test_a_browser_without_network_shows_the_plots(tmp_path: Path) -> None:
     assert len(heights) >= 4
     assert min(heights) > 10
     assert "<polyline" in done.stdout
+
+
+def test_the_page_is_as_wide_as_a_phone_whatever_it_cost(tmp_path: Path) -> None:
+    log, out = written(tmp_path / "logs"), tmp_path / "out"
+    main(["replay", log, "--window", str(WINDOW), "--workers", "1", "--out", str(out)])
+    cells = "document.querySelectorAll('.plain td[data-head=cost]')"
+    with tab() as page:
+        page.open((out / "replay.html").as_uri())
+        assert page.eval(f"{cells}.length")
+        page.eval(f"{cells}.forEach(one => one.textContent = '$12,345.67')")
+        page.eval("document.querySelectorAll('details').forEach(one => one.open = true)")
+        for width in (320, 390, 900, 1600):
+            size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+            page.call("Emulation.setDeviceMetricsOverride", **size)
+            root = "document.documentElement"
+            assert page.eval(f"{root}.scrollWidth - {root}.clientWidth") == 0, width
+            shown = f"[...{cells}].every(one => one.getBoundingClientRect().right <= {width})"
+            assert page.eval(shown), width

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import hypot
 from typing import NamedTuple
 
+from trimtab.replay.verdict import OURS
 from trimtab.reporting.axis import axis_ticks, short_number
 
 COLOURS = (
@@ -13,6 +15,8 @@ COLOURS = (
 )  # fmt: skip
 """Each is readable on white and on black; the first two are for ``none`` and ``trimtab``."""
 LEFT, RIGHT, TOP, BOTTOM = 54, 12, 14, 36
+DOT, HIDDEN = 17, 10
+"""Pixels: a dot and its gap; centres that are nearer than this hide each other's number."""
 SIZE = (380, 250)
 """Pixels: as wide as a phone, so that labels are readable there; wider screens enlarge it."""
 
@@ -23,8 +27,9 @@ def colour(number: int) -> str:
 
 
 class AxisTick(NamedTuple):
-    """A label on an axis, and its position in pixels."""
+    """A number on an axis, its label, and its position in pixels."""
 
+    number: float
     label: str
     at: float
 
@@ -40,8 +45,8 @@ class Axes:
         self.title, self.x_name, self.y_name = title, x_name, y_name
         self.left, self.right, self.low = LEFT, self.width - RIGHT, self.height - BOTTOM
         self._x, self._y = x, y
-        self.x_ticks = [AxisTick(short_number(n), self.at(n, y[0])[0]) for n in axis_ticks(*x)]
-        self.y_ticks = [AxisTick(short_number(n), self.at(x[0], n)[1]) for n in axis_ticks(*y)]
+        self.x_ticks = [AxisTick(n, short_number(n), self.at(n, y[0])[0]) for n in axis_ticks(*x)]
+        self.y_ticks = [AxisTick(n, short_number(n), self.at(x[0], n)[1]) for n in axis_ticks(*y)]
 
     def at(self, x: float, y: float) -> tuple[float, float]:
         """The position of a pair of numbers in pixels."""
@@ -67,7 +72,11 @@ class Series(NamedTuple):
 
 
 class LinePlot(Axes):
-    """One polyline per series over 0, 1, 2 …, and a line for the limit."""
+    """One polyline per series over 0, 1, 2 …, and a line for the limit.
+
+    ``drawn``: the series in the order of drawing.  Ours comes last: where lines coincide it is the
+    one that is seen.
+    """
 
     def __init__(
         self, values: Mapping[str, Sequence[float]], *, limit: float, title: str,
@@ -79,21 +88,27 @@ class LinePlot(Axes):
             SIZE, (0, max(1, longest - 1)), (0, highest * 1.05),
             title=title, x_name="model call", y_name="tokens sent",
         )  # fmt: skip
+        self.x_ticks = [tick for tick in self.x_ticks if tick.number == round(tick.number)]
         self.limit, self.limit_name = self.at(0, limit)[1], f"window {short_number(limit)}"
         self.series = [
             Series(name, colours[name], self.path(list(enumerate(series))))
             for name, series in values.items()
         ]
+        self.drawn = sorted(self.series, key=lambda one: one.name == OURS)
 
 
 class Point(NamedTuple):
-    """One policy in the scatter plot; ``number`` is its number in the legend."""
+    """One policy in the scatter plot; ``number`` is its number in the legend.
+
+    ``dot_y``: where its dot is drawn.  It differs from ``y`` if another dot stands there.
+    """
 
     name: str
     number: int
     colour: str
     x: float
     y: float
+    dot_y: float
 
 
 class FrontierPlot(Axes):
@@ -115,12 +130,20 @@ class FrontierPlot(Axes):
             y_name="used again, still there, %",
         )  # fmt: skip
         everywhere = figures.values()
-        self.y_ticks = [tick for tick in self.y_ticks if float(tick.label) <= 100]
+        self.y_ticks = [tick for tick in self.y_ticks if tick.number <= 100]
         self.frontier = self.path(sorted(p for p in everywhere if not _is_beaten(p, everywhere)))
-        self.points = [
-            Point(name, 1 + number, colours[name], *self.at(*pair))
-            for number, (name, pair) in enumerate(figures.items())
-        ]
+        self.points: list[Point] = []
+        for number, (name, pair) in enumerate(figures.items(), 1):
+            x, y = self.at(*pair)
+            self.points.append(Point(name, number, colours[name], x, y, self._free_y(x, y)))
+        self.moved = any(point.dot_y != point.y for point in self.points)
+
+    def _free_y(self, x: float, y: float) -> float:
+        """The nearest y, from ``y`` towards the middle, where a dot hides none that is there."""
+        step = DOT if y < self.height / 2 else -DOT
+        while any(hypot(x - dot.x, y - dot.dot_y) < HIDDEN for dot in self.points):
+            y += step
+        return y
 
 
 def _is_beaten(point: tuple[float, float], points: Iterable[tuple[float, float]]) -> bool:

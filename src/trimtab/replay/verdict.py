@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from trimtab.amounts import short
+from trimtab.amounts import many, short
 from trimtab.replay.summary import SummaryRow
 from trimtab.reporting.columns import aligned
 
@@ -24,8 +24,8 @@ COLUMNS: Mapping[str, str] = {
     "old lines": "of the older lines that the agent wrote again, those that were still there word "
     "for word",
     "constraints": "sentences in which the user demands or forbids something, still there",
-    "recallable": "of what was no longer there, what can be had again by its handle: by you, and "
-    "by the model where recall is on",
+    "recallable": "of the names, paths and numbers that were no longer there, those that can be "
+    "had again by a handle: by you, and by the model where recall is on",
 }
 """Column → its meaning."""
 
@@ -102,33 +102,37 @@ def _sentences(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[str]:
     cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
     if cost is not None:
         yield (
-            f"The prompts would cost {cost:.2f} of sending everything as if nothing were refused, "
-            f"at {prices} prices."
+            f"The prompts would cost {cost:.2f} times what sending everything would, if nothing "
+            f"were refused, at {prices} prices."
         )
     yield from _money(ours)
     if still_there is not None:
         yield (
             "Of the names, paths and numbers that the agent used again, "
-            f"{_percent(still_there)} were still in the request{_lines(ours)}{_rest(ours)}."
+            f"{_percent(still_there)} were still in the request{_rest(ours)}."
+        )
+    if (lines := ours.figures.get("lines")) is not None:
+        yield (
+            f"Of the older lines that it wrote again, {_percent(lines)} were still there word "
+            "for word."
         )
 
 
 def _money(row: SummaryRow) -> Iterator[str]:
     """The cost at list prices, and for how many recordings; nothing if none has a price."""
     spent, whole = row.figures.get("dollars"), row.figures.get("full_dollars")
-    priced = int(row.figures.get("priced") or 0)
     if spent is None or whole is None:
         return
-    some = f" for the {priced:,} recordings with a known price" if priced < row.recordings else ""
+    priced, some = _priced(row), ""
+    if priced < row.recordings:
+        some = f" for the {many(priced, 'recording')} with a known price"
     instead = f"{_dollars(spent)} instead of {_dollars(whole)}"
     yield f"At the models' own list prices it is {instead}{some}."
 
 
-def _lines(row: SummaryRow) -> str:
-    lines = row.figures.get("lines")
-    return (
-        "" if lines is None else f", and {_percent(lines)} of the older lines that it wrote again"
-    )
+def _priced(row: SummaryRow) -> int:
+    """How many of the recordings have a model whose price is known."""
+    return int(row.figures.get("priced") or 0)
 
 
 def _rest(row: SummaryRow) -> str:
@@ -152,12 +156,16 @@ def _figures(rows: Mapping[str, SummaryRow], prices: str) -> Iterator[tuple[str,
     yield "refused", f"{_refused(ours) if _worked(ours) else ours.calls:,.0f}", beside
     cost, still_there = ours.figures.get("cost"), ours.figures.get("recall")
     if cost is not None:
-        yield "cost of the prompts", f"{cost:.2f}", f"of sending everything, at {prices} prices"
+        yield "cost of the prompts", f"{cost:.2f}", f"times sending everything, at {prices} prices"
     spent, whole = ours.figures.get("dollars"), ours.figures.get("full_dollars")
     if spent is not None and whole is not None:
-        yield "at list prices", _dollars(spent), f"instead of {_dollars(whole)}"
+        priced, some = _priced(ours), ""
+        if priced < ours.recordings:
+            some = f", for {priced:,} of {ours.recordings:,} recordings"
+        yield "at list prices", _dollars(spent), f"instead of {_dollars(whole)}{some}"
     if still_there is not None:
-        yield "used again, still there", _percent(still_there), _rest(ours).removeprefix("; ")
+        beside = f"of the names, paths and numbers that the agent used again{_rest(ours)}"
+        yield "still in the request", _percent(still_there), beside
 
 
 def column_meanings(heads: Sequence[str], prices: str) -> dict[str, str]:

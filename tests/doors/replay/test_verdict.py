@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trimtab.replay.summary import SummaryRow
-from trimtab.replay.verdict import POLICIES, plain_table, verdict
+from trimtab.replay.verdict import POLICIES, plain_table, verdict, window_verdicts
 
 
 def row(policy: str, window: int = 32_000, **figures: float | None) -> SummaryRow:
@@ -28,10 +28,10 @@ def test_the_verdict_tells_what_would_be_refused_and_what_it_costs_to_fit():
     ]
     assert verdict(rows, 3).splitlines() == [
         "Window 32k. Of 724 calls in 9 recordings, 629 would be refused at this window; with "
-        "trimtab, 0. The prompts would cost 0.63 of sending everything as if nothing were refused, "
-        "at claude-5m prices. Of the names, paths and numbers that the agent used again, 98 % were "
-        "still in the request, and 52 % of the older lines that it wrote again; the rest can be "
-        "recalled.",
+        "trimtab, 0. The prompts would cost 0.63 times what sending everything would, if nothing "
+        "were refused, at claude-5m prices. Of the names, paths and numbers that the agent used "
+        "again, 98 % were still in the request; the rest can be recalled. Of the older lines that "
+        "it wrote again, 52 % were still there word for word.",
         "Not counted: 3 more recordings that fit the window whole, so that trimtab "
         "changes nothing (--no-outgrown counts them).",
     ]
@@ -55,8 +55,22 @@ def test_money_is_told_where_models_have_prices_and_for_how_many_recordings():
         row("trimtab", **priced, priced=7),
     ]
     assert "$21.00 for the 7 recordings with a known price." in verdict(some)
+    one = [row("trimtab", **priced, priced=1)]
+    assert "$21.00 for the 1 recording with a known price." in verdict(one)
     assert "$12.35" in plain_table(some)
     assert "dollars" not in plain_table([row("none"), row("trimtab")])
+
+
+def test_each_large_figure_says_what_it_is_a_part_of():
+    money = {"dollars": 12.345, "full_dollars": 21.0, "priced": 7}
+    rows = [row("none", over=629), row("trimtab", cost=0.631, recall=98.2, handle=100.0, **money)]
+    assert window_verdicts(rows)[0].figures == [
+        ("refused", "0", "of 724 calls; 629 without trimtab"),
+        ("cost of the prompts", "0.63", "times sending everything, at claude-5m prices"),
+        ("at list prices", "$12.35", "instead of $21.00, for 7 of 9 recordings"),
+        ("still in the request", "98 %",
+         "of the names, paths and numbers that the agent used again; the rest can be recalled"),
+    ]  # fmt: skip
 
 
 def test_a_policy_that_failed_on_every_call_has_no_figures():
