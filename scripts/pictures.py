@@ -67,7 +67,7 @@ def main(wanted: str) -> int:
         for name, (address, width, part) in shots.items():
             if name.startswith(wanted):
                 page.open(address)
-                for dark in (False, True):
+                for dark in (False,) if name == "narrow" else (False, True):
                     path = PICTURES / f"{name}{'-dark' if dark else ''}.png"
                     path.write_bytes(fewer_colours(taken(page, width, part, dark)))
                     large += path.stat().st_size > MOST_BYTES

@@ -23,6 +23,8 @@ pytestmark = pytest.mark.world
 LINK = "[...document.querySelectorAll('td a')].find(a => a.textContent.includes({}))"
 WIDTHS = (390, 900, 1600)
 TOO_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+HIDDEN = """Math.max(...[...document.querySelectorAll('.scroll')]
+    .map(one => one.scrollWidth - one.clientWidth))"""
 CUT_OFF = """[...document.querySelectorAll('main *')]
     .filter(one => !one.closest('svg, .scroll, pre'))
     .filter(one => one.getBoundingClientRect().right > innerWidth + 1)
@@ -204,6 +206,25 @@ def test_a_request_is_read_with_one_click_and_hostile_output_stays_text(busy, lo
         page.open(f"{busy.url}/_trimtab/r/40/came")  # as text: nothing in it runs either
         assert page.eval("document.title") != "owned"
         assert page.eval("document.contentType") == "text/plain"
+
+
+def test_a_long_word_in_a_prompt_leaves_the_figures_in_view():
+    with (
+        StrictProvider(answers, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW) as server,
+        tab() as page,
+    ):
+        turn_by_turn(server.url, 40, name="a_" * 120)
+        page.open(settled(server).dashboard)
+        home = page.eval("location.href")
+        session = page.eval("document.querySelector('td.first a').href")
+        for address in (home, session, f"{home}requests", f"{home}spend?by=session"):
+            page.open(address)
+            page.eval("document.querySelectorAll('details').forEach(one => one.open = true)")
+            for width in WIDTHS:
+                size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+                page.call("Emulation.setDeviceMetricsOverride", **size)
+                assert page.eval(HIDDEN) <= 0, (address, width)
 
 
 def test_spend_says_what_was_paid_saved_how_sure_and_what_trimtab_cost(busy, looked_at):

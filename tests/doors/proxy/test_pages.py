@@ -19,6 +19,7 @@ from trimtab.pricing.conversation_usage import WARMER
 from trimtab.proxy import Proxy, ProxySettings
 from trimtab.proxy.dashboard import chart, exports, request_views, spend_view, views
 from trimtab.proxy.dashboard import page as whole_pages
+from trimtab.proxy.dashboard.format import dollars as money
 from trimtab.proxy.records import recent_requests
 from trimtab.proxy.records.activity_log import ActivityLog
 from trimtab.proxy.records.prefix_breaks import CLIENT
@@ -152,6 +153,30 @@ def test_a_session_shows_its_bars_edits_and_refusals(activity):
     assert "turn 399: 119,700 tokens sent of 359,100" in page.text
     assert "log-digest" in page.text
     assert "recovered" in page.text
+    assert "too many tokens" in page.text  # in words, not our name for it
+
+
+def test_each_cell_of_a_card_has_the_name_of_its_column(activity, requests):
+    """On a phone the head of a table is not shown."""
+    (one,) = activity.sessions.values()
+    one.turns[-1].cause = CLIENT
+    cells = 0
+    for page in shown(activity, requests):
+        for table in page.decode().split('<table class="cards')[1:]:
+            for cell in table.partition("</table>")[0].split("<td")[1:]:
+                cells += 1
+                assert 'data-name="' in cell.partition(">")[0] or ' class="first"' in cell
+    assert cells > 300
+
+
+def test_an_agent_and_its_provider_are_joined_by_one_arrow():
+    log = ActivityLog()
+    for id, client in (("1", "claude-cli/2.1"), ("2", "")):
+        log.session(id, tenant="local", upstream="anthropic", format="anthropic", client=client,
+                    hint="", now=1.0)  # fmt: skip
+    text = Markup(views.home(log, RecentRequests(), 2.0, "http://127.0.0.1:1", "")).text
+    assert "claude-cli → anthropic" in text
+    assert "· →" not in text
 
 
 def test_the_axis_ends_at_or_above_the_largest_bar_and_leaves_out_a_window_far_above():
@@ -190,6 +215,30 @@ def test_an_edit_s_buttons_go_by_its_state(activity):
     edit.pinned, edit.undone = False, 0
     assert one.state(edit) == "replaced"
     assert can() == {"undo": False, "pin": False}
+
+
+def test_the_page_of_an_undone_edit_does_not_say_that_its_text_was_taken_out(activity):
+    (one,) = activity.sessions.values()
+    edit = one.edits["h1"]
+
+    def told(after=""):
+        text = Markup(views.edit(one, edit, "before", after, token="t")).text
+        return " ".join(text.split())
+
+    assert "Sent instead, 90 tokens what is sent" in told("what is sent")
+    edit.undone = one.count + 1
+    assert "Was sent instead, 90 tokens No longer: the next turn sends the original" in told()
+    one.count, one.in_force = one.count + 1, ()
+    assert "Was sent instead, 90 tokens No longer: the original is sent" in told()
+    edit.undone = 0
+    assert "Was sent instead, 90 tokens No longer kept." in told()
+    edit.tokens_after, one.in_force = 0, ("h1",)
+    assert "Sent instead, 0 tokens Nothing: it was taken out." in told()
+
+
+def test_money_fits_its_tile():
+    found = [money(n) for n in (0, -0.5591, 1.5, -999.5, 1_234.5, -1_234_567.8)]
+    assert found == ["$0", "−$0.5591", "$1.50", "−$999.50", "$1,234", "−$1,234,568"]
 
 
 def test_failures_come_first_and_count_as_no_work(activity, requests):

@@ -12,10 +12,11 @@ def ago(seconds: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """``-1.5`` → ``−$1.50``."""
+    """``-1.5`` → ``−$1.50``, ``0.25`` → ``$0.2500``, ``1234.5`` → ``$1,234``."""
     if not amount:
         return "$0"
-    return f"{'−' if amount < 0 else ''}${abs(amount):,.{2 if abs(amount) >= 1 else 4}f}"
+    digits = 4 if abs(amount) < 1 else 2 if abs(amount) < 1_000 else 0
+    return f"{'−' if amount < 0 else ''}${abs(amount):,.{digits}f}"
 
 
 def share(part: int, whole: int) -> str:

@@ -25,6 +25,7 @@ from trimtab.proxy.records.session_record import (
     RefusalRecord,
     SessionRecord,
     TurnRecord,
+    meaning,
 )
 from trimtab.reporting.axis import short_number
 
@@ -86,9 +87,9 @@ def _totals(activity: ActivityLog) -> list[tuple[str, str, str]]:
         sums.update(session.sums)
     rows = [
         ("Tokens saved", short_number(sums["saved"]), "not sent, summed over all requests"),
-        ("of all that arrived", share(sums["saved"], sums["arrived"]), "saved / arrived"),
+        ("Share saved", share(sums["saved"], sums["arrived"]), "of all tokens that arrived"),
         ("Requests", f"{sums['turns']:,}", "that were answered, over these sessions"),
-        ("Failed", f"{sums['failed']:,}", "requests that were not answered; no work is counted"),
+        ("Failed", f"{sums['failed']:,}", "of these sessions: not answered, no work is counted"),
         ("Edits", f"{sums['edits']:,}", "each is made once and then stays"),
         ("Refusals survived", f"{sums['survived']:,}", "the client never saw them"),
         ("Read from cache", share(sums["cached"], sums["prompt"]),
@@ -133,7 +134,7 @@ def _session_row(session: SessionRecord, now: float) -> dict[str, Any]:
 def _about(session: SessionRecord) -> str:
     """Project, agent and provider, if known."""
     agent = agent_of(session.client)[:24] if session.client else ""
-    return " · ".join(filter(None, (session.project, agent, f"→ {session.upstream}")))
+    return f"{' · '.join(filter(None, (session.project, agent)))} → {session.upstream}".strip()
 
 
 def session(session: SessionRecord, now: float, wanted: str, problem: str = "") -> bytes:
@@ -178,8 +179,9 @@ def _figures(session: SessionRecord) -> list[tuple[str, str, str]]:
     sums = session.sums
     return [
         ("Sent now", short_number(last.sent) if last else "–", "tokens of the last request"),
-        ("of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
-        ("Would be", short_number(last.arrived) if last else "–", "tokens, had nothing been cut"),
+        ("Of the window", f"{full:.0%}" if full is not None else "–", "less the output reserve"),
+        ("Without cuts", short_number(last.arrived) if last else "–",
+         "tokens that the last request arrived with"),
         ("Saved", short_number(session.saved), "tokens not sent, over all turns"),
         ("Read from cache", share(sums["cached"], sums["prompt"]),
          "of the tokens the provider counted"),
@@ -237,7 +239,7 @@ def _edit_row(session: SessionRecord, edit: EditRecord) -> dict[str, Any]:
 def _refusal_row(refusal: RefusalRecord, now: float) -> dict[str, Any]:
     return {
         "when": ago(now - refusal.when), "turn": refusal.turn, "status": refusal.status,
-        "kind": refusal.kind.replace("_", " "), "action": refusal.action,
+        "kind": meaning(refusal.kind), "action": refusal.action,
     }  # fmt: skip
 
 
@@ -274,16 +276,18 @@ def edit(
     steps = steps if len(steps) > 1 else []
     chosen = int(step) if steps and step.isdecimal() and len(step) < 7 else 0
     chosen = chosen if chosen <= len(steps) else 0
-    shown = before
+    shown, edit_state = before, session.state(row)
     if before is not None and chosen:
         shown = steps_of(before, chosen, chosen)
     return page(
         "edit.html", row.handle, trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
         about=f"{row.kind} of {row.tool or 'text'}, turn {row.turn}: {row.why}",
-        state=session.state(row) + (", pinned" if row.pinned else ""),
+        state=edit_state + (", pinned" if row.pinned else ""),
         said=said, actions=actions(session, row, before is not None), token=token,
         session=session.id,
         before=None if shown is None else cut(shown), after=cut(after),
+        stands=edit_state == "in force", is_undone="undone" in edit_state,
+        pending=edit_state == "to be undone",
         read=statements(shown, session.format) if shown and shown.startswith("[{") else None,
         steps=steps, chosen=chosen,
         before_tokens=f"{round(row.tokens_before * session.ratio):,}",

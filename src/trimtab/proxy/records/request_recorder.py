@@ -17,7 +17,12 @@ from trimtab.proxy.records.metrics import TOKEN_KINDS, Metrics
 from trimtab.proxy.records.prefix_breaks import beginning, note_break
 from trimtab.proxy.records.recent_requests import RecentRequests, RequestRecord, RequestTexts
 from trimtab.proxy.records.session_history import SessionHistory
-from trimtab.proxy.records.session_record import RefusalRecord, SessionRecord, TurnRecord
+from trimtab.proxy.records.session_record import (
+    RefusalRecord,
+    SessionRecord,
+    TurnRecord,
+    meaning,
+)
 from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.retry.refusals import classify
@@ -176,7 +181,7 @@ class RequestRecorder:
         record.output = self.usage.output
         if record.failed or error:
             kinds = [refusal.kind for refusal in self._refusals if refusal.kind != "other"]
-            refused = f"refused: {kinds[-1].replace('_', ' ')}" if kinds else ""
+            refused = f"refused: {meaning(kinds[-1])}" if kinds else ""
             record.problem = error or refused or f"the provider answered {status}"
         if session is not None:
             session.problem = record.problem

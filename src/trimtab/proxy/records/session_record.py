@@ -74,6 +74,17 @@ class RefusalRecord:
     action: str
 
 
+_MEANINGS = {
+    "too_long": "too many tokens", "too_large": "too large", "rate": "too many requests",
+    "invalid_pairing": "tool calls and results do not match", "invalid_other": "an invalid request",
+}  # fmt: skip
+
+
+def meaning(kind: str) -> str:
+    """A refusal's kind in words."""
+    return _MEANINGS.get(kind, kind.replace("_", " "))
+
+
 @dataclass(slots=True)
 class TurnRecord:
     """One request of a session and its outcome; all sizes in tokens."""
