@@ -211,7 +211,8 @@ def test_a_session_survives_a_fork_of_its_process(shared_url: str) -> None:
     # From 3.12 on Python warns of a fork beside threads: that is what is tried here.
     quiet = ("-W", "ignore::DeprecationWarning")
     done = subprocess.run(
-        [sys.executable, *quiet, "-c", FORKING, shared_url], capture_output=True, text=True, timeout=60,
+        [sys.executable, *quiet, "-c", FORKING, shared_url],
+        capture_output=True, text=True, timeout=60,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
