@@ -25,9 +25,13 @@ for name, examples in (("quick", 25), ("ci", 50), ("long", 3_000)):
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
-# Where bytecode is forbidden, each worker and each program that a test starts compiles everything.
-sys.dont_write_bytecode = False
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Without bytecode each worker, and each program that a test starts, compiles everything anew.
+# Where it must not stand beside the sources it is kept in pytest's own folder.
+if sys.dont_write_bytecode:
+    bytecode = Path(__file__).parents[1] / ".pytest_cache" / "bytecode"
+    sys.dont_write_bytecode, sys.pycache_prefix = False, str(bytecode)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = str(bytecode)
 
 # A shell's background jobs ignore SIGINT, and so would every program that a test starts and ends.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

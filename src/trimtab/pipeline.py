@@ -168,14 +168,15 @@ def _limits(
 def run(prepared: PreparedRequest) -> FitResult:
     """Make the request fit.  Raises CannotFit; with ``strict`` also any error of a ladder step.
 
-    A batch that ends above the trigger may have made others possible: a note is a message of the
-    user's, behind which turns can be folded.  They are made at once, as the next request would make
-    them and lose its cache.
+    The note of dropped steps is a message of the user, and turns that follow one can be folded.
+    Where the request is above the trigger still, that is done at once.  Otherwise the next request
+    would do it and lose its cache.
     """
     result = _run_once(prepared)
     for _ in range(ATTEMPTS):
         above = result.tokens_after > prepared.limits.bounds.trigger
-        if not (above and result.new) or prepared.settings.summarizer is not None:
+        dropped = any(edit.op == "drop" for edit in result.new)
+        if not (above and dropped) or prepared.settings.summarizer is not None:
             break
         again = _run_once(replace(prepared, journal=journal_after(result)))
         if not again.new:

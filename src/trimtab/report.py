@@ -248,8 +248,8 @@ class Report:
         if not gone:
             return []
         names = {name for loss in self.losses for name in loss.identifiers}
-        found = f"{len(names):,} identifier(s) found nowhere else"
-        said = f"  no longer sent: {gone:,} line(s), {found}"
+        identifiers = f"{len(names):,} identifier(s) found nowhere else"
+        said = f"  no longer sent: {gone:,} line(s), {identifiers}"
         most = sorted(self.losses, key=lambda loss: (-len(loss.identifiers), -loss.lines))
         return [said, *(f"    {_loss_line(loss)}" for loss in most[:SHOWN_LOSSES] if loss.lines)]
 

@@ -39,12 +39,10 @@ class Journal:
         if not self.entries:
             return ()
         refs, claimed, edits = transcript.refs, set[str](), list[Edit]()
-        places: list[Place] = []
         for entry in reversed(self.entries):
             edit = entry
-            if edit.anchor and not all(map(refs.__contains__, edit.targets)):
-                places = places or [place for place in transcript.places() if place.message >= 0]
-                edit = retargeted(transcript, edit, places)
+            if entry.anchor and not stands(entry, refs):
+                edit = retargeted(transcript, entry)
             if edit.op == "insert":
                 if stands(edit, refs) and _ended(transcript, refs[edit.targets[0]], edit.text):
                     edits.append(edit)

@@ -130,8 +130,10 @@ class LocalServer(ABC):
 
 
 def _prompt_server(config: Any) -> Any:
-    """uvicorn's server, but it stops as soon as it is told to and nothing is being answered:
-    uvicorn's own takes 0.2 s, and a suite of tests starts hundreds."""
+    """A uvicorn server that stops at once if it is answering nobody.
+
+    uvicorn's own takes 0.2 s to stop, and a suite of tests starts hundreds of servers.
+    """
     import uvicorn
 
     class PromptServer(uvicorn.Server):
@@ -156,7 +158,7 @@ def _prompt_server(config: Any) -> Any:
         def end(self) -> None:
             """Stop, from another thread."""
             self.should_exit = True
-            with contextlib.suppress(RuntimeError):  # it has ended already
+            with contextlib.suppress(AttributeError, RuntimeError):  # it never began, or has ended
                 self._loop.call_soon_threadsafe(self._ended.set)
 
     return PromptServer(config)
