@@ -263,14 +263,14 @@ def test_spend_says_what_an_experiment_measured_and_what_pings_cost(activity):
         ledger.add(name, agent=agent, upstream="u", arm=arm, when=1.0, arrived=10_000, usage=usage)
 
     for number in range(40):
-        add(f"t{number}", "treated", 6_000 + 10 * number)
+        add(f"t{number}", "treated", 6_000 + 11 * number)
         add(f"c{number}", "control", 10_000)
     add("t1/keep-warm", "", 1_000, agent=WARMER)
     found = spend_view.spend(ledger, "agent")
     rows = spend_view._answers(found, activity)
     answers, how = {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows}
-    treated = sum(6_000 + 10 * number for number in range(40))
-    assert answers["Saved"] == f"{1 - treated / 400_000:.1%}" == "38.0%"
+    treated = sum(6_000 + 11 * number for number in range(40))
+    assert answers["Saved"] == f"{1 - treated / 400_000:.1%}" == "37.9%"
     low, high = (float(part.rstrip("%")) for part in answers["How sure"].split(" to "))
     assert 37 < low < 38 < high < 39
     saved = (400_000 - treated) * price_of(CallUsage("claude-opus-4-5", 1, 0, 0, 0, 0)).prompt
