@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
@@ -293,14 +293,36 @@ def _part(parts: Sequence[Part], inner: Path) -> Part | None:
 def put_stand_ins(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
-    """U+FFFD for each such character; signed reasoning, which takes no edit, is taken out."""
+    """U+FFFD for each such character; signed reasoning, which takes no edit, is taken out with
+    all signed reasoning of the same turn, since a provider accepts a turn's whole or without."""
     sealed = [finding for finding in findings if _is_sealed(transcript, tree, finding)]
-    yield from remove_parts(transcript, tree, _one_a_part(sealed))
+    turns = _turns_of(transcript, {finding.data[0] for finding in sealed})
+    beside = [
+        Finding(UNREADABLE, (*transcript.base, number, *part.path), "", (number, part))
+        for number in turns
+        for part in transcript.messages[number].parts
+    ]
+    beside = [finding for finding in beside if _is_sealed(transcript, tree, finding)]
+    yield from remove_parts(transcript, tree, _one_a_part([*sealed, *beside]))
     for finding in findings:
         if finding not in sealed:
             value = paths.get(tree, finding.path)
             done = f"{count(value):,} unreadable character(s) replaced with U+FFFD"
             yield Repair(finding.path, done, (Set(finding.path, readable(value)),), (finding.path,))
+
+
+def _turns_of(transcript: Transcript, numbers: Iterable[int]) -> list[int]:
+    """The numbers of these messages and of all the model's messages that stand beside them."""
+    found: set[int] = set()
+    roles = [message.role for message in transcript.messages]
+    for number in numbers:
+        first = last = number
+        while first and roles[first - 1] == "assistant":
+            first -= 1
+        while last + 1 < len(roles) and roles[last + 1] == "assistant":
+            last += 1
+        found.update(range(first, last + 1))
+    return sorted(found)
 
 
 def _one_a_part(findings: Sequence[Finding]) -> list[Finding]:

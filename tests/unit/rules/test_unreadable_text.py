@@ -110,6 +110,31 @@ def test_signed_thinking_with_such_text_is_taken_out_never_edited() -> None:
     assert [thought["thinking"] for thought in thoughts] == ["step 1: look there"]
 
 
+@pytest.mark.parametrize("apart", [True, False], ids=["two messages", "one message"])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_a_turn_s_signed_thinking_is_taken_out_whole(odd: int, apart: bool) -> None:
+    thoughts = [{"type": "thinking", "thinking": f"look {n}", "signature": f"s{n}"} for n in (1, 2)]
+    thoughts[odd]["thinking"] += "\ud83d"
+    said = [[thought, {"type": "text", "text": "Done."}] for thought in thoughts]
+    said = said if apart else [[*said[0], *said[1]]]
+    earlier = {"type": "thinking", "thinking": "an earlier turn", "signature": "s0"}
+    body = {
+        "model": "claude-sonnet-5", "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": "Find the bug."},
+            {"role": "assistant", "content": [earlier, {"type": "text", "text": "Which?"}]},
+            {"role": "user", "content": "The one in main."},
+            *({"role": "assistant", "content": blocks} for blocks in said),
+            {"role": "user", "content": "Thanks."},
+        ],
+    }  # fmt: skip
+    done = trimtab.repair(body)
+    assert trimtab.check(done.request) == ()
+    assert "an earlier turn" in str(done.request)
+    assert "look" not in str(done.request)
+    assert str(done.request).count("Done.") == 2
+
+
 @pytest.mark.parametrize("preset", ["cautious", "balanced", "deep", "in-place"])
 def test_what_is_parsed_out_of_legal_text_never_breaks_a_note(preset: str) -> None:
     odd = '"x\\ud83d\\u0000"'
