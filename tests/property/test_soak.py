@@ -1,6 +1,6 @@
 """A soak in small: made-up histories with twelve mutations over five formats, none comes out bad.
 
-The same that ``python tests/soak/run.py`` tries by the million.  800; ``SOAK_COUNT`` says
+The same that ``python tests/soak/run.py`` tries by the million.  500; ``SOAK_COUNT`` says
 otherwise.  A fault is written as JSON into ``SOAK_OUT`` if given.
 """
 
@@ -16,7 +16,7 @@ from soak.run import RANGE, Tally, replay, soak
 from soak.story import FORMATS, INTERACTIONS, Message, Part
 from soak.trial import case_of, kept_of, verdict_of
 
-COUNT = int(os.environ.get("SOAK_COUNT") or 800)
+COUNT = int(os.environ.get("SOAK_COUNT") or 500)
 
 
 @pytest.fixture(scope="module")

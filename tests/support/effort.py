@@ -18,9 +18,9 @@ def examples(share: float, **more: Any) -> settings:
 def large(count: int) -> int:
     """A size: a third in the profile ``ci``, all of it in ``long``.  What grows with the square
     takes minutes of either."""
-    return int(count * min(1.0, settings().max_examples / 150))
+    return int(count * min(1.0, settings().max_examples / 90))
 
 
 def seeds(count: int) -> range:
     """So many seeds in the profile ``ci``, more in ``long``."""
-    return range(max(5, count * settings().max_examples // 50))
+    return range(max(5, count * settings().max_examples // 30))
