@@ -104,6 +104,8 @@ def raise_missing(path: Path) -> NoReturn:
 class OpNode:
     """The ops of one path: on the value itself (``op``), below it, and between array items."""
 
+    __slots__ = ("__dict__", "below", "deletes", "inserts", "op")
+
     def __init__(self, op: Set | Delete | None = None) -> None:
         self.op = op
         self.below: dict[str | int, OpNode] = {}
@@ -143,8 +145,9 @@ class OpNode:
     @property
     def changed(self) -> Iterable[tuple[str | int, OpNode]]:
         """The elements that stay, with the ops at and below each."""
-        if not (gone := self.deleted):
+        if not self.deletes:
             return self.below.items()
+        gone = self.deleted
         return [(key, child) for key, child in self.below.items() if key not in gone]
 
     @cached_property
@@ -241,10 +244,10 @@ def _applied(value: Any, node: OpNode, path: Path) -> Any:
         raise_missing((*path, next(iter(node.below or node.inserts))))
     new = list(value)
     for key, child in node.changed:
-        if not _has(value, key):
+        if not isinstance(key, int) or not 0 <= key < len(new):
             raise_missing((*path, key))
-        new[key] = _applied(value[key], child, (*path, key))  # type: ignore[index]
-    if not (node.deleted or node.inserts):
+        new[key] = _applied(new[key], child, (*path, key))
+    if not (node.deletes or node.inserts):
         return new
     if node.reach > len(value):
         lost = (k for k in node.deleted if not isinstance(k, int) or not 0 <= k < len(value))
@@ -254,7 +257,8 @@ def _applied(value: Any, node: OpNode, path: Path) -> Any:
 
 
 def _applied_to_object(value: dict[str, Any], node: OpNode, path: Path) -> dict[str, Any]:
-    check_inserts(node, -1, path)
+    if node.inserts:
+        check_inserts(node, -1, path)
     new = dict(value)
     for key, child in node.below.items():
         op = child.op

@@ -29,7 +29,7 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
     """A scan that turns each part's flaw into a finding of the row ``names[flaw]``."""
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages):
+        for number, message in transcript.flawed:
             for part in message.parts:
                 if part.flaw and part.flaw in names:
                     path = (*transcript.base, number, *part.path)
@@ -47,7 +47,7 @@ def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
     """
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in enumerate(transcript.messages):
+        for number, message in transcript.flawed:
             if not [part for part in message.parts if part.kind == "server-result"]:
                 continue
             calls = set[str]()
@@ -244,7 +244,7 @@ _INSIDE = ("function", "custom", "function_call")
 @reports("blank_tool_name")
 def scan_blank_names(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings blank_tool_name."""
-    for number, message in enumerate(transcript.messages):
+    for number, message in transcript.flawed:
         for part in message.calls:
             if not part.tool.strip() and part.flaw != "arguments":
                 path = (*transcript.base, number, *part.path)
@@ -278,7 +278,7 @@ def scan_unreadable(transcript: Transcript, open_tail: bool) -> Iterator[Finding
     detail = "a lone half of a character, NUL, or bytes that are no UTF-8"
     for path in transcript.unreadable_head:
         yield Finding(UNREADABLE, path, detail)
-    for number, message in enumerate(transcript.messages):
+    for number, message in transcript.flawed:
         for inner in message.unreadable:
             path = (*transcript.base, number, *inner)
             yield Finding(UNREADABLE, path, detail, (number, _part(message.parts, inner)))

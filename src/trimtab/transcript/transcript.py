@@ -89,6 +89,11 @@ class Transcript:
         assert isinstance(kept, kind)
         return kept
 
+    @cached_property
+    def flawed(self) -> list[tuple[int, Message]]:
+        """The messages that rules on single parts need to look at, with their numbers."""
+        return [(n, message) for n, message in enumerate(self.messages) if message.flawed]
+
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""
         return self._absolute(place, place.block.path)

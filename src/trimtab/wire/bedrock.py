@@ -74,7 +74,8 @@ def detect(tree: Any) -> str | None:
         if key in tree:
             return f"the body has {key}"
     for message in messages:
-        for part in _items(message.get("content")):
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
             if isinstance(part, dict) and "type" not in part:
                 own_key = next((key for key in _PARTS if key in part), None)
                 if own_key:
