@@ -28,3 +28,12 @@ def without_notes(text: str) -> str:
     if match := _LINES.search(text) if ", of which " in text else None:
         text = text[: match.start()]
     return _NOTES.sub("", text) if text.endswith("]") else text
+
+
+def is_drop_note(text: str) -> bool:
+    """Whether a text consists of notes about dropped steps alone.
+
+    >>> is_drop_note("[2 earlier steps left out to fit: Read ×2]"), is_drop_note("Go on.")
+    (True, False)
+    """
+    return _NOTES.fullmatch(text) is not None
