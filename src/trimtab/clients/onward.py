@@ -141,7 +141,10 @@ def _streams(module: Any) -> tuple[Any, Any]:
 
 
 def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
-    """An unread answer of another client as a response of ``module``."""
+    """An answer of another client as a response of ``module``; whole if an event hook of that client
+    has read it."""
+    if answer.is_stream_consumed:
+        return _whole(module, answer)
     return module.Response(
         answer.status_code, headers=answer.headers.raw, stream=stream,
         extensions=_extensions(answer),
