@@ -141,8 +141,8 @@ def _streams(module: Any) -> tuple[Any, Any]:
 
 
 def _passed_on(module: Any, answer: Any, stream: Any) -> Any:
-    """An answer of another client as a response of ``module``; whole if an event hook of that client
-    has read it."""
+    """An answer of another client as a response of ``module``; whole if a hook of that client has
+    read it."""
     if answer.is_stream_consumed:
         return _whole(module, answer)
     return module.Response(
