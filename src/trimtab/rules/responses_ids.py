@@ -247,6 +247,21 @@ def _linked(transcript: Transcript, number: int) -> bool:
     return _reasoning_of(messages, number) is not None
 
 
+_LINKED_BY_ID = frozenset({
+    "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
+    "mcp_call", "computer_call",
+})  # fmt: skip
+"""Items that need an ``id``, and by it the reasoning with which the server made them."""
+
+
+def _unlinked(transcript: Transcript, number: int) -> Iterator[PathOp]:
+    """Other ids for the items that were made with this reasoning and need one."""
+    messages = transcript.messages
+    for other in companions(messages, number):
+        if messages[other].id and messages[other].type in _LINKED_BY_ID:
+            yield Set((*transcript.base, other, "id"), _respelled(messages[other]))
+
+
 def remove_reasoning(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
@@ -256,5 +271,5 @@ def remove_reasoning(
         place = next(transcript.places_in(number))
         ids: Iterable[Path] = transcript.format.goes_with(transcript, place)
         path = (*transcript.base, number)
-        ops = (Delete(path), *(Delete(other) for other in ids))
+        ops = (Delete(path), *(Delete(other) for other in ids), *_unlinked(transcript, number))
         yield Repair(path, f"a {transcript.messages[number].type} item was taken out", ops, (path,))

@@ -174,6 +174,23 @@ def test_of_two_copies_the_one_that_stands_with_its_other_half_stays(
     assert [item["id"] for item in sent if item.get("id")] == left
 
 
+def test_a_search_whose_reasoning_is_taken_out_gets_another_id() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2ln"}
+    note = {"type": "message", "role": "system", "content": "Be brief."}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed",
+              "action": {"type": "search", "query": "trim tabs"}}  # fmt: skip
+    request = {
+        "model": "gpt-5.1",
+        "input": [{"role": "user", "content": "Go."}, thought, note, search],
+    }
+    done = trimtab.repair(request)
+    assert trimtab.check(done.request) == ()
+    *_, sent = done.request["input"]
+    assert sent == {**search, "id": sent["id"]}
+    assert sent["id"].startswith("ws_1_")
+    assert "rs_1" not in str(done.request)
+
+
 def test_what_stood_behind_a_copy_of_reasoning_alone_is_sent_without_its_id() -> None:
     step = [thought("rs_1"), call("a", id="fc_1"), output("a")]
     told = [user("Do it."), *step, said("Done.", id="msg_1"), user(), *step]
