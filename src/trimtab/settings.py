@@ -231,7 +231,7 @@ class Settings:
     )  # fmt: skip
     extra_reducers: Sequence[Reducer] = setting((), REDUCERS, "beside ours")
     plugins: bool = setting(
-        True, FLAG, "use reducers of installed packages; for files, variables and options"
+        True, FLAG, "use reducers of installed packages, wherever files and variables are read"
     )
     on_event: OnEvent | None = setting(
         None, program_only(callable, "a function of one event"),
