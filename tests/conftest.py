@@ -50,11 +50,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """``-n auto``: two workers a core, since many tests wait for servers and other processes."""
-    return 2 * len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
-
-
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Modules and collected tests stay: a full collection need not look through them.
 
