@@ -104,6 +104,7 @@ def raise_missing(path: Path) -> NoReturn:
 class OpNode:
     """The ops of one path: on the value itself (``op``), below it, and between array items."""
 
+    # A turn makes thousands; ``__dict__`` is made only for those with a cached property.
     __slots__ = ("__dict__", "below", "deletes", "inserts", "op")
 
     def __init__(self, op: Set | Delete | None = None) -> None:

@@ -15,11 +15,13 @@ from trimtab.rules.base import Finding, Repair, Rule, RuleTable
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
+    is_earlier_turn,
     make_arguments_object,
     name_unnamed_calls,
     put_content_in_list,
     remove_empty_texts,
     remove_parts,
+    remove_reasoning_parts,
     replace_null_content,
     respell_ids,
     scan_blank_names,
@@ -66,25 +68,6 @@ def refuses_prefill(facts: Facts) -> bool:
     return (generation(facts.model) or (0, 0)) >= (4, 6)
 
 
-def remove_thinking(
-    transcript: Transcript, tree: Any, findings: Sequence[Finding]
-) -> Iterator[Repair]:
-    """Take the blocks out; of the latest model turn all thinking goes, as it may not go in part."""
-    whole = list(findings)
-    if any(not is_earlier_turn(transcript, finding.data[0]) for finding in findings):
-        seen = {finding.path for finding in findings}
-        for number, message in enumerate(transcript.messages):
-            if message.role != "assistant" or is_earlier_turn(transcript, number):
-                continue
-            for part in message.parts:
-                path = (*transcript.base, number, *part.path)
-                if part.kind == "reasoning" and path not in seen:
-                    whole.append(
-                        Finding(findings[0].rule, path, findings[0].detail, (number, part))
-                    )
-    return remove_parts(transcript, tree, whole)
-
-
 def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
     """``thinking.block_binding.prefix_mismatch_behavior = "drop_block"`` (AWS and Anthropic
     documentation of thinking block binding; the default is "error")."""
@@ -95,15 +78,6 @@ def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
     if thinking.get("block_binding") == binding:
         return ()
     return (Set(("thinking", "block_binding"), binding),)
-
-
-def is_earlier_turn(transcript: Transcript, number: int) -> bool:
-    """Thinking of the latest model turn may not be changed or partly dropped; older may go."""
-    later = transcript.messages[number + 1 :]
-    run = 0
-    while run < len(later) and later[run].role == "assistant":
-        run += 1
-    return any(message.role == "assistant" for message in later[run:])
 
 
 def _marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -290,13 +264,13 @@ TABLE = RuleTable(
             "thinking_signature",
             "messages.2.content.0.thinking.signature.str: Input should be a valid string",
             "quoted refusal in public issues",
-            remove_thinking,
+            remove_reasoning_parts,
         ),
         Rule(
             "thinking_blank",
             "messages.1.content.0.thinking: each thinking block must contain thinking",
             "quoted refusal in public issues",
-            remove_thinking,
+            remove_reasoning_parts,
         ),
         Rule(
             "server_orphan",

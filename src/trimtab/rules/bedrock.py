@@ -32,6 +32,7 @@ from trimtab.rules.bedrock_content import (
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
+    is_earlier_turn,
     make_arguments_object,
     remove_parts,
     respell_ids,
@@ -339,7 +340,7 @@ TABLE = RuleTable(
         scan_thinking_first,
         scan_ends(first_user=True, last_user=last_must_be_user),
     ),
-    may_drop_reasoning=anthropic.is_earlier_turn,
+    may_drop_reasoning=is_earlier_turn,
     limits={"images": 20},
 )
 """``images``: "too many images and documents: 21 + 0 > 20" (cline issue #1844)."""

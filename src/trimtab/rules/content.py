@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
@@ -29,7 +29,7 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
     """A scan that turns each part's flaw into a finding of the row ``names[flaw]``."""
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in transcript.flawed:
+        for number, message in transcript.suspects:
             for part in message.parts:
                 if part.flaw and part.flaw in names:
                     path = (*transcript.base, number, *part.path)
@@ -47,7 +47,7 @@ def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
     """
 
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in transcript.flawed:
+        for number, message in transcript.suspects:
             if not [part for part in message.parts if part.kind == "server-result"]:
                 continue
             calls = set[str]()
@@ -90,6 +90,35 @@ def remove_parts(
             yield Repair(
                 path, f"a {part.kind} part the provider refuses was taken out", (op,), (path,)
             )
+
+
+def remove_reasoning_parts(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Take reasoning out; of the latest model turn all of it, as a provider refuses it in part."""
+    whole = list(findings)
+    if any(not is_earlier_turn(transcript, finding.data[0]) for finding in findings):
+        seen = {finding.path for finding in findings}
+        for number, message in enumerate(transcript.messages):
+            if message.role != "assistant" or is_earlier_turn(transcript, number):
+                continue
+            for part in message.parts:
+                path = (*transcript.base, number, *part.path)
+                if part.kind == "reasoning" and path not in seen:
+                    whole.append(
+                        Finding(findings[0].rule, path, findings[0].detail, (number, part))
+                    )
+    return remove_parts(transcript, tree, whole)
+
+
+def is_earlier_turn(transcript: Transcript, number: int) -> bool:
+    """Whether the model speaks again after the turn with this message, with another's words
+    between: then reasoning of this turn may go in part."""
+    later = transcript.messages[number + 1 :]
+    run = 0
+    while run < len(later) and later[run].role == "assistant":
+        run += 1
+    return any(message.role == "assistant" for message in later[run:])
 
 
 def remove_empty_texts(
@@ -244,7 +273,7 @@ _INSIDE = ("function", "custom", "function_call")
 @reports("blank_tool_name")
 def scan_blank_names(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings blank_tool_name."""
-    for number, message in transcript.flawed:
+    for number, message in transcript.suspects:
         for part in message.calls:
             if not part.tool.strip() and part.flaw != "arguments":
                 path = (*transcript.base, number, *part.path)
@@ -278,7 +307,7 @@ def scan_unreadable(transcript: Transcript, open_tail: bool) -> Iterator[Finding
     detail = "a lone half of a character, NUL, or bytes that are no UTF-8"
     for path in transcript.unreadable_head:
         yield Finding(UNREADABLE, path, detail)
-    for number, message in transcript.flawed:
+    for number, message in transcript.suspects:
         for inner in message.unreadable:
             path = (*transcript.base, number, *inner)
             yield Finding(UNREADABLE, path, detail, (number, _part(message.parts, inner)))
@@ -293,36 +322,14 @@ def _part(parts: Sequence[Part], inner: Path) -> Part | None:
 def put_stand_ins(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
-    """U+FFFD for each such character; signed reasoning, which takes no edit, is taken out with
-    all signed reasoning of the same turn, since a provider accepts a turn's whole or without."""
+    """U+FFFD for each such character; signed reasoning, which takes no edit, is taken out."""
     sealed = [finding for finding in findings if _is_sealed(transcript, tree, finding)]
-    turns = _turns_of(transcript, {finding.data[0] for finding in sealed})
-    beside = [
-        Finding(UNREADABLE, (*transcript.base, number, *part.path), "", (number, part))
-        for number in turns
-        for part in transcript.messages[number].parts
-    ]
-    beside = [finding for finding in beside if _is_sealed(transcript, tree, finding)]
-    yield from remove_parts(transcript, tree, _one_a_part([*sealed, *beside]))
+    yield from remove_reasoning_parts(transcript, tree, _one_a_part(sealed))
     for finding in findings:
         if finding not in sealed:
             value = paths.get(tree, finding.path)
             done = f"{count(value):,} unreadable character(s) replaced with U+FFFD"
             yield Repair(finding.path, done, (Set(finding.path, readable(value)),), (finding.path,))
-
-
-def _turns_of(transcript: Transcript, numbers: Iterable[int]) -> list[int]:
-    """The numbers of these messages and of all the model's messages that stand beside them."""
-    found: set[int] = set()
-    roles = [message.role for message in transcript.messages]
-    for number in numbers:
-        first = last = number
-        while first and roles[first - 1] == "assistant":
-            first -= 1
-        while last + 1 < len(roles) and roles[last + 1] == "assistant":
-            last += 1
-        found.update(range(first, last + 1))
-    return sorted(found)
 
 
 def _one_a_part(findings: Sequence[Finding]) -> list[Finding]:

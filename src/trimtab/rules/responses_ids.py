@@ -251,13 +251,14 @@ _LINKED_BY_ID = frozenset({
     "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call",
     "mcp_call", "computer_call",
 })  # fmt: skip
-"""Items that need an ``id``, and by it the reasoning with which the server made them."""
+"""Items that must have an ``id``; by it the provider finds that their reasoning is missing."""
 
 
 def _unlinked(transcript: Transcript, number: int) -> Iterator[PathOp]:
-    """Other ids for the items that were made with this reasoning and need one."""
+    """Other ids for the items that were made with this reasoning and must have one."""
     messages = transcript.messages
-    for other in companions(messages, number):
+    of_reasoning = messages[number].type == "reasoning"  # a compaction is taken out, too
+    for other in companions(messages, number) if of_reasoning else ():
         if messages[other].id and messages[other].type in _LINKED_BY_ID:
             yield Set((*transcript.base, other, "id"), _respelled(messages[other]))
 

@@ -128,9 +128,9 @@ class Message:
     """Whether all results come before all other parts."""
     marked: tuple[Part, ...] = field(init=False)
     """The parts that carry a cache breakpoint."""
-    flawed: bool = field(init=False)
-    """Whether rules on single parts need to look at it: unreadable text, a part with a flaw, a call
-    without a name, a result of a server tool.  Few messages have any."""
+    suspect: bool = field(init=False)
+    """Whether it has unreadable text, a part with a flaw, a call without a name, or a result of a
+    server tool.  Few messages have; those scans look at no others."""
     compaction: Part | None = field(init=False)
     """The newest part in which the provider compacted everything before it."""
 
@@ -139,20 +139,20 @@ class Message:
         results: list[Part] = []
         calls: list[Part] = []
         marked: list[Part] = []
-        compaction, flawed = None, bool(self.unreadable)
+        compaction, suspect = None, bool(self.unreadable)
         for part in self.parts:
             if part.kind == "result":
                 results.append(part)
             elif part.kind == "call":
                 calls.append(part)
-                flawed = flawed or not part.tool.strip()
+                suspect = suspect or not part.tool.strip()
             elif part.kind == "compaction":
                 compaction = part
-            flawed = flawed or bool(part.flaw) or part.kind == "server-result"
+            suspect = suspect or bool(part.flaw) or part.kind == "server-result"
             if part.marked:
                 marked.append(part)
         this.results, this.calls, this.marked = tuple(results), tuple(calls), tuple(marked)
-        this.compaction, this.flawed = compaction, flawed
+        this.compaction, this.suspect = compaction, suspect
         this.call_ids = tuple([part.id for part in calls]) if calls else ()
         this.result_ids = tuple([part.id for part in results]) if results else ()
         this.results_first = self.parts[: len(results)] == this.results

@@ -90,9 +90,10 @@ class Transcript:
         return kept
 
     @cached_property
-    def flawed(self) -> list[tuple[int, Message]]:
-        """The messages that rules on single parts need to look at, with their numbers."""
-        return [(n, message) for n, message in enumerate(self.messages) if message.flawed]
+    def suspects(self) -> list[tuple[int, Message]]:
+        """The ``suspect`` messages with their numbers; a scan for anything that this word does not
+        cover reads ``messages``."""
+        return [(n, message) for n, message in enumerate(self.messages) if message.suspect]
 
     def where(self, place: Place) -> Path:
         """Absolute path of the value that a replacement of this block sets."""

@@ -74,8 +74,7 @@ def detect(tree: Any) -> str | None:
         if key in tree:
             return f"the body has {key}"
     for message in messages:
-        content = message.get("content")
-        for part in content if isinstance(content, list) else ():
+        for part in _items(message.get("content")):
             if isinstance(part, dict) and "type" not in part:
                 own_key = next((key for key in _PARTS if key in part), None)
                 if own_key:

@@ -29,8 +29,10 @@ def test_a_hook_may_read_the_answer_before_the_wrapped_client_does(stream: bool)
         plain = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="k", http_client=http)
         client = trimtab.wrap(plain, window=2_000, reserve=100)
         answer = client.chat.completions.create(model="gpt-5.1", messages=ASKED, stream=stream)
-        said = "".join(piece.choices[0].delta.content or "" for piece in answer if piece.choices) \
-            if stream else answer.choices[0].message.content  # fmt: skip
+        if stream:
+            said = "".join(chunk.choices[0].delta.content or "" for chunk in answer)
+        else:
+            said = answer.choices[0].message.content
     assert said
     ((sent, read),) = seen
     assert len(sent) < 10_000 < len(json.dumps(ASKED))  # the request as it was sent
