@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -17,12 +18,13 @@ import trimtab
 from trimtab.testing import Answer, Call, StrictProvider
 
 BEFORE, TURNS = 60, 24
+SDKS = pytest.mark.parametrize("sdk", sdk_clients.CLIENTS, ids=lambda sdk: sdk.format)
 
 
-def before(sdk: Any) -> list[Any]:
+def before(sdk: Any, turns: int) -> list[Any]:
     """The history that a client comes with, as it goes over the wire."""
-    request = spoken.written(sdk.format, chats.script(BEFORE)[:-1])
-    return list(request.get("messages") or request.get("input") or request["contents"])
+    request = spoken.written(sdk.format, chats.script(turns)[:-1]) if turns else {}
+    return list(request.get("messages") or request.get("input") or request.get("contents") or ())
 
 
 def unmarked(value: Any) -> Any:
@@ -34,32 +36,71 @@ def unmarked(value: Any) -> Any:
     return value
 
 
-@pytest.mark.parametrize("sdk", sdk_clients.CLIENTS, ids=lambda sdk: sdk.format)
-def test_law_10_through_wrap_a_long_chat_breaks_its_cache_once_in_eight_turns_at_most(
-    sdk: Any,
-) -> None:
-    """A tool is called in every third turn."""
-    whole, answers = chats.script(BEFORE + TURNS), list[Answer]()
+@dataclass
+class Played:
+    """What a provider saw of a chat, and how long the client's own history became (messages)."""
+
+    refused: list[Any] = field(default_factory=list)
+    breaks: int = 0
+    """Requests that do not begin with the request before them."""
+    sent: list[Any] = field(default_factory=list)
+    """The messages of the newest request."""
+    arrived: int = 0
+
+
+def played(sdk: Any, turns: int, *, behind: int = 0, tools: bool = True) -> Played:
+    """So many turns through ``wrap``, in every third with a call, after a history of ``behind``."""
+    whole, answers, found = chats.script(behind + turns), list[Answer](), Played()
     with StrictProvider(lambda record: answers.pop(), window=8_000) as provider:
         client = sdk(provider.url)
         sdk_clients.wrap(client, window=8_000, reserve=1_000)
         history = {"gemini": "contents", "openai-responses": "input"}.get(sdk.format, "messages")
-        getattr(client, history).extend(before(sdk))
-        for number in range(BEFORE, BEFORE + TURNS):
+        getattr(client, history).extend(before(sdk, behind))
+        for number in range(behind, behind + turns):
             client.ask(whole[2 * number])
-            if number % 3 == 0:
+            if tools and number % 3 == 0:
                 answers.append(Answer("", [Call("read", {"path": f"{number}.txt"})]))
                 (call,) = client.send(False).calls
                 client.give({call[0]: f"value {number}: {chats.words(random.Random(number), 30)}"})
             answers.append(Answer(whole[2 * number + 1].words))
             client.send(False)
-        refused = [record.refusal for record in provider.requests if record.status != 200]
-        sent = [unmarked(record.body[history]) for record in provider.requests]
-    assert refused == []
-    breaks = sum(now[: len(last)] != last for last, now in pairwise(sent))
-    assert breaks <= TURNS / 8
-    assert len(sent[-1]) < 0.9 * len(getattr(client, history))
-    assert all(demand in str(sent[-1]) for n, demand in CONSTRAINTS.items() if n < BEFORE)
+            _take(provider.requests, history, found)
+        found.arrived = len(getattr(client, history))
+    return found
+
+
+def _take(requests: list[Any], history: str, found: Played) -> None:
+    """Judge the requests of a turn, and forget all but the newest: a thousand are too many."""
+    found.refused += [record.refusal for record in requests if record.status != 200]
+    seen = [found.sent, *(unmarked(record.body[history]) for record in requests)]
+    found.breaks += sum(now[: len(last)] != last for last, now in pairwise(seen))
+    found.sent = seen[-1]
+    requests.clear()
+
+
+def is_sound(found: Played, turns: int, whole: int) -> None:
+    """Nothing was refused, one break in eight turns at most, and every demand is still there."""
+    assert found.refused == []
+    assert found.breaks <= turns / 8
+    assert len(found.sent) < 0.9 * found.arrived
+    assert all(demand in str(found.sent) for n, demand in CONSTRAINTS.items() if n < whole)
+
+
+@SDKS
+def test_law_10_through_wrap_a_long_chat_breaks_its_cache_once_in_eight_turns_at_most(
+    sdk: Any,
+) -> None:
+    """A tool is called in every third turn."""
+    is_sound(played(sdk, TURNS, behind=BEFORE), TURNS, BEFORE)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("tools", [False, True], ids=["chat", "tools"])
+@SDKS
+def test_law_10_through_wrap_a_thousand_turns(sdk: Any, tools: bool) -> None:
+    found = played(sdk, 1_000, tools=tools)
+    print(f"{sdk.format}: {found.breaks} breaks, {found.arrived} messages, {len(found.sent)} sent")
+    is_sound(found, 1_000, 1_000)
 
 
 @pytest.mark.parametrize("tools", [False, True], ids=["chat", "tools"])
