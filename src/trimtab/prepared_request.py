@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from io import StringIO
 from typing import Any
 
 from trimtab import reducers, rules
@@ -301,7 +302,7 @@ class PreparedRequest:
             pinned=pinned(transcript, (*settings.pins, *sorted(self.journal.pins))),
             protected=protected(transcript, *held, preset.recent_turns),
             held_by_user=protected(transcript, *held),
-            facts=self.redundancy.facts,
+            facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them
             open_tail=settings.open_tail,
             drops=drops,
             to_target=to_target,
@@ -323,12 +324,17 @@ class PreparedRequest:
         return replace(self, settings=settings, journal=replace(self.journal, pins=frozenset()))
 
 
-def _listed(values: Sequence[str]) -> str:
-    """JSON values as one list, joined once: they may be very long."""
-    parts = ["["]
-    for value in values:
-        parts += (value, ",")
-    return "".join([*parts[:-1], "]"]) if values else "[]"
+def _listed(values: list[str]) -> str:
+    """JSON values as one list.  Empties ``values``, which may be as long as the request: each is
+    freed once it is written."""
+    text, between = StringIO(), "["
+    values.reverse()
+    while values:
+        text.write(between)
+        text.write(values.pop())
+        between = ","
+    text.write("]" if between == "," else "[]")
+    return text.getvalue()
 
 
 def repair_key(rule: str, path: Path) -> str:

@@ -11,13 +11,13 @@ import json
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, compress
 from typing import Any, Literal
 
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.text_boundaries import at_or_after, at_or_before
-from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
+from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, can_be_split, runs
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demand_spans
@@ -94,6 +94,14 @@ class Lines:
         self.has_words.append(words >= GROUND_WORDS)
 
 
+def _packed(lines: Lines) -> Lines:
+    """The same, without the spare room of lists that grew: a session keeps them."""
+    return replace(
+        lines, starts=lines.starts[:], ends=lines.ends[:], names=lines.names[:],
+        name_ends=lines.name_ends[:],
+    )  # fmt: skip
+
+
 def _none_of(text: str, header: str = "", chars: int = 0) -> Lines:
     """No line of a text yet."""
     return Lines(text, array("I"), array("I"), [], array("I"), bytearray(), set(), header, chars)
@@ -106,8 +114,12 @@ def lines_of(block: Block) -> Lines:
     whole = joined_members(whole) if is_result else whole
     header = _header(block) if block.kind == "call" else ""
     lines = _none_of(whole, header, len(whole) if is_result else 0)
+    names, known = lines.names, NAMES_BY_RUN
+    starts, ends, name_ends = lines.starts.append, lines.ends.append, lines.name_ends.append
+    has_words = lines.has_words.append
     for text in _portions(whole):
         numbered = is_result and ("\t" in text or "→" in text)
+        split = can_be_split(text)
         for row, spaced in zip(text.split("\n"), apart(text).split("\n"), strict=True):
             begin, start = start, start + len(row) + 1
             if numbered and (match := _NUMBERED.match(row)):
@@ -115,14 +127,24 @@ def lines_of(block: Block) -> Lines:
             row = row.rstrip()
             if not row:
                 continue
-            if len(row) <= LONG_CHARS:
-                lines.add(begin, row, spaced)
+            if (size := len(row)) <= LONG_CHARS:  # ``lines.add``, inlined: there may be a million
+                words = 0
+                for run in spaced.split() if split else runs(row, spaced):
+                    own = known[run]
+                    if own is None:
+                        words += 1
+                    elif own:
+                        names += own
+                starts(begin)
+                ends(begin + size)
+                name_ends(len(names))
+                has_words(words >= GROUND_WORDS)
                 continue
             at = 0
             for piece in pieces(row):
                 lines.add(begin + at, piece, spaced[at : at + len(piece)], joined=at > 0)
                 at += len(piece)
-    return lines
+    return _packed(lines)
 
 
 def _portions(text: str) -> Iterator[str]:

@@ -295,7 +295,10 @@ def test_the_first_lines_say_in_words_what_was_paid_saved_how_sure_and_what_trim
 
 @pytest.mark.parametrize(
     ("ours", "sure"),
-    [(0.5, "0 lies outside them"), (0.99, "0 lies between the two: this may be chance")],
+    [
+        (0.5, "0 % is outside these bounds: more than chance"),
+        (0.99, "0 % is within these bounds: this may be chance"),
+    ],
 )
 def test_the_first_lines_of_a_stores_bill_say_whether_a_saving_may_be_chance(
     ours: float, sure: str

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from trimtab.reducers.articles.article import Article, Splice, number_in
@@ -150,11 +151,8 @@ class SectionLines(NamedTuple):
 
     @classmethod
     def of(cls, text: str) -> SectionLines:
-        starts, at = [], 0
         texts = text.split("\n")
-        for line in texts:
-            starts.append(at)
-            at += len(line) + 1
+        starts = list(accumulate(map((1).__add__, map(len, texts[:-1])), initial=0))
         return cls([line.rstrip("\r") for line in texts] if "\r" in text else texts, starts)
 
 

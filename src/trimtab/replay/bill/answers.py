@@ -86,7 +86,8 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
         saved = str(savings)
         if savings.low is not None and savings.high is not None:
             chance = savings.low <= 0 <= savings.high
-            sure = "0 lies between the two: this may be chance" if chance else "0 lies outside them"
+            sure = "0 % is within these bounds: this may be chance"
+            sure = sure if chance else "0 % is outside these bounds: more than chance"
     pings = total([call for call in calls if call.agent == WARMER])
     cost = "it sent no pings."
     if pings.calls:
