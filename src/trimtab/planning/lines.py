@@ -95,7 +95,10 @@ class Lines:
 
 
 def _packed(lines: Lines) -> Lines:
-    """The same, without the spare room of lists that grew: a session keeps them."""
+    """The same, without the spare room of lists that grew, where there are many lines: a session
+    keeps them."""
+    if len(lines.text) <= PORTION_CHARS:
+        return lines
     return replace(
         lines, starts=lines.starts[:], ends=lines.ends[:], names=lines.names[:],
         name_ends=lines.name_ends[:],

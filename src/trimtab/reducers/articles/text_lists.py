@@ -34,12 +34,13 @@ def text_articles(text: str) -> list[Article]:
     tagged = tagged_articles(text) if "</" in text else []
     if len(tagged) >= LEAST_SECTIONS:
         return tagged
-    if not (MAY_BEGIN.search(text) or "Title" in text or "http" in text):
+    numbered = _MAY_BEGIN.search(text, 0, _end_of_lines(text, FIRST_LINES)) is not None
+    titled, headed = "Title" in text, "http" in text
+    if not (numbered or titled or headed):
         return []  # most texts have no section heading
     lines = SectionLines.of(text)
-    titled, headed = "Title" in text, "http" in text
     for starts in (
-        numbered_sections(lines),
+        numbered_sections(lines) if numbered else [],
         titled_sections(lines) if titled else [],
         headed_sections(lines) if headed else [],
     ):
@@ -135,7 +136,9 @@ _NUMBERED = re.compile(
     r"(?:\[(\d{1,4})\]|(?:[Dd]ocument|[Pp]assage|[Rr]esult|[Ss]ource|[Aa]rticle|[Cc]hunk|[Pp]age)"
     r" ?#?\[?(\d{1,4})\]?)(?:\*\*)?[ \t]*[:.)\-–]?[ \t]*(.*)$"
 )
-MAY_BEGIN = re.compile(r"^[-=*# ]*(?:\[\d|\w{4,8} ?#?\[?\d)", re.MULTILINE)
+FIRST_LINES = 5
+"""The first numbered section begins on one of these lines."""
+_MAY_BEGIN = re.compile(r"^[-=*# ]*(?:\[\d|\w{4,8} ?#?\[?\d)", re.MULTILINE)
 _TITLE = re.compile(r"^(?:[-*] )?(?:\*\*)?Title:?(?:\*\*)?:?[ \t]+(.{1,300})$")
 _HEADING = re.compile(r"^(?:\d{1,3}\. )?#{1,4} (.{1,300})$|^\d{1,3}\. \*\*(.{1,300})\*\*[ \t]*$")
 FIELD = re.compile(
@@ -156,16 +159,26 @@ class SectionLines(NamedTuple):
         return cls([line.rstrip("\r") for line in texts] if "\r" in text else texts, starts)
 
 
+def _end_of_lines(text: str, count: int) -> int:
+    """Where so many lines of a text end."""
+    end = -1
+    for _ in range(count):
+        end = text.find("\n", end + 1)
+        if end < 0:
+            return len(text)
+    return end
+
+
 Starts = list[tuple[int, str]]
 """(number of the line that begins a section, its title)."""
 
 
 def numbered_sections(lines: SectionLines) -> Starts:
-    """Lines with consecutive numbers; the first must be among the first five lines."""
+    """Lines with consecutive numbers; the first must be among the first lines."""
     starts: Starts = []
     expected = None
     for number, line in enumerate(lines.texts):
-        if expected is None and number > 4:
+        if expected is None and number >= FIRST_LINES:
             break
         match = _NUMBERED.match(line) if line[:1] in "[#*-=DdPpRrSsAaCc" else None
         if match is None:
