@@ -83,6 +83,8 @@ def _replace(transcript: Transcript, tree: Any, edit: Edit) -> Applied:
         value = transcript.format.text_part(edit.text, marked=mark)
         if part_at is not None:  # where not every place takes a text part
             value = part_at(where, edit.text)
+    if len(edit.targets) == 1:
+        return Applied(edit, (where,), (Set(where, value),))
     others = [transcript.item(transcript.refs[ref]) for ref in edit.targets[1:]]
     return Applied(edit, (where, *others), (Set(where, value), *map(Delete, others)))
 

@@ -80,8 +80,9 @@ class TokenSizes:
             if summed is messages:
                 return total
         tokens = media = size = signed = 0
+        known = self._known.get  # most are, and there may be thousands
         for message in messages:
-            sizes = self.sizes(message)
+            sizes = known(message) or self.sizes(message)
             tokens += sizes.total
             media += sizes.media
             size += sizes.byte_bound
