@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from trimtab.planning.crossing import cross, cross_all
+from trimtab.planning.crossing import came_with_notes, cross, cross_all
 from trimtab.planning.dead_weight import remove_dead_weight
 from trimtab.planning.fold import SMALL, fold
 from trimtab.planning.planner import Planner
@@ -19,7 +19,7 @@ from trimtab.planning.presets import STALE
 def make_room(planner: Planner) -> None:
     """Reduce to the target if that is cheap, and below the limits in any case."""
     bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
-    goal = eligibility.target(bounds.target, bounds.trigger)
+    goal, came_over = eligibility.target(bounds.target, bounds.trigger), planner.over()
     if planner.inputs.to_target and state.tokens > bounds.trigger:
         planner.goal = goal
         places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
@@ -51,7 +51,8 @@ def make_room(planner: Planner) -> None:
                 _attempt(planner, "fold", partial(fold, planner, goal))
         planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
         enough = _enough(planner, goal)
-        if state.tokens > enough and most_loss == 1.0 and planner.inputs.drops:
+        crosses = most_loss == 1.0 and (came_over or not came_with_notes(planner))
+        if state.tokens > enough and crosses and planner.inputs.drops:
             room = max(0, bounds.trigger - eligibility.least_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(cross, planner, first, anew))

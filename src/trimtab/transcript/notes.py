@@ -21,6 +21,7 @@ _LEFT = "|".join((LINES, ASKED, SUMMARY, BOTH))
 _LINES = re.compile(
     rf"(?:\n\n|\A)\[[\d,]+ earlier (?:step|message)s?, of which (?:{_LEFT}) left[^\n]*\]\n"
 )
+_ANY_NOTE = re.compile(r"^\[(?:[^\[\]\n]* )?left out to fit\b[^\n]*\]$", re.MULTILINE)
 
 
 def without_notes(text: str) -> str:
@@ -30,10 +31,12 @@ def without_notes(text: str) -> str:
     return _NOTES.sub("", text) if text.endswith("]") else text
 
 
-def is_drop_note(text: str) -> bool:
-    """Whether a text consists of notes about dropped steps alone.
+def has_note(text: str) -> bool:
+    """Whether a text has a note of ours in place of anything that was left out.
 
-    >>> is_drop_note("[2 earlier steps left out to fit: Read ×2]"), is_drop_note("Go on.")
+    >>> has_note("See:\\n[image left out to fit]"), has_note("It was left out to fit.")
     (True, False)
     """
-    return _NOTES.fullmatch(text) is not None
+    if "left out to fit" in text and _ANY_NOTE.search(text):
+        return True
+    return ", of which " in text and _LINES.search(text) is not None

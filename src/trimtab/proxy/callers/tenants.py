@@ -6,7 +6,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
-from threading import Lock
+from threading import RLock
 from typing import Any, NamedTuple
 
 from trimtab import stores
@@ -64,7 +64,9 @@ class Tenants:
         self._store = WatchedStore(stores.open_store(settings.store or "memory:"), _tell)
         Session(store=self._store, settings=settings.fitting)  # reads and writes nothing yet
         self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
-        self._lock, self._quiet = Lock(), StoreBackoff()
+        self._parsed_bytes = 0
+        """Of all texts in ``_growing``."""
+        self._lock, self._quiet = RLock(), StoreBackoff()
         self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
 
     @property
@@ -114,21 +116,27 @@ class Tenants:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same
         beginning, only the new part is parsed.  Raises TooMuch if ``budget`` has no room for it."""
         key = (tenant, body[:_BEGINNING])
-        with self._lock:
-            growing = self._growing.pop(key, None) or IncrementalParser()
+        growing = self._taken_out(key) or IncrementalParser()
         try:
             parsed = growing.parse(body, budget.take_parsed)
         except InvalidRequest:
             return None
         with self._lock:
+            self._taken_out(key)  # of a request that came at the same time
             self._growing[key] = growing
-            total = sum(parser.stored_bytes for parser in self._growing.values())
+            self._parsed_bytes += growing.stored_bytes
             while len(self._growing) > 1 and (
-                len(self._growing) > MOST_PARSED or total > MOST_PARSED_BYTES
+                len(self._growing) > MOST_PARSED or self._parsed_bytes > MOST_PARSED_BYTES
             ):
-                _, dropped = self._growing.popitem(last=False)
-                total -= dropped.stored_bytes
+                self._taken_out(next(iter(self._growing)))
         return parsed
+
+    def _taken_out(self, key: tuple[str, bytes]) -> IncrementalParser | None:
+        """A parser that nobody else uses until it is put back; None if there is none."""
+        with self._lock:
+            growing = self._growing.pop(key, None)
+            self._parsed_bytes -= growing.stored_bytes if growing else 0
+            return growing
 
     def close(self) -> None:
         """Write what is not stored yet, as long as the store answers."""

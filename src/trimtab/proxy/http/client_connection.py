@@ -11,7 +11,7 @@ import re
 import select
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from trimtab.proxy.http.asgi import Message, Receive, Scope, Send
 from trimtab.proxy.http.bounded_parser import bounded
@@ -150,8 +150,7 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Someone connects."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass of it
         peer = transport.get_extra_info("peername")
         self.client = (str(peer[0]), int(peer[1])) if peer else ("", id(self))
         self._inner.connection_made(transport)
@@ -247,6 +246,8 @@ class ClientConnection(asyncio.Protocol):
 
     def _ask_whether_there(self) -> None:
         request = self._request
+        if self.transport.is_closing():  # where uvloop raises on a write
+            return
         if request is not None and request.whole and request.http_version != "1.0":
             self.transport.write(_STILL_THERE)
 
