@@ -37,6 +37,10 @@ if sys.dont_write_bytecode:
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Servers within a test run on asyncio, as with most users; on uvloop where a test asks for it.
+# Programs that a test starts find it.
+sys.modules.setdefault("uvloop", None)  # type: ignore[arg-type]
+
 ONE_CERTIFICATE = Path(__file__).parent / "support" / "data_files" / "one_certificate.pem"
 
 SLOW_SECONDS = 20.0

@@ -1,8 +1,9 @@
-"""Both HTTP parsers that uvicorn takes."""
+"""Both HTTP parsers that uvicorn takes, and both event loops."""
 
 from __future__ import annotations
 
 import importlib
+import sys
 
 import pytest
 import world_needs
@@ -17,3 +18,11 @@ def parser(request, monkeypatch):
     module = importlib.import_module(f"uvicorn.protocols.http.{request.param}_impl")
     found = getattr(module, PARSERS[request.param])
     monkeypatch.setattr("uvicorn.protocols.http.auto.AutoHTTPProtocol", found)
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def loop(request, monkeypatch):
+    """Both event loops that the proxy runs on."""
+    if request.param == "uvloop":
+        monkeypatch.delitem(sys.modules, "uvloop")
+        world_needs.module("uvloop", "dev")

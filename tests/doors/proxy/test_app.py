@@ -22,6 +22,7 @@ import trimtab
 from trimtab.proxy.records.metrics import Metrics
 from trimtab.testing import Answer, Call, StrictProvider
 
+pytestmark = pytest.mark.usefixtures("loop")
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 EVERY = pytest.mark.parametrize("sdk", CLIENTS, ids=lambda sdk: sdk.format)
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}

@@ -13,6 +13,7 @@ import pytest
 from proxies import proxied, settled
 from raw_provider import raw_provider, whole
 
+pytestmark = pytest.mark.usefixtures("loop")
 HOST = b"host: 127.0.0.1\r\n"
 
 

@@ -19,6 +19,7 @@ from raw_provider import EVENT, SAID, STREAM_HEAD, piece, raw_provider, whole
 JSON = {"content-type": "application/json"}
 CHAT = {"model": "gpt-5.1", "messages": [{"role": "user", "content": "Hi."}]}
 BODY = json.dumps(CHAT).encode()
+pytestmark = pytest.mark.usefixtures("loop")
 HOME = "/v1/chat/completions"
 
 
