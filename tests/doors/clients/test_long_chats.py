@@ -94,7 +94,7 @@ def test_law_10_through_wrap_a_long_chat_breaks_its_cache_once_in_eight_turns_at
     is_sound(played(sdk, TURNS, behind=BEFORE), TURNS, BEFORE)
 
 
-@pytest.mark.world  # five minutes each
+@pytest.mark.world  # from half a minute to ten minutes each
 @pytest.mark.parametrize("tools", [False, True], ids=["chat", "tools"])
 @SDKS
 def test_law_10_through_wrap_a_thousand_turns(sdk: Any, tools: bool) -> None:
