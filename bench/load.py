@@ -62,9 +62,9 @@ def growing(name: str) -> Iterator[bytes]:
 
 
 def standing(name: str) -> Iterator[bytes]:
-    """20 requests from 228 kB on; the first makes the edits."""
+    """21 requests from 228 kB on; the first makes the edits."""
     steps = [message for turn in range(22) for message in step(turn, 10_000)]
-    for turn in range(20):
+    for turn in range(21):
         steps += step(100 + turn, 300)
         yield body(name, steps, stream=True)
 

@@ -29,7 +29,7 @@ from trimtab.planning.line_selection import (
 from trimtab.planning.lines import asked_lines, identifier_weights
 from trimtab.planning.planner import Planner
 from trimtab.planning.runs import Run, closing_of
-from trimtab.transcript.notes import has_note, without_notes
+from trimtab.transcript.notes import has_note, is_drop_note, without_notes
 from trimtab.transcript.user_constraints import demands
 
 KEPT_SHARE = 0.25
@@ -89,11 +89,11 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
         _restore(planner, stood)
 
 
-def came_with_notes(planner: Planner) -> bool:
-    """Whether the request has notes of ours: it was fitted before.  What could not be folded then,
-    as a step or an image that is gone now stood in its way, can be now; but what was fitted and
-    still fits is sent as it is."""
-    return any(
+def was_fitted_before(planner: Planner) -> bool:
+    """Whether a request came with our notes in texts, and not from a session, whose client sends
+    the whole history.  What could not be folded then, as a step or an image that is gone now stood
+    in its way, can be now; such a request is folded once more only where it does not fit."""
+    return planner.is_first and any(
         block.kind == "text" and has_note(block.text)
         for message in planner.transcript.messages
         if message.role != "system"
@@ -115,6 +115,8 @@ def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
             now, last = None, -1
             continue
         if group < 0:
+            if now is not None and _is_drop_note(planner, number):
+                continue  # it stands for steps of this turn, and does not end it
             if now is not None and last >= 0:
                 now.ends.append(last)
             last = -1
@@ -133,6 +135,12 @@ def _stretches(planner: Planner, *, protected: bool) -> Iterator[Stretch]:
         now.ends.append(last)
     if now is not None and now.ends:
         yield now
+
+
+def _is_drop_note(planner: Planner, number: int) -> bool:
+    """Whether a message is no more than our note about steps that were dropped."""
+    blocks = planner.transcript.messages[number].blocks
+    return bool(blocks) and all(is_drop_note(block.text) for block in blocks)
 
 
 def _may_begin(planner: Planner, number: int) -> bool:

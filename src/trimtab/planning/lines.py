@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.text_boundaries import at_or_after, at_or_before
-from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, can_be_split, runs
+from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, is_split_by_spaces, runs
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demand_spans
@@ -95,8 +95,8 @@ class Lines:
 
 
 def _packed(lines: Lines) -> Lines:
-    """The same, without the spare room of lists that grew, where there are many lines: a session
-    keeps them."""
+    """The same, without the spare room of lists that grew, where the text is long: a session keeps
+    them."""
     if len(lines.text) <= PORTION_CHARS:
         return lines
     return replace(
@@ -122,7 +122,7 @@ def lines_of(block: Block) -> Lines:
     has_words = lines.has_words.append
     for text in _portions(whole):
         numbered = is_result and ("\t" in text or "→" in text)
-        split = can_be_split(text)
+        split = is_split_by_spaces(text)
         for row, spaced in zip(text.split("\n"), apart(text).split("\n"), strict=True):
             begin, start = start, start + len(row) + 1
             if numbered and (match := _NUMBERED.match(row)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from trimtab.planning.crossing import came_with_notes, cross, cross_all
+from trimtab.planning.crossing import cross, cross_all, was_fitted_before
 from trimtab.planning.dead_weight import remove_dead_weight
 from trimtab.planning.fold import SMALL, fold
 from trimtab.planning.planner import Planner
@@ -51,8 +51,8 @@ def make_room(planner: Planner) -> None:
                 _attempt(planner, "fold", partial(fold, planner, goal))
         planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
         enough = _enough(planner, goal)
-        crosses = most_loss == 1.0 and (came_over or not came_with_notes(planner))
-        if state.tokens > enough and crosses and planner.inputs.drops:
+        crosses = state.tokens > enough and most_loss == 1.0 and planner.inputs.drops
+        if crosses and (came_over or not was_fitted_before(planner)):
             room = max(0, bounds.trigger - eligibility.least_fixed)
             first, anew = (min(goal, bounds.trigger - int(f * room)) for f in LEFT_FREE)
             _attempt(planner, "fold of turns", partial(cross, planner, first, anew))

@@ -91,6 +91,8 @@ class Planner:
         )  # fmt: skip
         self._leave_out_pins()
         self.state.load(active)
+        self.is_first = not active
+        """Whether no edits stand yet: as in a single fit, or in a session's first batch."""
         self.body_bytes = body_bytes
         self.goal: int | None = None
         """The size in tokens at which this batch stops; None without a batch or if only the limits

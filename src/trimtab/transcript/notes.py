@@ -1,7 +1,7 @@
 """The wording of notes that replace folded steps and messages, and how to recognise it.
 
-``planning/dropped_ranges.py`` writes these lines.  If a user's text imitates one, the only effect
-is that a little more than necessary is kept.
+``planning/dropped_ranges.py`` writes these lines.  If a text imitates one, the only effect is that
+more than necessary is kept, as long as it fits.
 """
 
 from __future__ import annotations
@@ -31,8 +31,17 @@ def without_notes(text: str) -> str:
     return _NOTES.sub("", text) if text.endswith("]") else text
 
 
+def is_drop_note(text: str) -> bool:
+    """Whether a text consists of notes about dropped steps alone.
+
+    >>> is_drop_note("[2 earlier steps left out to fit: Read ×2]"), is_drop_note("Go on.")
+    (True, False)
+    """
+    return _NOTES.fullmatch(text) is not None
+
+
 def has_note(text: str) -> bool:
-    """Whether a text has a note of ours in place of anything that was left out.
+    """Whether a text has a line that is our note about steps, messages or media left out.
 
     >>> has_note("See:\\n[image left out to fit]"), has_note("It was left out to fit.")
     (True, False)

@@ -78,7 +78,7 @@ def _take(requests: list[Any], history: str, found: Played) -> None:
     requests.clear()
 
 
-def is_sound(found: Played, turns: int, whole: int) -> None:
+def assert_sound(found: Played, turns: int, whole: int) -> None:
     """Nothing was refused, one break in eight turns at most, and every demand is still there."""
     assert found.refused == []
     assert found.breaks <= turns / 8
@@ -91,7 +91,7 @@ def test_law_10_through_wrap_a_long_chat_breaks_its_cache_once_in_eight_turns_at
     sdk: Any,
 ) -> None:
     """A tool is called in every third turn."""
-    is_sound(played(sdk, TURNS, behind=BEFORE), TURNS, BEFORE)
+    assert_sound(played(sdk, TURNS, behind=BEFORE), TURNS, BEFORE)
 
 
 @pytest.mark.world  # from half a minute to ten minutes each
@@ -100,7 +100,7 @@ def test_law_10_through_wrap_a_long_chat_breaks_its_cache_once_in_eight_turns_at
 def test_law_10_through_wrap_a_thousand_turns(sdk: Any, tools: bool) -> None:
     found = played(sdk, 1_000, tools=tools)
     print(f"{sdk.format}: {found.breaks} breaks, {found.arrived} messages, {len(found.sent)} sent")
-    is_sound(found, 1_000, 1_000)
+    assert_sound(found, 1_000, 1_000)
 
 
 @pytest.mark.parametrize("tools", [False, True], ids=["chat", "tools"])

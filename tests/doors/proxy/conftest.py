@@ -23,6 +23,8 @@ def parser(request, monkeypatch):
 @pytest.fixture(params=["asyncio", "uvloop"])
 def loop(request, monkeypatch):
     """Both event loops that the proxy runs on."""
-    if request.param == "uvloop":
+    if request.param == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+    else:
         monkeypatch.delitem(sys.modules, "uvloop")
         world_needs.module("uvloop", "dev")

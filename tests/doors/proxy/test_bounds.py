@@ -36,7 +36,13 @@ def test_bodies_are_remembered_by_their_bytes(monkeypatch):
     tenants, budget = Tenants(ProxySettings()), RequestBudget(HeldBytes(10**9), 60.0, 100)
     for number in range(24):
         assert tenants.source("t", body(number, 200_000), budget) is not None
-    assert sum(one.stored_bytes for one in tenants._growing.values()) <= 1_000_000
+    assert tenants._parsed_bytes <= 1_000_000
+    grown = json.loads(body(23, 200_000))
+    grown["messages"].append({"role": "user", "content": "x" * 1_000})
+    for sent in (json.dumps(grown).encode(), b"{no JSON", body(22, 200_000)):
+        tenants.source("t", sent, budget)
+        kept = [one.stored_bytes for one in tenants._growing.values()]
+        assert tenants._parsed_bytes == sum(kept) > 0
     monkeypatch.setattr("trimtab.wire.incremental_json._MOST_BYTES", 1_000_000)
     parser = IncrementalParser()
     for number in range(24):

@@ -296,7 +296,7 @@ def test_the_first_lines_say_in_words_what_was_paid_saved_how_sure_and_what_trim
 @pytest.mark.parametrize(
     ("ours", "sure"),
     [
-        (0.5, "0 % is outside these bounds: more than chance"),
+        (0.5, "0 % is outside these bounds"),
         (0.99, "0 % is within these bounds: this may be chance"),
     ],
 )

@@ -74,3 +74,39 @@ def test_where_steps_are_not_folded_only_the_turns_are_folded_and_the_newest_ste
     fitted = trimtab.fit(request, window=900, reserve=0, preset="in-place")
     assert [edit.op for edit in fitted.report.edits] == ["fold"]
     assert fitted.request["messages"][-20:] == request["messages"][-20:]
+
+
+NOTE = "[image left out to fit]"
+
+
+@pytest.mark.parametrize(("share", "folded"), [(0.97, False), (1.01, True)])
+def test_a_request_that_was_fitted_before_is_folded_once_more_only_where_it_does_not_fit(
+    share: float, folded: bool
+) -> None:
+    """The trigger is at 0.95 of the window."""
+    noted = {**TALK, "messages": [*TALK["messages"]]}
+    noted["messages"][2] = {"role": "user", "content": NOTE}
+    for request, may in ((TALK, True), (noted, folded)):
+        window = int(trimtab.measure(request).total / share)
+        report = trimtab.fit(request, window=window, reserve=0).report
+        assert bool(report.edits) is may
+        assert report.tokens_after > window / 2  # as few turns as are enough, not all
+
+
+def test_a_model_that_repeats_a_note_is_cut_no_more_often() -> None:
+    """Its session would be taken for a request that was fitted before."""
+    whole = chats.script(110, tools=True)
+
+    def batches(echo: str) -> list[int]:
+        session, found = trimtab.Session(window=8_000, reserve=1_000), list[int]()
+        first = len(whole)
+        for number, request in enumerate(chats.requests("openai-chat", whole)):
+            for message in request["messages"][first:]:
+                if message["role"] == "assistant" and message.get("content"):
+                    message["content"] = f"{echo}\n{message['content']}"
+            if any(edit.new for edit in session.fit(request).report.edits):
+                first = min(first, len(request["messages"]))
+                found.append(number)
+        return found
+
+    assert len(batches(NOTE)) == len(batches("Well, as I said before.")) > 4

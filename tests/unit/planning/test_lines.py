@@ -282,3 +282,17 @@ def test_lines_that_are_no_json_stay_apart(text: str) -> None:
 def test_members_that_an_agent_wrote_stay_apart() -> None:
     block = Block("text", (), (), json.dumps(TICKETS[1], indent=2))
     assert len(lines_of(block)) == 4
+
+
+@pytest.mark.parametrize("sign", ["", "#12 ", "é ", "7\t", "→ "])
+def test_a_line_has_the_same_identifiers_wherever_it_stands(sign: str) -> None:
+    """Of a text without signs the tokens of all rows are found at once."""
+    rows = [f"{sign}see src/file_{n}.py:{n} and #{n}, v1.2.{n} of it" for n in range(3_000)]
+    rows = [row if sign else row.replace("#", "") for row in rows]
+    whole = lines_of(block("\n".join(rows)))
+    assert len(whole.text) > 65_536  # several portions
+    for number in (0, 1, 1_499, 2_999):
+        one = lines_of(block(rows[number] + "\né #1"))
+        assert whole[number] == one[0]
+        assert whole.names_on(number) == one.names_on(0)
+        assert whole.has_words[number] == one.has_words[0]

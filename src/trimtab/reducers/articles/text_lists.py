@@ -155,7 +155,7 @@ class SectionLines(NamedTuple):
     @classmethod
     def of(cls, text: str) -> SectionLines:
         texts = text.split("\n")
-        starts = list(accumulate(map((1).__add__, map(len, texts[:-1])), initial=0))
+        starts = list(accumulate((len(line) + 1 for line in texts[:-1]), initial=0))
         return cls([line.rstrip("\r") for line in texts] if "\r" in text else texts, starts)
 
 

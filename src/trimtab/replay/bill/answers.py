@@ -86,8 +86,11 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
         saved = str(savings)
         if savings.low is not None and savings.high is not None:
             chance = savings.low <= 0 <= savings.high
-            sure = "0 % is within these bounds: this may be chance"
-            sure = sure if chance else "0 % is outside these bounds: more than chance"
+            within, outside = (
+                "0 % is within these bounds: this may be chance",
+                "0 % is outside these bounds",
+            )
+            sure = within if chance else outside
     pings = total([call for call in calls if call.agent == WARMER])
     cost = "it sent no pings."
     if pings.calls:
