@@ -90,7 +90,8 @@ def test_a_request_that_was_fitted_before_is_folded_once_more_only_where_it_does
         window = int(trimtab.measure(request).total / share)
         report = trimtab.fit(request, window=window, reserve=0).report
         assert bool(report.edits) is may
-        assert report.tokens_after > window / 2  # as few turns as are enough, not all
+        if may:  # room is left for the next turns
+            assert 0.5 < report.tokens_after / window < 0.85
 
 
 def test_a_model_that_repeats_a_note_is_cut_no_more_often() -> None:
