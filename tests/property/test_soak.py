@@ -103,3 +103,8 @@ ONCE_BAD = (
 def test_a_history_that_once_came_out_bad_does_no_more(seed: int) -> None:
     verdict = verdict_of(case_of(seed), thorough=True)
     assert verdict.kind == "ok", verdict.detail
+
+
+def test_a_step_reaches_back_to_the_calls_that_its_results_answer() -> None:
+    """The judge took reasoning between them for an older step's, which might go."""
+    assert verdict_of(case_of(200_079_896)).kind == "refused"

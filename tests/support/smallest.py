@@ -7,7 +7,7 @@ formats; does not know the library, but for the fields of its refusal.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import judge
@@ -121,10 +121,27 @@ def _results(item: Any) -> int:
 
 
 def _newest_step(items: list[Any]) -> int:
-    """Where the model's last turn begins."""
-    end = len(items)
-    while end and _role(items[end - 1]) != "model":
-        end -= 1
-    while end and _role(items[end - 1]) == "model":
-        end -= 1
-    return end
+    """Where the model's last turn begins; before the user's last words only where it has results of
+    calls that stand there."""
+    start = len(items)
+    while start and _role(items[start - 1]) != "model":
+        start -= 1
+    pairs, before = list(_pairs(items)), -1
+    while start != before:
+        before = start
+        start = min([start, *(call for call, result in pairs if call < start <= result)])
+        while start and _role(items[start - 1]) == "model":
+            start -= 1
+    return start
+
+
+def _pairs(items: list[Any]) -> Iterator[tuple[int, int]]:
+    """Indices of calls and results that are items of their own: the first result of an id answers
+    the first call that waits."""
+    waiting: dict[str, list[int]] = {}
+    for number, item in enumerate(items):
+        key = str(item.get("call_id"))
+        if "call_id" in item and not _is_result(item):
+            waiting.setdefault(key, []).append(number)
+        elif waiting.get(key):
+            yield waiting[key].pop(0), number
