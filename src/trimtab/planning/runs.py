@@ -72,6 +72,9 @@ def run_of(transcript: Transcript, edit: Edit) -> Run | None:
         return None
     groups, first = transcript.groups, transcript.group_number(begin.message, begin.index)
     last = transcript.group_number(end.message, end.index)
+    if last is None:  # a message of the user's within a step whose last result is empty
+        spanning = (n for n, group in enumerate(groups) if group.first < end.message < group.last)
+        last = next(spanning, None)
     if last is None:
         return None
     if first is None:
