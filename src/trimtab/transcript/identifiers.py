@@ -18,7 +18,7 @@ _VERSION = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
 
 LONG_NUMBER = 5
 """A number of so many digits names something."""
-_MOST_KNOWN = 400_000
+_MOST_KNOWN = 100_000
 
 
 class _NamesByRun(dict[str, tuple[str, ...] | None]):
