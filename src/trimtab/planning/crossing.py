@@ -90,9 +90,11 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
 
 
 def was_fitted_before(planner: Planner) -> bool:
-    """Whether a request came with our notes in texts, and not from a session, whose client sends
-    the whole history.  What could not be folded then, as a step or an image that is gone now stood
-    in its way, can be now; such a request is folded once more only where it does not fit."""
+    """Whether a request that no session cut yet has our notes in its texts.
+
+    A step or an image can stand in the way of a fold.  Once it is gone, a second fit could fold
+    more than the first.  So such a request is folded again only where it does not fit.
+    """
     return planner.is_first and any(
         block.kind == "text" and has_note(block.text)
         for message in planner.transcript.messages

@@ -116,23 +116,23 @@ class Tenants:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same
         beginning, only the new part is parsed.  Raises TooMuch if ``budget`` has no room for it."""
         key = (tenant, body[:_BEGINNING])
-        growing = self._taken_out(key) or IncrementalParser()
+        growing = self._take_out(key) or IncrementalParser()
         try:
             parsed = growing.parse(body, budget.take_parsed)
         except InvalidRequest:
             return None
         with self._lock:
-            self._taken_out(key)  # of a request that came at the same time
+            self._take_out(key)  # of a request that came at the same time
             self._growing[key] = growing
             self._parsed_bytes += growing.stored_bytes
             while len(self._growing) > 1 and (
                 len(self._growing) > MOST_PARSED or self._parsed_bytes > MOST_PARSED_BYTES
             ):
-                self._taken_out(next(iter(self._growing)))
+                self._take_out(next(iter(self._growing)))
         return parsed
 
-    def _taken_out(self, key: tuple[str, bytes]) -> IncrementalParser | None:
-        """A parser that nobody else uses until it is put back; None if there is none."""
+    def _take_out(self, key: tuple[str, bytes]) -> IncrementalParser | None:
+        """Remove a parser, so that nobody else uses it; None if there is none."""
         with self._lock:
             growing = self._growing.pop(key, None)
             self._parsed_bytes -= growing.stored_bytes if growing else 0

@@ -85,12 +85,9 @@ def of_store(calls: Sequence[PaidCall], savings: Savings | None) -> list[tuple[s
     if savings is not None:
         saved = str(savings)
         if savings.low is not None and savings.high is not None:
-            chance = savings.low <= 0 <= savings.high
-            within, outside = (
-                "0 % is within these bounds: this may be chance",
-                "0 % is outside these bounds",
-            )
-            sure = within if chance else outside
+            sure = "0 % is outside these bounds"
+            if savings.low <= 0 <= savings.high:
+                sure = "0 % is within these bounds: this may be chance"
     pings = total([call for call in calls if call.agent == WARMER])
     cost = "it sent no pings."
     if pings.calls:
