@@ -282,7 +282,7 @@ def main(wanted: str = "") -> int:
         needs = measured_memory(case) if case.memory else 0.0
         sizes = [case.largest // 4, case.largest // 2, case.largest]
         times = [seconds(case, n) for n in sizes]
-        ratio = max((b / a for a, b in pairwise(times) if b > UNSAID), default=0.0)
+        ratio = max((b / a for a, b in pairwise(times) if a > UNSAID), default=0.0)
         bad = ratio > MOST_RATIO or times[-1] > case.seconds or needs > case.memory
         failed |= bad
         row = "".join(f"{one:>9.2f}" for one in times)
