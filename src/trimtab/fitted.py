@@ -56,6 +56,12 @@ class Fitted:
         return self._result.tokens_after
 
     @cached_property
+    def head_tokens(self) -> int:
+        """Tokens of instructions and tools, which each request of a chain repeats."""
+        prepared = self._result.prepared
+        return prepared.sizes.head(prepared.transcript)
+
+    @cached_property
     def tokens_before(self) -> int:
         """Tokens of the request as it came."""
         compacted = self._result.prepared.facts.compacted
@@ -245,5 +251,5 @@ def counted(result: FitResult) -> Counted | None:
     key = calibration_key(prepared.settings, prepared.transcript, prepared.sizes.counter)
     if not key:
         return None
-    managed = prepared.transcript.facts.managed
-    return Counted(key, result.tokens_after - result.signed, result.signed, managed)
+    facts, signed = prepared.transcript.facts, result.signed
+    return Counted(key, result.tokens_after - signed, signed, facts.managed, facts.server_state)

@@ -282,8 +282,10 @@ class Session(EditHistory):
         if isinstance(whole, Mapping) and "event_type" in whole:
             fitted.streamed = fitted.streamed or StreamedSteps()
             whole = fitted.streamed.take(whole)
-        was_whole = fitted.chained is not None
-        self._chains.take(fitted.given(), whole, fitted.tokens_after, was_whole)
+        self._chains.take(
+            fitted.given(), whole, fitted.tokens_after, fitted.head_tokens,
+            was_whole=fitted.chained is not None,
+        )  # fmt: skip
 
     def _read_calibrations(self, conversations: ConversationStore) -> None:
         """Read the calibrations that other sessions stored."""

@@ -6,10 +6,11 @@ Knows where each format's requests go.  Does not know what a flow decides.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from trimtab.retry.flow import Accepted, Done, Refused, flow
+from trimtab.retry.flow import Accepted, Done, Flow, Refused, flow
 from trimtab.retry.refusals.response_errors import error_in_body, prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.testing import StrictProvider
@@ -60,6 +61,16 @@ def drive(
             effect = run.send(reply(response, format))
         except StopIteration as stop:
             return Driven(response.status, b"".join(response.chunks), stop.value, sent)
+
+
+def played(run: Flow, answer: Callable[[Any], Refused | Accepted]) -> tuple[Done, list[Any]]:
+    """Send until the flow is done: how it ended, and each request; ``answer`` is the provider."""
+    sent = [next(run).request]
+    while True:
+        try:
+            sent.append(run.send(answer(sent[-1])).request)
+        except StopIteration as stop:
+            return stop.value, sent
 
 
 def where(format: str, body: dict[str, Any], stream: bool) -> tuple[str, str]:

@@ -25,6 +25,9 @@ class Counted:
     managed: bool = False
     """Whether the provider was asked to clear or compact the request: then only an answer that
     reports what was cleared is comparable with our count."""
+    server_state: bool = False
+    """Whether the provider's server adds a history to the request: its bill is then of more than we
+    counted, and nothing is learned from it."""
 
 
 @dataclass
@@ -42,7 +45,7 @@ class Observed:
         to keep as (name, data); None if there was nothing to learn.
         """
         sent, usage = counted or self.last, read_usage(answer)
-        if sent is None or usage is None or usage.sent is None:
+        if sent is None or usage is None or usage.sent is None or sent.server_state:
             return None
         if sent.managed and not usage.managed:
             return None

@@ -51,9 +51,9 @@ from trimtab.telemetry import emit, listening, logger
 
 MOST_SENDS = 3
 UNSEEN = (
-    "refused as too long: what came before is at the server under {}={!r} and was not seen here: "
-    "it cannot be made shorter; send every turn of this chain through one session, wrapped client "
-    "or proxy, or set store=False and send the whole input"
+    "refused as too long: what came before is at the server under {}={!r} and was not seen here, "
+    "or not to its end: it cannot be made shorter; send every turn of this chain through one "
+    "session, wrapped client or proxy, or set store=False and send the whole input"
 )
 Fit = Callable[..., Fitted]
 Flow = Generator[Send, Refused | Accepted, Done]
@@ -219,14 +219,11 @@ class _RequestFlow:
         return None
 
     def _reduced(self, refusal: Refusal, attempt: int) -> Fitted | None:
-        last = self.fitted
-        if last is None or self.guessed:
+        last, unnamed = self.fitted, limits_from_refusals.names_nothing(refusal)
+        if last is None or (unnamed and (self.guessed or not self.result_chars)):
             return None
         known = self.learned.get(self.key)
         sent = sent_as(last, known, full=True)
-        unnamed = limits_from_refusals.names_nothing(refusal)
-        if unnamed and not self.result_chars:
-            return None
         if not unnamed:
             if not limits_from_refusals.may_be_too_large(refusal, sent):
                 return None
@@ -383,7 +380,7 @@ def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentReque
     longest = fitted.longest_result if full or known.unnamed else 0
     return SentRequest(
         fitted.tokens_after + fitted.held_tokens, size, fitted.output_asked, fitted.window,
-        fitted.scale, longest, fitted.managed,
+        fitted.scale, longest, fitted.managed, fitted.server_state and not fitted.held_tokens,
     )  # fmt: skip
 
 

@@ -29,7 +29,8 @@ class SentRequest:
 
     ``scale``: ``fit`` divides a window by it to get our tokens.  ``longest_result``: chars of the
     longest tool result, 0 if not needed.  ``managed``: the provider clears or compacts the request
-    by itself, so its count does not cover all that was sent.
+    by itself, so its count does not cover all that was sent.  ``unseen``: the provider's server
+    adds a history that we do not know, so ``tokens`` is only a part of what was refused.
     """
 
     tokens: int
@@ -39,6 +40,7 @@ class SentRequest:
     scale: float = 1.0
     longest_result: int = 0
     managed: bool = False
+    unseen: bool = False
 
 
 def names_nothing(refusal: Refusal) -> bool:
@@ -72,6 +74,10 @@ def learn_from_refusal(refusal: Refusal, sent: SentRequest, known: ModelLimits) 
 
 
 def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
+    if sent.unseen:
+        if refusal.limit is None:
+            return known
+        return replace(known, limit=refusal.limit, exactness=refusal.exactness)
     refused = min(sent.tokens, known.refused or sent.tokens)
     if refusal.limit is None:
         accepted = min(known.accepted, refused - 1)

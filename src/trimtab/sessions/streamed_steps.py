@@ -74,7 +74,8 @@ class StreamedSteps:
             return interaction
         try:
             for index, text in self._arguments.items():
-                self._steps[index]["arguments"] = json.loads(text)
+                if text:  # a call without arguments may send none
+                    self._steps[index]["arguments"] = json.loads(text)
         except (ValueError, RecursionError):
             return None
         return {**interaction, "steps": list(self._steps.values())} if self._is_known else None

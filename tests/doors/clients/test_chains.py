@@ -12,9 +12,12 @@ from typing import Any
 
 import proxies
 import pytest
+from flow_driver import played
 
 import trimtab
-from trimtab.sessions.response_chains import state_named
+from trimtab.retry.flow import Refused, flow
+from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.sessions.response_chains import MOST_CHARS, ResponseChains, state_named
 from trimtab.testing import Answer, Call, StrictProvider
 
 openai = pytest.importorskip("openai", reason="pip install 'trimtab[sdks]'")
@@ -133,19 +136,19 @@ def test_every_chain_of_30_turns_survives_a_window_that_nobody_named(
 def test_a_later_request_in_a_conversation_that_was_sent_whole_once_is_sent_whole() -> None:
     session = trimtab.Session(window=WINDOW)
 
-    def turn(number: int, text: str, billed: int = 0) -> Any:
+    def turn(number: int, text: str) -> Any:
         item = {"role": "user", "content": text}
         fitted = session.fit({"model": "gpt-5.1", "input": [item], "conversation": "conv_1"})
         said = [{"type": "output_text", "text": f"answer {number}", "annotations": []}]
         output = [{"type": "message", "role": "assistant", "content": said}]
-        usage = {"input_tokens": billed or fitted.tokens_after, "output_tokens": 5}
+        usage = {"input_tokens": fitted.tokens_after, "output_tokens": 5}
         session.observe({"id": f"resp_{number}", "output": output, "usage": usage})
         return fitted.request
 
-    assert "conversation" in turn(0, "one")
-    assert "conversation" in turn(1, "two", 4_000)
-    assert "conversation" not in turn(2, "three", 60)
-    last = turn(3, "four", 80)
+    assert "conversation" in turn(0, lines(0) * 5)
+    assert "conversation" not in turn(1, lines(1) * 5)
+    assert "conversation" not in turn(2, "three")
+    last = turn(3, "four")
     assert "conversation" not in last
     assert [item.get("role") for item in last["input"]] == ["user", "assistant"] * 3 + ["user"]
 
@@ -199,6 +202,98 @@ def test_a_chain_that_was_not_seen_is_refused_and_the_log_says_which_id_and_what
         assert begun.id in caplog.text
         assert "previous_response_id" in caplog.text
         assert "store=False" in caplog.text
+
+
+SAID = [{"type": "message", "role": "assistant", "id": "msg_1", "status": "completed",
+         "content": [{"type": "output_text", "text": "done", "annotations": []}]}]  # fmt: skip
+
+
+def response(number: int, billed: int, output: Any = SAID, status: str = "completed") -> Any:
+    usage = {"input_tokens": billed, "output_tokens": 5, "total_tokens": billed + 5}
+    return {"id": f"resp_{number}", "object": "response", "status": status, "output": output,
+            "usage": usage}  # fmt: skip
+
+
+STATES = {
+    "previous_response_id": {"model": "gpt-5.1", "input": "word " * 2_000},
+    "conversation": {"model": "gpt-5.1", "input": "word " * 2_000},
+    "previous_interaction_id": {"model": "gemini-3.8-flash", "input": "word " * 2_000},
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_the_bill_of_a_history_at_the_server_teaches_nothing_about_other_requests(
+    state: str,
+) -> None:
+    format = "gemini-interactions" if "interaction" in state else "openai-responses"
+    session = trimtab.Session(window=100_000, format=format)
+    fitted = session.fit({**STATES[state], state: "earlier"})
+    session.observe({"usage": {"input_tokens": 60_000, "output_tokens": 5}}, fitted)
+    mine = {**STATES[state], "input": "please keep every word of this " * 3_000}
+    after = session.fit(mine)
+    assert (after.request, after.scale) == (mine, 1.0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Your input exceeds the context window of this model. Please adjust your input.",
+        "This model's maximum context length is 272000 tokens. Please reduce the length.",
+    ],
+)
+@pytest.mark.parametrize("state", STATES)
+def test_the_refusal_of_a_history_that_was_not_seen_cuts_no_other_conversation(
+    state: str, words: str
+) -> None:
+    session, learned = trimtab.Session(), LearnedLimits()
+    body = {"error": {"message": words, "code": "context_length_exceeded"}}
+    asked = {**STATES[state], state: "earlier"}
+    played(flow(asked, session.fit, key="k", learned=learned), lambda _: Refused(400, body))
+    mine = {**STATES[state], "input": "You must read all of this. " * 2_000}
+    assert next(flow(mine, session.fit, key="k", learned=learned)).request is mine
+
+
+def test_a_conversation_with_items_from_elsewhere_is_not_sent_whole_without_them() -> None:
+    secret = {"type": "message", "role": "user", "content": "Never touch /etc. " * 30}
+    for added_at in (0, 1):  # before the first turn, between two turns
+        session, held = trimtab.Session(window=WINDOW), 0
+        for turn in range(12):
+            held += trimtab.measure({"input": [secret]}).total if turn == added_at else 0
+            fitted = session.fit(
+                {"model": "gpt-5.1", "conversation": "conv_1", "input": lines(turn)}
+            )
+            assert fitted.request["conversation"] == "conv_1"
+            held += fitted.tokens_after
+            session.observe(response(turn, held), fitted)
+            held += 5
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete"])
+def test_an_answer_that_says_nothing_is_a_turn_of_its_chain(status: str) -> None:
+    session, held, named, whole = trimtab.Session(window=WINDOW), 0, {}, 0
+    for turn in range(12):
+        request = {"model": "gpt-5.1", "input": f"turn {turn}: {lines(turn)}", **named}
+        fitted = session.fit(request)
+        if named and "previous_response_id" not in fitted.request:
+            whole, held = whole + 1, 0
+        held += fitted.tokens_after
+        assert held <= WINDOW
+        begun = response(turn, 0, [], "in_progress")
+        session.observe({"type": "response.created", "response": begun}, fitted)
+        output, ended = ([], status) if turn == 3 else (SAID, "completed")
+        session.observe(response(turn, held, output, ended), fitted)
+        named, held = {"previous_response_id": f"resp_{turn}"}, held + 5
+    assert whole >= 2
+
+
+def test_of_several_chains_the_one_used_least_recently_is_forgotten_as_a_whole() -> None:
+    chains, large = ResponseChains(), "x" * (MOST_CHARS // 4)
+    names = [f"{chain}{turn}" for turn in range(2) for chain in "abc"]
+    for name in names:
+        named = {"previous_response_id": f"{name[0]}0"} if name[1] == "1" else {}
+        chains.take({"input": large, **named}, {"id": name, "output": SAID}, 1)
+    seen = [name for name in names if chains.link({"previous_response_id": name})]
+    assert seen == ["c0", "c1"]
 
 
 def test_a_session_follows_a_chain_by_what_it_observes() -> None:

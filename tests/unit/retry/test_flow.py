@@ -11,7 +11,7 @@ import logging
 
 import pytest
 from five_formats import FORMATS, session
-from flow_driver import drive
+from flow_driver import drive, played
 
 import trimtab
 from trimtab.reducers.base import markers
@@ -148,6 +148,21 @@ def test_a_second_error_surfaces_and_there_is_no_third_send():
     assert (got.done.accepted, got.done.attempts, len(provider.requests)) == (False, 2, 2)
     assert json.loads(got.body)["error"]["metadata"]["raw"] == "ERROR"
     assert len(undone) == 1
+
+
+def test_a_size_refusal_behind_a_bare_error_is_read_and_remembered():
+    body, learned, session = big("openai-chat", 8), LearnedLimits(), reactive()
+
+    def provider(request):
+        tokens = len(json.dumps(request)) // 4
+        if tokens > 4_000:
+            return Refused(400, OPAQUE)
+        words = f"This model's maximum context length is 2000 tokens, you have {tokens} tokens."
+        return Refused(400, {"error": {"message": words}}) if tokens > 2_000 else Accepted()
+
+    for sends in (3, 1):
+        done, sent = played(flow(body, session.fit, key="k", learned=learned), provider)
+        assert (done.accepted, len(sent)) == (True, sends)
 
 
 @pytest.mark.row("A9")

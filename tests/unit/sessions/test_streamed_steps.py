@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from trimtab.sessions.streamed_steps import StreamedSteps
 
 
@@ -66,3 +68,10 @@ def test_an_interaction_that_brings_its_steps_is_taken_as_it_is():
     steps = [{"type": "model_output", "content": []}]
     event = {"event_type": "interaction.completed", "interaction": {"id": "i", "steps": steps}}
     assert StreamedSteps().take(event) == {"id": "i", "steps": steps}
+
+
+@pytest.mark.parametrize("arguments", [[], [""], [None], ["{}"]])
+def test_a_call_without_arguments_is_a_call(arguments):
+    deltas = (delta(0, type="arguments_delta", arguments=one) for one in arguments)
+    found = whole(start(0, type="function_call", id="c", name="f", arguments={}), *deltas)
+    assert found["steps"] == [{"type": "function_call", "id": "c", "name": "f", "arguments": {}}]
