@@ -1,8 +1,9 @@
 """Classifies a provider's refusal: ``classify(status, body)`` returns its kind and its numbers.
 
 This file decides in which order texts, codes and the status are compared.  ``error_texts`` has the
-texts, ``nested_errors`` gateway envelopes, ``numbers`` the numbers, ``stream_start`` streams.  An
-error that matches nothing is ``other`` and goes to the caller unchanged.
+texts, ``field_lengths`` tells the length of one field from that of the request, ``nested_errors``
+has gateway envelopes, ``numbers`` the numbers, ``stream_start`` streams.  An error that matches
+nothing is ``other`` and goes to the caller unchanged.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from trimtab.retry.refusals.error_texts import (
     SIZE,
     ErrorPattern,
 )
+from trimtab.retry.refusals.field_lengths import is_of_one_field
 from trimtab.retry.refusals.nested_errors import NestedError, nested_errors
 from trimtab.retry.refusals.refusal import UNKNOWN, Exactness, Kind, Refusal, Unit
 
@@ -38,7 +40,15 @@ _STATED = re.compile(
     r"(?:is too long|exceeds? (?:the |this |your )?(?:models? )?context)"
 )
 """A text that begins with the refusal, rather than mentioning a size later on."""
+_BUSY = re.compile(
+    r"\boverloaded\b|\b(?:service|server|temporarily|currently) (?:is )?(?:unavailable|busy)\b|"
+    r"\bat capacity\b|out of memory"
+)
+"""What a server says about itself: two numbers beside it are no refusal of size."""
+_ID_OF_A_CALL = re.compile(r"(?:tool|function|call)[\w.\[\]]*[ _.](?:name|id)s?\b")
 _ORDER = (*PAIRING, *FIELDS, *RATE_SIZE[:2], *RATE[:2], *SIZE, *RATE[2:])
+_LENGTHS = ("context_overflow", "request_bytes")
+"""Rules of size whose words also refuse the length of one field."""
 _RATE_TAGS = ("rate_limit", "resource_exhausted", "throttling", "token_quota")
 _NO_BODY = re.compile(r"(?:\d{3} )?status code \(no body\)|no body", re.IGNORECASE)
 _QUOTES = re.compile(r"[`'\"“”‘’]")
@@ -82,6 +92,9 @@ def _of_layer(layer: NestedError, status: int | None) -> Refusal | None:
     for family in (*RATE_SIZE, *RATE) if rate else _ORDER:
         match = family.words.search(text)
         if match and (refusal := _read(family, match, text, layer)) is not None:
+            if refusal.rule in _LENGTHS and not _coded_too_long(tags) and is_of_one_field(text):
+                rule = "id_format" if _ID_OF_A_CALL.search(text) else "string_too_long"
+                return Refusal("invalid_other", exactness="guess", rule=rule)
             return None if _only_mentioned(refusal, text, status, tags) else refusal
     if rate:
         return None
@@ -97,13 +110,20 @@ def _of_layer(layer: NestedError, status: int | None) -> Refusal | None:
     return None
 
 
+def _coded_too_long(tags: str) -> bool:
+    return any(tag in CODES and CODES[tag][0] == "too_long" for tag in tags.split())
+
+
 def _only_mentioned(refusal: Refusal, text: str, status: int | None, tags: str) -> bool:
     """Whether an error of the server or of billing mentions a size but does not refuse for it."""
     server = status is not None and (status in (402, 404) or status >= 500)
     if not refusal.about_size or not (server or _MONEY.search(text)):
         return False
     above = refusal.limit is not None and (refusal.requested or 0) > refusal.limit
-    return not (above or _STATED.match(text) or any(tag in CODES for tag in tags.split()))
+    busy = server and _BUSY.search(text)
+    return not (
+        (above and not busy) or _STATED.match(text) or any(tag in CODES for tag in tags.split())
+    )
 
 
 def _read(

@@ -37,7 +37,9 @@ _LIMIT = tuple(
         r"(?:limite?|context (?:length|size|window|limit)|max(?:imum)? (?:\w+ )?(?:length|size|"
         r"tokens)|(?:tokens )?allowed|maximum|kontextlänge|erlaubt|上限|"
         r"最大(?:\w{0,4}(?:长度|支持))?|longueur maximale du contexte)"
-        r"(?: (?:of|is|to|was|von|de|sind))*:?(?: only)? ?[(（]?(?:of |is )?N",
+        r"(?: (?:of|is|to|was|von|de|sind))*:?(?: only)? ?"
+        r"(?![(（]\d[^)）]{0,60}(?:max|limit|erlaubt|最大|上限)[^\d)）]{0,16}\d)"
+        r"[(（]?(?:of |is )?N",
         r"N(?:[ -]tokens?)?[ -](?:maximum|max|limit|context|token (?:limit|context))",
         r"(?:only|up to|at most|limited to|more than|over|accepts|supports|"
         r"exceeds?(?: the)?(?: \w+){0,4}?) \(?N",
