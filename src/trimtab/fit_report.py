@@ -192,13 +192,15 @@ def _repairs(prepared: PreparedRequest) -> tuple[ReportRepair, ...]:
         return ()
     repairs = prepared.repairs
     key = prepared.facts.handle_key
-    handles = {index: pipeline.taken_handle(value, key) for index, _, value in repairs.taken}
+    handles: dict[int, list[str]] = {}
+    for index, _, value in repairs.taken:
+        handles.setdefault(index, []).append(pipeline.taken_handle(value, key))
     rows = []
     for index, (rule, repair) in enumerate(repairs.repairs):
         before = repairs.at[index]
         touched = dict.fromkeys(prepared.before_repair(op.path, before) for op in repair.ops)
         path = prepared.before_repair(repair.path, before)
-        rows.append(
-            ReportRepair(rule, path, repair.message, handles.get(index, ""), tuple(touched))
-        )
+        taken = tuple(dict.fromkeys(handles.get(index, ())))  # equal values have one handle
+        last = taken[-1] if taken else ""
+        rows.append(ReportRepair(rule, path, repair.message, last, tuple(touched), taken))
     return tuple(rows)

@@ -78,19 +78,22 @@ class EditLoss:
 @dataclass(frozen=True)
 class ReportRepair:
     """One repair: the rule that was broken, where, what was done, and a handle for what was
-    taken out (else "").  ``paths``: all places it changes, in the request as it was given."""
+    taken out (else "").  ``paths``: all places it changes, in the request as it was given;
+    ``handles``: of all that it took out, in order; ``handle`` is the last of them."""
 
     rule: str
     path: Path
     message: str
     handle: str = ""
     paths: tuple[Path, ...] = ()
+    handles: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able."""
         return {
             "rule": self.rule, "path": list(self.path), "message": self.message,
             "handle": self.handle, "paths": [list(path) for path in self.paths],
+            "handles": list(self.handles),
         }  # fmt: skip
 
 

@@ -226,8 +226,10 @@ def test_law_7_what_a_repair_took_out_is_recalled_too(story: Story, share: float
     request, format = story
     fitted = tried(request, format, window_of(request, format, share))
     assume(fitted is not None and fitted.report.repairs)
-    for change in [*fitted.report.edits, *fitted.report.repairs]:
-        assert not change.handle or isinstance(fitted.recall(change.handle), str)
+    for edit in fitted.report.edits:
+        assert not edit.handle or isinstance(fitted.recall(edit.handle), str)
+    for repair in fitted.report.repairs:
+        assert all(isinstance(fitted.recall(handle), str) for handle in repair.handles)
     taken = [one for one in fitted.report.repairs if one.rule == "orphan_result"]
     assert all(one.handle for one in taken), "an orphan result can't be recalled"
 

@@ -51,7 +51,7 @@ def judge_recalls(request: Any, fitted: Any, tally: Tally, name: str) -> None:
     given = Values(request)
     kinds = {edit.handle: edit.kind for edit in fitted.report.edits if edit.op != "insert"}
     for repair in fitted.report.repairs:
-        kinds |= {repair.handle: "repair"} if repair.handle else {}
+        kinds |= dict.fromkeys(repair.handles, "repair")
     sent, back = Values(fitted.request), Values(None)
     for handle, kind in kinds.items():
         text = fitted.recall(handle)

@@ -125,7 +125,8 @@ def _fit(record: FittedRecord, output: Any, record_digest: str, wanted: RecordOp
     row |= {"edits": edits, "repairs": dict(Counter(one.rule for one in report.repairs))}
     if not wanted.originals:
         return RecordFit(output, row)
-    handles = [edit.handle for edit in report.edits] + [one.handle for one in report.repairs]
+    handles = [edit.handle for edit in report.edits]
+    handles += [handle for repair in report.repairs for handle in repair.handles]
     return RecordFit(output, row, originals={one: fitted.recall(one) for one in handles if one})
 
 

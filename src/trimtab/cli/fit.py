@@ -84,7 +84,8 @@ def _fit_and_keep(data: bytes, settings: Settings, name: str) -> tuple[Fitted, l
     fitted = session.fit(data)
     journal_file.save(name, session.journal)
     places = {edit.handle: edit.path for edit in fitted.report.edits if edit.handle}
-    places |= {repair.handle: repair.path for repair in fitted.report.repairs if repair.handle}
+    for repair in fitted.report.repairs:
+        places |= dict.fromkeys(repair.handles, repair.path)
     chars = {handle: len(session.recall(handle)) for handle in places}
     largest = sorted(places, key=lambda handle: -chars[handle])[:_SHOWN]
     return fitted, [

@@ -151,3 +151,14 @@ def test_originals_are_given_where_they_were_asked_for() -> None:
     }
     assert fit.originals
     assert not fit_line(line(body), WANTED).originals
+
+
+def test_all_that_one_repair_took_out_is_among_the_originals() -> None:
+    summary = {"type": "compaction", "content": "It went well.", "signature": "sig"}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [
+        {"role": "user", "content": "first words"}, {"role": "assistant", "content": "answer"},
+        {"role": "assistant", "content": [summary]}, {"role": "user", "content": "next"},
+    ]}  # fmt: skip
+    fit = fit_line(line(body), RecordOptions(WANTED.settings, originals=True))
+    given = [json.loads(original) for original in fit.originals.values()]
+    assert given == body["messages"][:2]

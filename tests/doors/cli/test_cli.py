@@ -195,6 +195,21 @@ def test_every_handle_of_the_report_recalls_something(run, tmp_path):
         assert recalled.out
 
 
+def test_a_repair_that_took_out_several_messages_names_the_commands_for_all(run, tmp_path):
+    summary = {"type": "compaction", "content": "It went well.", "signature": "sig"}
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [
+        {"role": "user", "content": "first words"}, {"role": "assistant", "content": "answer"},
+        {"role": "assistant", "content": [summary]}, {"role": "user", "content": "next"},
+    ]}  # fmt: skip
+    done = run("fit", "--window", "32k", "--journal", tmp_path / "j.json",
+               stdin=json.dumps(body).encode())  # fmt: skip
+    lines = [row for row in done.err.splitlines() if "trimtab recall" in row]
+    assert len(lines) == 2
+    for row in lines:
+        _, *command = shlex.split(row, comments=True)
+        assert run(*command).code == 0
+
+
 def test_a_journal_goes_on_where_it_stopped(run, tmp_path):
     journal = tmp_path / "j.json"
     first = run("fit", ANTHROPIC, "--window", "32k", "--journal", journal)

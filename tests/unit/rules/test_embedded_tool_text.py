@@ -110,7 +110,9 @@ def test_a_user_message_that_claims_to_answer_a_call_is_quoted_whole(key: str) -
         fit(fitted.request, settings=trimtab.Settings(quote_embedded=True)).request
         is fitted.request
     )
-    assert fitted.recall(fitted.report.repairs[0].handle) == "42 files"
+    (repair,) = fitted.report.repairs
+    assert fitted.recall(repair.handle) == "42 files"
+    assert [fitted.recall(handle) for handle in repair.handles] == ["c1", "42 files"]
 
 
 @pytest.mark.row("E7")

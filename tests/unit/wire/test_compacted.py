@@ -153,8 +153,10 @@ def test_a_signed_block_behind_others_is_put_first_and_what_it_replaced_is_recal
     repaired = trimtab.repair(request)
     assert repaired.request["messages"] == request["messages"][len(old) :]
     assert trimtab.check(repaired.request) == ()
-    handles = [row.handle for row in repaired.report.repairs if row.handle]
-    assert handles
+    (repair,) = repaired.report.repairs
+    assert [json.loads(repaired.recall(handle)) for handle in repair.handles] == old
+    assert repair.handle in repair.handles
+    assert repair.as_dict()["handles"] == list(repair.handles)
 
 
 def test_of_several_signed_blocks_the_newest_is_sent():
