@@ -8,7 +8,7 @@ from typing import Any
 
 from trimtab import wire
 from trimtab.effective_limits import calibration_key
-from trimtab.errors import UnknownHandle, expect_text
+from trimtab.errors import StoreError, UnknownHandle, expect_text
 from trimtab.fit_report import report_of
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
 from trimtab.pipeline import FitResult
@@ -223,9 +223,21 @@ class Fitted:
         the caller, which need not be picklable."""
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
-        own = {"request": self.request, "_originals": dict(self._originals)}
+        own = {"request": self.request, "_originals": self._standing_originals(), "arm": self.arm}
         passing = dict.fromkeys(("chained", "streamed", "compaction_offer"))
         return {**own, "held_tokens": self.held_tokens, **passing, **known}
+
+    def _standing_originals(self) -> dict[str, str]:
+        """The originals of this turn, and those of earlier edits that ``request`` has, which a
+        store may have; without those that the store does not give."""
+        known = dict(self._originals)
+        try:
+            for handle in self.handles:
+                if handle not in known and (text := self._originals.get(handle)) is not None:
+                    known[handle] = text
+        except StoreError:
+            pass
+        return known
 
     def __repr__(self) -> str:
         return f"<Fitted {self.report.tokens_before:,} → {self.report.tokens_after:,} tokens>"

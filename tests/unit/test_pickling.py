@@ -14,6 +14,7 @@ from five_formats import session
 
 import trimtab
 from trimtab import CannotFit, Settings, errors
+from trimtab.stores.memory import MemoryStore
 
 TOO_LONG = session("openai-chat", steps=16)
 STRICT = Settings(strict=True)
@@ -65,6 +66,54 @@ def test_a_result_keeps_all_that_it_tells(source: str, way: str) -> None:
         assert (again.capacity, again.body_bytes) == (fitted.capacity, fitted.body_bytes)
         for edit in fitted.report.edits:
             assert again.recall(edit.handle) == fitted.recall(edit.handle)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_recalls_what_earlier_turns_took_out_without_their_session(way: str) -> None:
+    session = trimtab.Session(window=4000, store="memory:")
+    session.fit(TOO_LONG)
+    longer = {**TOO_LONG, "messages": [
+        *TOO_LONG["messages"], {"role": "assistant", "content": "Done."},
+        {"role": "user", "content": "Thanks."},
+    ]}  # fmt: skip
+    fitted = session.fit(longer)
+    earlier = [edit.handle for edit in fitted.report.edits if not edit.new]
+    assert earlier
+    again = WAYS[way](WAYS[way](fitted))
+    assert [again.recall(handle) for handle in earlier] == [*map(fitted.recall, earlier)]
+    with pytest.raises(errors.UnknownHandle, match="here"):
+        again.recall("r_never_given")
+
+
+class SilentStore(MemoryStore):
+    """Answers no question for an original while ``silent``."""
+
+    silent = False
+
+    def original(self, tenant: str, handle: str) -> bytes | None:
+        if self.silent:
+            raise errors.StoreError("the store is down: plug it in")
+        return super().original(tenant, handle)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_result_is_copied_where_its_store_does_not_answer(way: str) -> None:
+    store = SilentStore()
+    session = trimtab.Session(window=4000, store=store)
+    session.fit(TOO_LONG)
+    fitted = session.fit(TOO_LONG)
+    store.silent = True
+    again = WAYS[way](fitted)
+    assert again.request == fitted.request
+    with pytest.raises(errors.UnknownHandle, match="session that made the edit"):
+        again.recall(fitted.report.edits[0].handle)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_says_in_which_arm_it_is(way: str) -> None:
+    assert WAYS[way](trimtab.fit(TOO_LONG, window=4000)).arm == ""
+    session = trimtab.Session(window=4000, settings=Settings(control=1.0))
+    assert WAYS[way](session.fit(TOO_LONG)).arm == session.fit(TOO_LONG).arm != ""
 
 
 def fit_in_a_pool(window: int) -> Any:
