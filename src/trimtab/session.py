@@ -90,6 +90,9 @@ class Session(EditHistory):
         journal: Mapping[str, Any] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        expect(callable(clock), "clock", clock, "a function that returns seconds")
+        if conversation is not None:
+            expect_text("conversation", conversation)
         self._clock = clock
         self._settings = with_summarizer(
             with_keywords(

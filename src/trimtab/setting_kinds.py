@@ -238,7 +238,11 @@ def _or_none(kind: ValueKind) -> ValueKind:
 
 def one_of(literal: Any) -> ValueKind:
     """The values of a ``Literal`` of strings."""
-    choices: tuple[str, ...] = get_args(literal)
+    return one_of_names(get_args(literal))
+
+
+def one_of_names(choices: tuple[str, ...]) -> ValueKind:
+    """One of these texts."""
 
     def read(value: Any) -> str:
         if value not in choices:

@@ -38,6 +38,7 @@ from trimtab.setting_kinds import (
     list_of,
     nearest,
     one_of,
+    one_of_names,
     program_only,
     setting,
     table,
@@ -208,7 +209,7 @@ class Settings:
         "tool calls still to come: nothing is cut before they need it, and no deeper",
     )  # fmt: skip
     prices: str | None = setting(
-        None, NAME,
+        None, one_of_names(tuple(prices.TABLES)),
         "a price table (`trimtab replay --list` names them): the report says what a batch does to "
         "the bill",
     )  # fmt: skip
@@ -262,8 +263,6 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_kinds(self)
-        if self.prices is not None:
-            prices.named(self.prices)
         if self.window is not None and self.reserve is not None and self.reserve >= self.window:
             raise InvalidSetting(
                 f"reserve {self.reserve:,} leaves nothing of the window {self.window:,}: "

@@ -14,8 +14,11 @@ import pytest
 from five_formats import FORMATS, session
 
 import trimtab
+from trimtab import clients
 from trimtab.errors import InvalidSetting, TrimtabError
+from trimtab.settings import Summarizer
 from trimtab.stores import open_store
+from trimtab.testing import StrictProvider
 
 
 class Hostile:
@@ -145,6 +148,20 @@ def test_any_argument_of_a_session_is_taken_or_refused_by_an_error_of_ours(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("argument", ["conversation", "tenant", "clock"])
+def test_any_argument_of_a_session_with_a_store_is_taken_or_refused_when_it_is_made(
+    argument: str,
+) -> None:
+    for value in VALUES:
+        if argument == "clock" and callable(value):
+            continue  # a function of the caller's may raise what it likes
+        try:
+            one = trimtab.Session(window=4000, store="memory:", **{argument: value})
+        except InvalidSetting:
+            continue
+        one.fit(SMALL)
+
+
 SESSION = trimtab.Session(window=4000)
 FITTED = SESSION.fit(session("openai-chat", steps=16))
 HANDLE = FITTED.report.edits[0].handle
@@ -168,6 +185,14 @@ USES: dict[str, Callable[[Any], Any]] = {
     "classify status": lambda v: trimtab.refusals.classify(v, b"x"),
     "classify": lambda v: trimtab.refusals.classify(400, v),
     "stores.open": trimtab.stores.open,
+    "Endpoint": lambda v: trimtab.Endpoint(v, "m"),
+    "Endpoint model": lambda v: trimtab.Endpoint("http://localhost:80", v),
+    "Endpoint api": lambda v: trimtab.Endpoint("http://localhost:80", "m", api=v),
+    "Summarizer parallel": lambda v: Summarizer(str, parallel=v),
+    "Summarizer seconds": lambda v: Summarizer(str, seconds=v),
+    "Guard retry_result_chars": lambda v: clients.Guard(retry_result_chars=v),
+    "httpx_client library": lambda v: clients.httpx_client(library=v, retry_result_chars=0),
+    "StrictProvider window": lambda v: StrictProvider(window=v),
 }
 
 

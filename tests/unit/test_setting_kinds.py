@@ -52,7 +52,7 @@ class Hostile:
         ("format", 5, "a text"),
         ("reducers", 5, "a list of functions"),
         ("extra_reducers", False, "a list of functions"),
-        ("prices", [], "a text"),
+        ("prices", [], "claude-5m"),
         ("recall", "yes", "True or False"),
         ("idle_seconds", float("nan"), "seconds"),
         ("settings", {"window": 5}, "a trimtab.Settings"),

@@ -263,6 +263,7 @@ def test_the_nearest_file_is_the_projects_and_trimtab_toml_comes_first(tmp_path:
         ("target = true", "target: expected a share"),
         ("strict = 1", "strict: expected true or false, got 1 (int)"),
         ('preset = "wild"', 'preset: expected "cautious", "balanced", "deep"'),
+        ('prices = "read"', 'prices: expected "claude-5m", "claude-1h", "openai"'),
         ('protected_tools = "bash"', "protected_tools: expected a list of texts, got 'bash' (str)"),
         ("duplicates = true", "duplicates: expected a table, got True (bool)"),
         ("[failed_inputs]\nmin_calls = -1", "failed_inputs.min_calls: expected a whole number"),
@@ -308,6 +309,8 @@ def test_the_environment_has_every_key(tmp_path: Path) -> None:
     )  # fmt: skip
     with pytest.raises(InvalidSetting, match="TRIMTAB_STRICT: expected true or false, got 'maybe'"):
         read(tmp_path, TRIMTAB_STRICT="maybe")
+    with pytest.raises(InvalidSetting, match=r"TRIMTAB_PRICES: expected .* got 'read'"):
+        read(tmp_path, TRIMTAB_PRICES="read")
 
 
 @pytest.mark.row("B12")

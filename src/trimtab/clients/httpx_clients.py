@@ -8,7 +8,7 @@ from typing import Any
 from trimtab.clients.guard import Guard, guard_of
 from trimtab.clients.httpx_transport import classes
 from trimtab.clients.onward import http_classes
-from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.errors import InvalidSetting, MissingExtra, shown
 
 LIBRARIES = ("httpx2", "httpx")
 """The libraries, in the order of preference."""
@@ -23,7 +23,7 @@ _OURS = frozenset(
 def library(name: str | None = None) -> Any:
     """The module called ``name``, or the first installed.  Raises MissingExtra, InvalidSetting."""
     if name is not None and name not in LIBRARIES:
-        raise InvalidSetting(f"library={name!r}: choose one of {', '.join(LIBRARIES)}")
+        raise InvalidSetting(f"library={shown(name)}: choose one of {', '.join(LIBRARIES)}")
     for candidate in LIBRARIES if name is None else (name,):
         try:
             return importlib.import_module(candidate)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from trimtab.errors import InvalidSetting
+from trimtab.errors import expect
 from trimtab.fitted import Fitted
 from trimtab.session import Session
+from trimtab.setting_kinds import MOST
 
 RESULT_CHARS = 512
 """Chars to which each tool result is cut after a refusal without a reason."""
@@ -12,10 +13,8 @@ RESULT_CHARS = 512
 
 def result_chars(value: int) -> int:
     """``retry_result_chars``, checked.  Raises InvalidSetting unless it is an int of at least 0."""
-    if type(value) is not int or value < 0:
-        raise InvalidSetting(
-            f"retry_result_chars={value!r}: give a whole number, 0 for no such retry"
-        )
+    is_whole = type(value) is int and 0 <= value <= MOST
+    expect(is_whole, "retry_result_chars", value, "a whole number, 0 for no such retry")
     return value
 
 

@@ -59,7 +59,10 @@ class EditHistory:
             self._last.journal = file_format.from_dict(journal)
 
     def close(self) -> None:
-        """Write everything still waiting, as long as the store answers, and close the store."""
+        """Write everything still waiting, as long as the store answers, and close the store.
+
+        A closed session can be used; then each call writes at once and leaves no thread behind.
+        """
         if self._conversations is not None:
             self._conversations.close()
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from trimtab.errors import InvalidSetting, StoreError
+from trimtab.errors import StoreError, expect
 from trimtab.stores.base import Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
 
@@ -41,8 +41,8 @@ class TenantStore:
     def __init__(
         self, store: Store, tenant: str = "default", codec: StorageCodec | None = None
     ) -> None:
-        if not isinstance(tenant, str) or not tenant.isprintable() or not 0 < len(tenant) <= 200:
-            raise InvalidSetting(f"tenant={tenant!r}: give a name of 1 to 200 printable characters")
+        is_name = isinstance(tenant, str) and tenant.isprintable() and 0 < len(tenant) <= 200
+        expect(is_name, "tenant", tenant, "a name of 1 to 200 printable characters")
         self.store, self.tenant = store, tenant
         self._codec = codec or StorageCodec()
         self._key = b""

@@ -183,6 +183,8 @@ class Writer:
         """Number of batches given up because too much was waiting."""
         self.failing: StoreError | None = None
         """The error if the store does not answer, else None."""
+        self.closed = False
+        """Whether each further write is flushed, so that it leaves no thread behind."""
         self._pid = os.getpid()
         _all.add(self)
 
@@ -193,6 +195,14 @@ class Writer:
 
         Returns the error if it is not written yet; it is then tried again, in order.
         """
+        error = self._write(batch, then, wait)
+        if self.closed:
+            self.flush()
+        return error
+
+    def _write(
+        self, batch: WriteBatch, then: Callable[[], None] | None, wait: bool
+    ) -> StoreError | None:
         size = sum(len(data) for _, data in (*batch.entries, *batch.originals))
         job = WriteJob(self, lambda: self._keep(batch), size, then)
         queue = self._queue
@@ -217,6 +227,8 @@ class Writer:
             if first:  # later facts are written with this one and need not wake the thread
                 queue.later_since = time.monotonic()
                 queue.awake()
+        if self.closed:
+            self.flush()
 
     def pending_fact(self, name: str) -> Any:
         """The value of a fact that is not written yet; None if there is none."""
@@ -226,11 +238,17 @@ class Writer:
         """Queue ``act`` as a job that is not retried; its failure is ignored."""
         queue = self._queue
         with queue.changed:
-            if self.failing is None:
+            if self.failing is None and not self.closed:
                 queue.add(WriteJob(self, act, tried=-1))
 
     def flush(self) -> StoreError | None:
         """Wait until everything is written, as long as the store answers."""
+        error = self._flush()
+        if self.closed:
+            self._end_thread()
+        return error
+
+    def _flush(self) -> StoreError | None:
         queue, until = self._queue, time.monotonic() + FLUSH_SECONDS
         with queue.changed:
             queue.flushing += 1  # deferred facts are written now
@@ -243,7 +261,11 @@ class Writer:
 
     def close(self) -> None:
         """Flush, and end the thread if nothing else waits."""
+        self.closed = True
         self.flush()
+
+    def _end_thread(self) -> None:
+        """End the thread of the store if nothing waits, also of other writers."""
         queue = self._queue
         with queue.changed:
             thread, idle = queue.thread, not (queue.jobs or queue.later)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any, Literal
 
-from trimtab.errors import InvalidSetting, TrimtabError
+from trimtab.errors import InvalidSetting, TrimtabError, expect, expect_text, shown
 
 ANTHROPIC_VERSION = "2023-06-01"
 
@@ -31,11 +31,13 @@ class Endpoint:
         max_tokens: int = 4_096,
         seconds: float = 60.0,
     ) -> None:
-        if not url.startswith(("https://", "http://")):
-            raise InvalidSetting(f"url={url!r}: give an http or https address")
-        self.api = api or ("anthropic" if "anthropic" in url or "/messages" in url else "openai")
+        is_web = isinstance(url, str) and url.startswith(("https://", "http://"))
+        expect(is_web, "url", url, "an http or https address")
+        expect_text("model", model)
+        seen = "anthropic" if "anthropic" in url or "/messages" in url else "openai"
+        self.api = seen if api is None else api
         if self.api not in ("openai", "anthropic"):
-            raise InvalidSetting(f"api={api!r}: choose 'openai' or 'anthropic'")
+            raise InvalidSetting(f"api={shown(api)}: choose 'openai' or 'anthropic'")
         self.url, self.model = _address(url.rstrip("/"), self.api), model
         self.max_tokens, self.seconds = max_tokens, seconds
         self._key = key

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from trimtab.errors import InvalidSetting
+from trimtab.errors import expect
 from trimtab.reducers.article_selection import split_segments
 from trimtab.reducers.base import Ask
 from trimtab.summarizers.articles import Answers, Count, Enough
@@ -60,8 +60,8 @@ class Summarizer:
         cache: MutableMapping[str, str] | None = None,
     ) -> None:
         for name, number in (("parallel", parallel), ("seconds", seconds)):
-            if number <= 0:
-                raise InvalidSetting(f"{name}={number!r}: give a number above 0")
+            above = type(number) in (int, float) and number > 0
+            expect(above, name, number, "a number above 0")
         self.say, self.model = say, model or str(getattr(say, "model", ""))
         self.parallel, self.seconds = parallel, seconds
         self.most_asks, self.most_chars = most_asks, most_chars

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from trimtab.errors import InvalidSetting
+from trimtab.errors import expect
 from trimtab.testing import http_apis
 from trimtab.testing.faults import Cut, Refuse, Script, ScriptRunner, ScriptStep, Slow, as_answer
 from trimtab.testing.http_apis import ApiRoute, HttpApi, ModelReply, UsageCounts, compaction
@@ -80,8 +80,8 @@ class StrictProvider(LocalServer):
         super().__init__()
         style_for(style, "")
         for name, number in (("window", window), ("request_bytes", request_bytes)):
-            if number is not None and number <= 0:
-                raise InvalidSetting(f"{name}={number!r}: give a whole number above 0")
+            above = number is None or (type(number) is int and number > 0)
+            expect(above, name, number, "a whole number above 0")
         self.requests: list[Record] = []
         self._config = ProviderConfig(
             window, counter, request_bytes, result_chars, images, bind_thinking, secret

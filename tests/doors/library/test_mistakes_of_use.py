@@ -179,6 +179,11 @@ MISTAKES: dict[str, Mistake] = {
     "a conversation by number": Mistake(
         lambda: Session(window=9_000, store="memory:").fit(HI, conversation=3), InvalidSetting,
         ("conversation=3",), "give a text"),
+    "a session's conversation by number": Mistake(
+        lambda: Session(window=9_000, store="memory:", conversation=5), InvalidSetting,
+        ("conversation=5",), "give a text"),
+    "a time for a clock": Mistake(
+        lambda: Session(window=9_000, clock=5), InvalidSetting, ("clock=5",), "give a function"),
     "an unknown handle": Mistake(
         lambda: Session(window=9).recall("zzz"), UnknownHandle, ("'zzz'",), "run the tool again"),
     "recall from another session": Mistake(
@@ -230,6 +235,14 @@ MISTAKES: dict[str, Mistake] = {
     "an endpoint without scheme": Mistake(
         lambda: trimtab.Endpoint("localhost:80", model="m"), InvalidSetting, ("'localhost:80'",),
         "give an http"),
+    "an endpoint's port alone": Mistake(
+        lambda: trimtab.Endpoint(80, "m"), InvalidSetting, ("url=80",), "give an http"),
+    "an endpoint of a model by number": Mistake(
+        lambda: trimtab.Endpoint("http://localhost:80", 4), InvalidSetting, ("model=4",),
+        "give a text"),
+    "chars of a retry that cannot be printed": Mistake(
+        lambda: clients.Guard(retry_result_chars=-(10**5000)), InvalidSetting,
+        ("retry_result_chars=<int>",), "give a whole number"),
 }  # fmt: skip
 
 

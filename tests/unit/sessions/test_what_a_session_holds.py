@@ -6,6 +6,7 @@ import gc
 import json
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,28 @@ def test_a_closed_session_leaves_no_thread_behind(tmp_path: Path) -> None:
     assert again.recall(fitted.report.edits[0].handle) != ""
     again.close()
     assert threads.writers() == []
+
+
+def test_a_closed_session_that_is_used_again_leaves_no_thread_behind(tmp_path: Path) -> None:
+    threads, url = Threads(), f"sqlite:///{tmp_path}/kept.db"
+    session = trimtab.Session(window=4_000, reserve=0, store=url)
+    fitted = session.fit({**request(10), "model": "claude-sonnet-4-5"})
+    session.close()
+    uses: dict[str, Callable[[], Any]] = {
+        "observe": lambda: session.observe({"usage": {"input_tokens": 9_000, "output_tokens": 1}}),
+        "fit": lambda: session.fit(request(12)),
+        "prune": lambda: session.sweep(request(12), most=1),
+        "undo": lambda: session.undo(fitted.report.edits[0].handle),
+        "stats": lambda: session.stats(),
+        "close": lambda: session.close(),
+    }
+    for name, use in uses.items():
+        use()
+        assert threads.writers() == [], name
+    again = trimtab.Session(window=4_000, reserve=0, store=url)
+    learned = again.fit({**request(10), "model": "claude-sonnet-4-5"}).report.calibration
+    again.close()
+    assert learned["answers"] == 1  # what was observed after the first ``close`` is written
 
 
 def test_one_closed_session_does_not_stop_another_on_the_same_store(tmp_path: Path) -> None:
