@@ -91,11 +91,16 @@ def effective_limits(
         capacity=capacity,
         trigger=capacity if own else int(capacity * trigger),
         target=1.0 if own else target,
-        body_bytes=settings.request_bytes or hard.get("request_bytes"),
+        body_bytes=byte_limit(settings, transcript),
         result_chars=settings.result_chars,
         images=hard.get("images") if settings.images is None else settings.images,
     )
     return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
+
+
+def byte_limit(settings: Settings, transcript: Transcript) -> int | None:
+    """The most bytes that the encoded body may have; None without a limit."""
+    return settings.request_bytes or rules.hard_limits(transcript).get("request_bytes")
 
 
 def _trigger(settings: Settings, window: int, capacity: int, usual: float) -> float:

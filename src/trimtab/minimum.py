@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from trimtab.errors import CannotFit
 from trimtab.jsontext import paths
-from trimtab.planning.advice import advice, size_in_bytes
+from trimtab.planning.advice import advice, advice_beside, size_in_bytes
 from trimtab.planning.crossing import cross_all
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.operations import in_order
 from trimtab.planning.planner import SHORTEST, Bounds, Planner
 from trimtab.planning.reasoning_signatures import unbind, with_option
 from trimtab.prepared_request import PreparedRequest
+from trimtab.reducers.base import json_bytes
 from trimtab.transcript.tokens import MESSAGE_TOKENS
+from trimtab.wire.body import RequestBody
 
 
 def smallest(prepared: PreparedRequest) -> Planner:
@@ -70,14 +72,17 @@ def smallest_or_cannot_fit(prepared: PreparedRequest, bounds: Bounds) -> Planner
 
 def body_after(prepared: PreparedRequest, plan: Planner) -> int:
     """Encoded bytes of the request with this plan's edits applied."""
-    if not plan.body_bytes:
-        return 0
+    return _after(prepared, plan).body_bytes if plan.body_bytes else 0
+
+
+def _after(prepared: PreparedRequest, plan: Planner) -> RequestBody:
+    """The request with this plan's edits applied."""
     edits = (*plan.kept(), *plan.edits())
     applied = with_option(
         prepared.transcript, prepared.repaired.tree, edits, prepared.settings.thinking,
         changed=bool(edits) or prepared.repairs is not None,
     )  # fmt: skip
-    return prepared.repaired.after([in_order(applied)]).body_bytes
+    return prepared.repaired.after([in_order(applied)])
 
 
 def cannot_fit(prepared: PreparedRequest, plan: Planner, limit: str) -> CannotFit:
@@ -87,7 +92,7 @@ def cannot_fit(prepared: PreparedRequest, plan: Planner, limit: str) -> CannotFi
     allowed, reserve = limits.given or limits.window, limits.reserve
     low, high = limits.theirs(plan.state.tokens) + reserve, limits.theirs(arrived) + reserve
     if limit == "request_bytes":
-        size = prepared.repaired.body_bytes
+        size = prepared.body.body_bytes
         allowed, low, high = bounds.body_bytes or 0, body_after(prepared, plan), size
     elif limit == "images":
         allowed, high = bounds.images or 0, prepared.sizes.media(prepared.transcript)
@@ -118,7 +123,9 @@ def _advice(prepared: PreparedRequest, plan: Planner, unit: str) -> str:
     state = plan.state
     left = [place for place in prepared.transcript.places() if not state.is_dropped(place)]
     if unit == "bytes":
-        return advice(prepared.transcript, [(p, size_in_bytes(p)) for p in left], unit)
+        read = sum(json_bytes(state.text(place)) + place.block.payload_bytes for place in left)
+        beside = advice_beside(_after(prepared, plan).tree, read)
+        return beside or advice(prepared.transcript, [(p, size_in_bytes(p)) for p in left], unit)
     sizes = [(place, prepared.limits.theirs(state.cost(place))) for place in left]
     return advice(prepared.transcript, sizes, unit)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab import rules
-from trimtab.effective_limits import EffectiveLimits, calibrated, effective_limits
+from trimtab.effective_limits import EffectiveLimits, byte_limit, calibrated, effective_limits
 from trimtab.errors import CannotFit, InvalidSetting, NotAccepted, TrimtabError
 from trimtab.journal.journal import Journal, resting_edits, tip_edits
 from trimtab.jsontext import paths
@@ -33,13 +33,14 @@ from trimtab.prepared_request import PreparedRequest, SessionFacts, checked, rep
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
 from trimtab.pricing.forecast import with_calls_left
-from trimtab.rules import Repaired, Violation, embedded_tool_text
+from trimtab.rules import Repaired, Violation, embedded_tool_text, ignored
 from trimtab.settings import Settings
 from trimtab.summarizers.articles import Answers, answer
 from trimtab.transcript.model import Edit
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.body import RequestBody
+from trimtab.wire.compacted import ignored_paths
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def prepare(
     body = RequestBody.of(request)
     arrived, reason = cache.read(body, settings.format, settings.model)
     warnings: list[str] = []
-    repaired, transcript, repairs, unrepairable = _repair(body, arrived, settings, cache, warnings)
+    repaired, transcript, repairs, unrepairable = _repair(
+        body, arrived, settings, cache, warnings,
+        leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
+    )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
     return PreparedRequest(
         body, arrived, reason, repaired, transcript, repairs, sizes,
@@ -104,12 +108,26 @@ def prepare(
     )  # fmt: skip
 
 
+def _ignored_is_in_the_way(
+    body: RequestBody, arrived: Transcript, settings: Settings, journal: Journal
+) -> bool:
+    """Whether the request has content that the provider ignores and too many bytes, now or in an
+    earlier turn."""
+    if next(ignored_paths(arrived), None) is None:
+        return False
+    limit = byte_limit(settings, arrived)
+    before = any(key.startswith(ignored.RULE) for key in journal.repaired)
+    return before or (limit is not None and body.exceeds(limit))
+
+
 def _repair(
     body: RequestBody,
     arrived: Transcript,
     settings: Settings,
     cache: MessageCache,
     warnings: list[str],
+    *,
+    leave_out_ignored: bool,
 ) -> tuple[RequestBody, Transcript, Repaired | None, frozenset[str]]:
     """Repair a request: the result, its transcript, the repairs, and the rules still broken.
 
@@ -117,16 +135,18 @@ def _repair(
     """
     repaired, transcript, repairs = body, arrived, None
     left: tuple[Violation, ...] = ()
-    if violations := checked(arrived, settings, warnings):
-        if settings.strict:
-            raise NotAccepted(
-                f"{len(violations)} violation(s), the first: {paths.escape(violations[0].path)}: "
-                f"{violations[0].message}; repair() fixes them",
-                violations,
-            )
-        made = rules.repair(
-            body.tree, arrived.format, arrived, open_tail=settings.open_tail, failures=warnings
+    violations = checked(arrived, settings, warnings)
+    if violations and settings.strict:
+        raise NotAccepted(
+            f"{len(violations)} violation(s), the first: {paths.escape(violations[0].path)}: "
+            f"{violations[0].message}; repair() fixes them",
+            violations,
         )
+    if violations or leave_out_ignored:
+        made = rules.repair(
+            body.tree, arrived.format, arrived, open_tail=settings.open_tail, failures=warnings,
+            leave_out_ignored=leave_out_ignored,
+        )  # fmt: skip
         left = checked(made.transcript, settings, warnings)
         repaired, transcript = body.after(made.passes), made.transcript
         repairs = made if made.passes else None

@@ -31,7 +31,7 @@ from trimtab.pricing import early, prices
 from trimtab.pricing.calibration import Calibration
 from trimtab.reducers import DEEP, Config, Offer, Reducer, levels, with_extra
 from trimtab.report import ReportEdit
-from trimtab.rules import Repair, Repaired, Violation
+from trimtab.rules import Repair, Repaired, Violation, ignored
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.transcript.model import Block, Edit, Place
@@ -92,11 +92,16 @@ class PreparedRequest:
 
     @property
     def new_repairs(self) -> list[Repair]:
-        """The repairs that no earlier request of this journal had."""
+        """The repairs that no earlier request of this journal had.  Leaving out what the provider
+        ignores is none: it changes nothing that is read."""
         if self.repairs is None:
             return []
         seen = self.journal.repaired
-        return [r for rule, r in self.repairs.repairs if repair_key(rule, r.path) not in seen]
+        return [
+            repair
+            for rule, repair in self.repairs.repairs
+            if rule != ignored.RULE and repair_key(rule, repair.path) not in seen
+        ]
 
     # --- paths before repair ---
 
@@ -173,9 +178,7 @@ class PreparedRequest:
 
     def may_exceed(self, limit: int) -> bool:
         """Whether the body can have more than ``limit`` bytes; a cheap upper bound."""
-        if self.body.written is not None:
-            return 4 * len(self.body.written) > limit
-        return self.sizes.bytes_bound(self.transcript) > limit
+        return self.repaired.most_bytes > limit
 
     def needs_edits(self, tokens: int) -> bool:
         """Whether anything exceeds a trigger or a limit, or is to be reduced on arrival."""
@@ -187,7 +190,7 @@ class PreparedRequest:
         if self.too_many_images or self.too_long_result:
             return True
         limit = bounds.body_bytes
-        return limit is not None and self.may_exceed(limit) and self.repaired.body_bytes > limit
+        return limit is not None and self.repaired.exceeds(limit)
 
     @property
     def too_many_images(self) -> bool:

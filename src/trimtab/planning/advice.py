@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
+from trimtab.jsontext.parsing import dump
+from trimtab.jsontext.paths import Path, escape
 from trimtab.reducers.base import utf8_bytes
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
@@ -38,6 +41,28 @@ def advice(transcript: Transcript, sizes: Iterable[tuple[Place, int]], unit: str
         return ""
     named = max((n for k, n in tools if k == kind), key=lambda n: (tools[kind, n], n))
     return f"{_what(kind, named)} {size:,} of {total:,} {unit}: {_DO[kind]}."
+
+
+def advice_beside(tree: Any, read: int) -> str:
+    """One sentence that names the value in which most bytes of a request are, where most of it is
+    in no block; "" elsewhere.  ``read``: bytes of the blocks."""
+    whole = utf8_bytes(dump(tree))
+    if whole - read < MOST_SHARE * whole:
+        return ""
+    path: Path = ()
+    size, value = whole, tree
+    while True:
+        inner: Any = value.items() if isinstance(value, dict) else ()
+        inner = enumerate(value) if isinstance(value, list) else inner
+        sizes = {key: utf8_bytes(dump(child)) for key, child in inner}
+        key = max(sizes, key=lambda key: sizes[key], default=None)
+        if key is None or sizes[key] < MOST_SHARE * whole:
+            break
+        path, size, value = (*path, key), sizes[key], value[key]
+    return (
+        f"{escape(path) or 'The body'} takes {size:,} of {whole:,} bytes, most of it in fields "
+        "that are sent as they are: leave them out or make them smaller."
+    )
 
 
 def size_in_bytes(place: Place) -> int:

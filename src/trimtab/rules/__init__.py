@@ -18,6 +18,7 @@ from trimtab.rules.base import repair as _repair
 from trimtab.rules.base import violations as _violations
 from trimtab.rules.chat_reasoning import REASONERS
 from trimtab.rules.id_case import with_id_case
+from trimtab.rules.ignored import with_ignored
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.base import Format
@@ -64,9 +65,14 @@ def repair(
     *,
     open_tail: bool = False,
     failures: list[str] | None = None,
+    leave_out_ignored: bool = False,
 ) -> Repaired:
-    """Repair what the provider would refuse."""
-    return _repair(TABLES[format.name], tree, format, transcript, open_tail, failures)
+    """Repair what the provider would refuse; ``leave_out_ignored``: leave out first what the
+    provider ignores because it compacted it."""
+    table = TABLES[format.name]
+    if leave_out_ignored:
+        table = with_ignored(table)
+    return _repair(table, tree, format, transcript, open_tail, failures)
 
 
 def hard_limits(transcript: Transcript) -> dict[str, int]:

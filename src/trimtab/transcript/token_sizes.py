@@ -26,7 +26,7 @@ LABELS = 1_000
 
 class MessageSizes(NamedTuple):
     """Sizes of one message: tokens of each block, tokens in total, number of media blocks, upper
-    bound of encoded bytes, tokens billed for signatures."""
+    bound of the blocks' bytes, tokens billed for signatures."""
 
     blocks: tuple[int, ...]
     total: int
@@ -70,7 +70,8 @@ class TokenSizes:
         return self._sum(transcript.messages).signed
 
     def bytes_bound(self, transcript: Transcript) -> int:
-        """A cheap upper bound of the encoded body's bytes."""
+        """A cheap upper bound of the bytes of all blocks; not of the body, whose other fields and
+        ignored messages have none."""
         head = sum(6 * len(block.text) + 300 for block in transcript.head)
         return 1000 + head + self._sum(transcript.messages).byte_bound
 

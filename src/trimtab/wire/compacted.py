@@ -2,17 +2,19 @@
 
 The provider ignores them (Anthropic: "the API ignores everything before it"; OpenAI: items before
 the latest compaction may be left out), so they cost nothing, break no rule, and need no edit.  They
-stay in the request as the client sent them.  OpenAI's ``/responses/compact`` returns a whole window
+stay in the request as the client sent them, unless its body is too large: then they are left out
+(``rules.ignored``).  OpenAI's ``/responses/compact`` returns a whole window
 instead, the user's messages first and then the compaction: there nothing is ignored.  Such a window
 is recognised by having no message of the model and no result before the compaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Message
-from trimtab.transcript.transcript import Compaction
+from trimtab.transcript.transcript import Compaction, Transcript
 
 IGNORED = "ignored"
 """The ``Message.type`` of a message that the provider ignores."""
@@ -45,6 +47,22 @@ def without_compacted(
         one if at in needed else _ignored(one) for at, one in enumerate(messages[:number])
     )
     return (*ignored, *live), Compaction(number, newest_part, tuple(earlier))
+
+
+def ignored_paths(transcript: Transcript) -> Iterator[Path]:
+    """Paths of the messages before the newest compaction that the provider ignores, and of the
+    parts beside it; none where the history is at the server (OpenAI: never prune with
+    ``previous_response_id``)."""
+    end, base = transcript.compaction, transcript.base
+    if end is None or transcript.facts.server_state:
+        return
+    for number in range(end.message):
+        if transcript.messages[number].type == IGNORED:
+            yield (*base, number)
+    if end.part.path:
+        *content, index = end.part.path
+        assert isinstance(index, int)
+        yield from ((*base, end.message, *content, part) for part in range(index))
 
 
 def _ignored(message: Message) -> Message:
