@@ -4,11 +4,11 @@
     python bench/structure.py calls      # those whose name holds this
 
 Each request is one that repair or planning has to walk: unanswered, duplicate and orphan calls in
-each format, very many messages, very many lines, very long texts.  ``ratio`` is the larger of the
-two doublings; 2 is linear.  ``memory`` is what one call needs at its most beyond the request, in
-sizes of the request, where it matters (Linux).  Ends with 1 where a doubling takes more than 2.4
-times as long, or a case more time or memory than it may.  Times are of this process alone, the
-best of three.
+each format, many compactions and much reasoning in a row, very many messages, very many lines, very
+long texts.  ``ratio`` is the larger of the two doublings; 2 is linear.  ``memory`` is what one call
+needs at its most beyond the request, in sizes of the request, where it matters (Linux).  Ends with
+1 where a doubling takes more than 2.4 times as long, or a case more time or memory than it may.
+Times are of this process alone, the best of three.
 """
 
 from __future__ import annotations
@@ -156,6 +156,28 @@ def orphans_responses(n: int) -> Body:
     return body
 
 
+def compactions(n: int) -> Body:
+    blocks = [{"type": "compaction", "content": f"what was said, {i}"} for i in range(n)]
+    return {"model": "claude-opus-4-5", "max_tokens": 9, "messages": [
+        {"role": "user", "content": "Go."}, {"role": "assistant", "content": blocks},
+        {"role": "user", "content": "And?"},
+    ]}  # fmt: skip
+
+
+def reasoning(n: int) -> Body:
+    items = [
+        {"type": "reasoning", "id": f"rs_{i}", "summary": [], "encrypted_content": "e"}
+        for i in range(n)
+    ]
+    return {"model": "gpt-5.2", "input": [{"role": "user", "content": "Go."}, *items]}
+
+
+def copies_of_reasoning(n: int) -> Body:
+    body = reasoning(n)
+    body["input"] = [{**item, "id": "rs_0"} for item in body["input"][1:]]
+    return body
+
+
 def one_call_a_message(n: int) -> Body:
     return _chat([{"role": "assistant", "content": None, "tool_calls": [call]}
                   for call in _chat_calls(n)])  # fmt: skip
@@ -215,6 +237,9 @@ CASES = (
     Case("orphan results, chat", orphans_chat, 8_000, 1.0),
     Case("orphan results, anthropic", orphans_anthropic, 8_000, 1.0),
     Case("orphan results, responses", orphans_responses, 8_000, 1.0),
+    Case("compactions, anthropic", compactions, 8_000, 1.0),
+    Case("reasoning in a row, responses", reasoning, 8_000, 1.5),
+    Case("copies of reasoning, responses", copies_of_reasoning, 8_000, 1.5),
     Case("unanswered messages, chat", one_call_a_message, 8_000, 1.0),
     Case("messages", messages, 100_000, 5.0),
     Case("messages of steps", steps, 100_000, 5.0),

@@ -40,6 +40,22 @@ class _Named(MessagePass):
                 self.again.append((number, first))
 
 
+class _ReasoningRuns(MessagePass):
+    """Finds the item behind each run of reasoning."""
+
+    def __init__(self) -> None:
+        self.item: dict[int, int] = {}
+        """Reasoning → the first item behind it that is none."""
+        self._run: list[int] = []
+
+    def add(self, number: int, message: Message) -> None:
+        if message.type == "reasoning":
+            self._run.append(number)
+        elif self._run:
+            self.item.update(dict.fromkeys(self._run, number))
+            self._run = []
+
+
 def scan_items(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """item_id_prefix, item_id_chars, item_id_too_long, duplicate_item, and reasoning rules."""
     for number, message in enumerate(transcript.messages):
@@ -76,9 +92,7 @@ def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
                 detail = f"the reasoning of {messages[other].id} has no id"
                 yield Finding("reasoning_missing", (*base, other, "id"), detail, other)
         return
-    following = number + 1
-    while following < len(messages) and messages[following].type == "reasoning":
-        following += 1
+    following = transcript.passed(_ReasoningRuns).item.get(number, len(messages))
     behind = messages[following] if following < len(messages) else None
     if behind is None or behind.role in ("user", "system", "tool"):
         detail = f"nothing of the model's follows reasoning {messages[number].id}"
@@ -242,8 +256,8 @@ def _linked(transcript: Transcript, number: int) -> bool:
     """Whether reasoning is followed by its item, or an item is preceded by its reasoning."""
     messages = transcript.messages
     if messages[number].type == "reasoning":
-        behind = (m for m in messages[number + 1 :] if m.type != "reasoning")
-        return next((m.role == "assistant" for m in behind), False)
+        behind = transcript.passed(_ReasoningRuns).item.get(number)
+        return behind is not None and messages[behind].role == "assistant"
     return _reasoning_of(messages, number) is not None
 
 

@@ -78,12 +78,9 @@ def _live_part(message: Message) -> Message:
     first = message.parts.index(message.compaction)
     if first == 0:
         return message
-    gone = [part.path for part in message.parts[:first]]
-    blocks = tuple(
-        block
-        for block in message.blocks
-        if not any(block.item[: len(path)] == path for path in gone)
-    )
+    depth = len(message.compaction.path)  # all parts stand in one list
+    gone = {part.path for part in message.parts[:first]}
+    blocks = tuple(block for block in message.blocks if block.item[:depth] not in gone)
     return Message(
         message.role, blocks, message.parts[first:], message.listed, message.marks,
         message.inner_marks, message.id, message.type, message.framed, message.unreadable,

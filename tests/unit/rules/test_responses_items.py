@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -27,3 +28,12 @@ def test_a_second_call_of_an_id_gets_a_free_one_and_its_output_with_it(
         items += [call(id), output(id)]
     sent = trimtab.repair({"model": "gpt-5.5", "input": items}).request["input"]
     assert [item["call_id"] for item in sent[1:]] == [id for id in expected for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", ["rs_{}", "rs_1"])
+def test_thousands_of_reasoning_items_in_a_row_take_less_than_a_second(name: str) -> None:
+    items = [{"type": "reasoning", "id": name.format(n), "summary": []} for n in range(8_000)]
+    request = {"model": "gpt-5.5", "input": [{"role": "user", "content": "Go."}, *items]}
+    started = time.process_time()
+    assert len(trimtab.check(request)) >= 8_000
+    assert time.process_time() - started < 1
