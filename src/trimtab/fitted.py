@@ -56,12 +56,6 @@ class Fitted:
         return self._result.tokens_after
 
     @cached_property
-    def head_tokens(self) -> int:
-        """Tokens of instructions and tools, which each request of a chain repeats."""
-        prepared = self._result.prepared
-        return prepared.sizes.head(prepared.transcript)
-
-    @cached_property
     def tokens_before(self) -> int:
         """Tokens of the request as it came."""
         compacted = self._result.prepared.facts.compacted

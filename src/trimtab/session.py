@@ -286,7 +286,7 @@ class Session(EditHistory):
             fitted.streamed = fitted.streamed or StreamedSteps()
             whole = fitted.streamed.take(whole)
         self._chains.take(
-            fitted.given(), whole, fitted.tokens_after, fitted.head_tokens,
+            fitted.given(), whole, fitted.tokens_after, fitted.scale,
             was_whole=fitted.chained is not None,
         )  # fmt: skip
 

@@ -78,7 +78,7 @@ def flow(
     ``key``: what learned limits are kept under (``learned_limits.key_for``);
     ``retry_result_chars``: chars to which every tool result is cut after a refusal without a
     reason, 0: no such retry; ``streaming``: only for the log; ``undo``: called with the fit that
-    was made on that guess, if it was refused too; ``strict``: raise what ``fit`` raises instead
+    was made on that guess, if no send was accepted; ``strict``: raise what ``fit`` raises instead
     of sending the request unchanged.
     """
     learned = LearnedLimits() if learned is None else learned
@@ -119,7 +119,8 @@ class _RequestFlow:
     undo: Callable[[Fitted], object] | None
     fitted: Fitted | None = None
     cannot_fit: CannotFit | None = None
-    guessed: bool = False
+    guess: Fitted | None = None
+    """The fit that was sent after a refusal without a reason."""
     sent_again: bool = False
     """Whether the unchanged request was sent again, because compaction was unavailable."""
     refused_chars: int = 0
@@ -220,7 +221,7 @@ class _RequestFlow:
 
     def _reduced(self, refusal: Refusal, attempt: int) -> Fitted | None:
         last, unnamed = self.fitted, limits_from_refusals.names_nothing(refusal)
-        if last is None or (unnamed and (self.guessed or not self.result_chars)):
+        if last is None or (unnamed and (self.guess or not self.result_chars)):
             return None
         known = self.learned.get(self.key)
         sent = sent_as(last, known, full=True)
@@ -233,9 +234,9 @@ class _RequestFlow:
         )
         if not words:
             return None
-        self.guessed = unnamed
         self.refused_chars = sent.longest_result if unnamed and "settings" in words else 0
         smaller = self.fit(self.request, **words)
+        self.guess = smaller if unnamed else self.guess
         if not _strictly_smaller(smaller, last, refusal):
             return None
         return smaller
@@ -302,8 +303,8 @@ class _RequestFlow:
 
     def _given_up(self, refusal: Refusal, attempt: int, last: Fitted | None) -> str:
         """Undo a guess, log that the refusal is final, and return advice for the user."""
-        if attempt > 1 and self.guessed and self.undo is not None and self.fitted is not None:
-            self.undo(self.fitted)
+        if attempt > 1 and self.guess is not None and self.undo is not None:
+            self.undo(self.guess)
         seen = last is None or last.held_tokens
         state = None if last is None or seen else state_named(last.given())
         if refusal.kind == "too_long" and state is not None:

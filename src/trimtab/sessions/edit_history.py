@@ -61,7 +61,8 @@ class EditHistory:
     def close(self) -> None:
         """Write everything still waiting, as long as the store answers, and close the store.
 
-        A closed session can be used; then each call writes at once and leaves no thread behind.
+        A closed session can be used; then each call waits for its writes (2 s at most, see
+        ``FLUSH_SECONDS``) and leaves no thread behind.
         """
         if self._conversations is not None:
             self._conversations.close()

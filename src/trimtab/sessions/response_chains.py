@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -21,39 +22,43 @@ PREVIOUS = ("previous_response_id", "previous_interaction_id")
 """Keys whose value is the id of the answer before."""
 STATES = (*PREVIOUS, "conversation")
 MOST_CHARS = 64_000_000
-"""Most chars of the histories kept; of several chains, the one used least recently is forgotten
-first, as a whole."""
-_TEXT_ERROR, _HEAD_ERROR, _TOKENS_ERROR = 0.02, 0.15, 64
-"""How far a bill may be above our count of the same prompt: a share of the messages, a share of
-instructions and tools (whose spelling at the provider is not known), and a constant.  Above it the
-server's conversation has items that were not seen here."""
+"""Most chars of the histories kept, of all chains but the one in use; the answers used least
+recently are forgotten first."""
+_ERROR, _ERROR_TOKENS = 1.15, 64
+"""A prompt of plain text and functions is billed with at most so many times our count, and so many
+tokens more (OpenAI's tokenizer is ours; how it spells functions is not known).  A conversation of
+which more is billed has items that were not seen here."""
+_ERROR_OF_FIRST = 1.5
+"""The same for a first prompt with media, files or the provider's own tools, of which our count is
+an estimate."""
 _UNSEEN_CHARS = 200
-"""Counted for a conversation of which only is kept that it was not seen."""
-_UNFINISHED = ("queued", "in_progress")
-"""States of an answer of which more is to come."""
+"""What an entry for a conversation with unseen items counts."""
+_ENDED = ("completed", "incomplete")
+"""States of an answer that later requests can name."""
+_PLAIN_ITEMS = (None, "message", "reasoning", "function_call", "function_call_output",
+                "custom_tool_call", "custom_tool_call_output")  # fmt: skip
+_PLAIN_PARTS = ("input_text", "output_text", "text", "refusal", "reasoning_text", "summary_text")
+_PLAIN_TOOLS = ("function", "custom")
 _CONTENT = ("text", "image", "audio", "video", "document")
 
 
 @dataclass(eq=False)
-class Chain:
-    """All turns that go back to one first request: their size, and the ids that name them."""
-
-    chars: int = 0
-    names: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True, eq=False)
 class ChainLink:
-    """What one turn added to a chain; ``tokens``: billed size of the history after it;
-    ``detached``: the server's conversation lacks a turn, because it was sent whole without it;
-    ``unseen``: it has items that were not seen here, so it can't be sent whole."""
+    """What one turn added to a chain.
 
-    chain: Chain = field(repr=False)
+    ``tokens``: billed size of the history after it; ``chars``: of its items; ``detached``: the
+    server's conversation lacks a turn, because it was sent whole without it; ``unseen``: the
+    conversation has items that were not seen here, so it can't be sent whole.
+    """
+
     before: ChainLink | None = field(repr=False)
     items: tuple[Any, ...] = field(repr=False)
     tokens: int
+    chars: int
     detached: bool = False
     unseen: bool = False
+    users: int = 0
+    """How many ids name it and how many links follow it."""
 
     def history(self) -> list[Any]:
         """Every item since the chain began."""
@@ -79,73 +84,103 @@ class ResponseChains:
     """The chains that one session has seen; several threads may use it."""
 
     def __init__(self) -> None:
-        self._links: dict[str, ChainLink] = {}
+        self._links: OrderedDict[str, ChainLink] = OrderedDict()
+        """By the ids that requests name, the one used least recently first."""
         self._chars = 0
-        self._chains: OrderedDict[Chain, None] = OrderedDict()
-        """By last use, the oldest first."""
         self._lock = Lock()
 
     def link(self, tree: Any) -> ChainLink | None:
         """The history on the server that this request names, if all of it was seen."""
         named = state_named(tree)
-        link = self._links.get(named[1]) if named else None
-        return None if link is None or link.unseen else link
+        if named is None:
+            return None
+        with self._lock:
+            link = self._links.get(named[1])
+            if link is None or link.unseen:
+                return None
+            self._links.move_to_end(named[1])
+            return link
 
     def take(
-        self, tree: Any, answer: Any, sent: int, head: int = 0, *, was_whole: bool = False
+        self, tree: Any, answer: Any, sent: int, scale: float = 1.0, *, was_whole: bool = False
     ) -> None:
         """Record the history behind this answer's id.
 
         ``tree``: the request as the client made it; ``sent``: our count of what was sent, in
-        tokens, of which ``head`` are instructions and tools; ``was_whole``: it was sent with its
-        history.
+        tokens; ``scale``: the provider's tokens per one of ours, at most; ``was_whole``: it was
+        sent with its history.
         """
         response = chained_answer(answer)
         if response is None or not isinstance(tree, Mapping) or not isinstance(response["id"], str):
             return
-        usage, named, before = read_usage(response), state_named(tree), self.link(tree)
-        billed = usage.input_tokens if usage else sent
+        usage, named, id = read_usage(response), state_named(tree), response["id"]
         conversation = named[1] if named is not None and named[0] == "conversation" else ""
-        if named is not None and before is None and not conversation:
-            return  # the history before it is unknown
-        if conversation and not was_whole and self._has_more(conversation, billed, sent, head):
-            unseen = ChainLink(Chain(), None, (), 0, unseen=True)
-            with self._lock:
-                self._keep(conversation, unseen, _UNSEEN_CHARS)
-            return
-        given = input_items(tree, is_interaction="output" not in response)
-        items = copy.deepcopy((*given, *_output(response)))
-        tokens, size = billed + (usage.output_tokens if usage else 0), len(paths.dump(list(items)))
-        detached = was_whole or (before is not None and before.detached)
-        chain = Chain() if before is None else before.chain
+        output = _output(response)
+        items = copy.deepcopy((*input_items(tree, "output" not in response), *output))
+        size = len(paths.dump(list(items)))
         with self._lock:
-            self._keep(response["id"], ChainLink(chain, before, items, tokens), size)
+            before = self._links.get(named[1]) if named is not None else None
+            if (named is not None and before is None and not conversation) or (
+                conversation and id in self._links  # taken before
+            ):
+                return
+            if named is not None and before is not None:
+                self._links.move_to_end(named[1])
+            held = before.tokens if before is not None and not was_whole else 0
+            billed = usage.input_tokens if usage else held + sent
+            if conversation and not was_whole:
+                most = _most_billed(tree, output, held, int(sent * scale))
+                if billed > most or (before is not None and before.unseen):
+                    self._keep(conversation, ChainLink(None, (), 0, _UNSEEN_CHARS, unseen=True))
+                    return
+            tokens = billed + (usage.output_tokens if usage else 0)
+            link = ChainLink(before, items, tokens, size)
+            self._keep(id, link)
             if conversation:
-                self._keep(conversation, ChainLink(chain, before, items, tokens, detached))
+                detached = was_whole or (before is not None and before.detached)
+                self._keep(conversation, ChainLink(link, (), tokens, 0, detached))
 
-    def _has_more(self, conversation: str, billed: int, sent: int, head: int) -> bool:
-        """Whether a conversation at the server has items that were not seen here: then more is
-        billed than was sent and seen."""
-        known = self._links.get(conversation)
-        held = 0 if known is None else known.tokens - head
-        error = _TEXT_ERROR * (sent - head) + _HEAD_ERROR * head + _TOKENS_ERROR
-        return billed > held + sent + error or (known is not None and known.unseen)
-
-    def _keep(self, name: str, link: ChainLink, chars: int = 0) -> None:
-        """Keep a link under a name, and forget whole chains above MOST_CHARS."""
-        chain = link.chain
+    def _keep(self, name: str, link: ChainLink) -> None:
+        """Keep a new link under a name, and forget others above MOST_CHARS."""
+        link.users += 1
+        self._chars += link.chars
+        if link.before is not None:
+            link.before.users += 1
+        self._release(self._links.pop(name, None))
         self._links[name] = link
-        chain.names.add(name)
-        chain.chars += chars
-        self._chars += chars
-        self._chains[chain] = None
-        self._chains.move_to_end(chain)
-        while self._chars > MOST_CHARS and len(self._chains) > 1:
-            oldest, _ = self._chains.popitem(last=False)
-            self._chars -= oldest.chars
-            for name in oldest.names:
-                if self._links[name].chain is oldest:
-                    del self._links[name]
+        while self._chars > MOST_CHARS and len(self._links) > 1:
+            self._release(self._links.popitem(last=False)[1])
+
+    def _release(self, link: ChainLink | None) -> None:
+        """Take one user off a link; without any it is kept no more, nor are those before it that
+        have no other."""
+        while link is not None:
+            link.users -= 1
+            if link.users:
+                return
+            self._chars -= link.chars
+            link = link.before
+
+
+def _most_billed(tree: Mapping[str, Any], output: Sequence[Any], held: int, sent: int) -> float:
+    """The most that a turn of a conversation can be billed with if all of it was seen: infinite
+    where the turn has content of which our count is an estimate."""
+    if _is_plain(tree, output):
+        return held + _ERROR * sent + _ERROR_TOKENS
+    return inf if held else _ERROR_OF_FIRST * sent + _ERROR_TOKENS
+
+
+def _is_plain(tree: Mapping[str, Any], output: Sequence[Any]) -> bool:
+    """Whether a turn has text, functions and reasoning alone."""
+    items = [as_mapping(item) or {} for item in (*input_items(tree, is_interaction=False), *output)]
+    parts = (item[key] for item in items for key in ("content", "output") if key in item)
+    kinds = {part.get("type") for listed in parts if isinstance(listed, list)
+             for part in listed if isinstance(part, Mapping)}  # fmt: skip
+    tools = tree.get("tools")
+    used = {tool.get("type") for tool in tools if isinstance(tool, Mapping)} if isinstance(
+        tools, list) else set()  # fmt: skip
+    plain = all(item.get("type") in _PLAIN_ITEMS for item in items) and "prompt" not in tree
+    return plain and kinds <= {*_PLAIN_PARTS} and used <= {*_PLAIN_TOOLS}
 
 
 def unchained(tree: Mapping[str, Any], link: ChainLink) -> dict[str, Any]:
@@ -192,10 +227,10 @@ def chained_answer(answer: Any) -> Mapping[str, Any] | None:
 
 
 def _ended_silently(answer: Mapping[str, Any]) -> bool:
-    """Whether an answer is complete and says nothing: one cut off by ``max_output_tokens``, say."""
+    """Whether an answer came to its end and says nothing, as one that ``max_output_tokens`` cut
+    off in its thinking."""
     said = [answer.get(key) for key in ("output", "steps", "outputs")]
-    status = answer.get("status")
-    return [] in said and isinstance(status, str) and status not in _UNFINISHED
+    return [] in said and answer.get("status") in _ENDED
 
 
 def _output(answer: Mapping[str, Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from flow_driver import played
 import trimtab
 from trimtab.retry.flow import Refused, flow
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.sessions.response_chains import MOST_CHARS, ResponseChains, state_named
+from trimtab.sessions.response_chains import state_named
 from trimtab.testing import Answer, Call, StrictProvider
 
 openai = pytest.importorskip("openai", reason="pip install 'trimtab[sdks]'")
@@ -253,21 +253,6 @@ def test_the_refusal_of_a_history_that_was_not_seen_cuts_no_other_conversation(
     assert next(flow(mine, session.fit, key="k", learned=learned)).request is mine
 
 
-def test_a_conversation_with_items_from_elsewhere_is_not_sent_whole_without_them() -> None:
-    secret = {"type": "message", "role": "user", "content": "Never touch /etc. " * 30}
-    for added_at in (0, 1):  # before the first turn, between two turns
-        session, held = trimtab.Session(window=WINDOW), 0
-        for turn in range(12):
-            held += trimtab.measure({"input": [secret]}).total if turn == added_at else 0
-            fitted = session.fit(
-                {"model": "gpt-5.1", "conversation": "conv_1", "input": lines(turn)}
-            )
-            assert fitted.request["conversation"] == "conv_1"
-            held += fitted.tokens_after
-            session.observe(response(turn, held), fitted)
-            held += 5
-
-
 @pytest.mark.parametrize("status", ["completed", "incomplete"])
 def test_an_answer_that_says_nothing_is_a_turn_of_its_chain(status: str) -> None:
     session, held, named, whole = trimtab.Session(window=WINDOW), 0, {}, 0
@@ -284,16 +269,6 @@ def test_an_answer_that_says_nothing_is_a_turn_of_its_chain(status: str) -> None
         session.observe(response(turn, held, output, ended), fitted)
         named, held = {"previous_response_id": f"resp_{turn}"}, held + 5
     assert whole >= 2
-
-
-def test_of_several_chains_the_one_used_least_recently_is_forgotten_as_a_whole() -> None:
-    chains, large = ResponseChains(), "x" * (MOST_CHARS // 4)
-    names = [f"{chain}{turn}" for turn in range(2) for chain in "abc"]
-    for name in names:
-        named = {"previous_response_id": f"{name[0]}0"} if name[1] == "1" else {}
-        chains.take({"input": large, **named}, {"id": name, "output": SAID}, 1)
-    seen = [name for name in names if chains.link({"previous_response_id": name})]
-    assert seen == ["c0", "c1"]
 
 
 def test_a_session_follows_a_chain_by_what_it_observes() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import logging
+from functools import partial
 
 import pytest
 from five_formats import FORMATS, session
@@ -16,6 +17,7 @@ from flow_driver import drive, played
 import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
+from trimtab.retry.guesses import undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits, key_for
 from trimtab.testing import Refuse, StrictProvider, styles
 
@@ -163,6 +165,32 @@ def test_a_size_refusal_behind_a_bare_error_is_read_and_remembered():
     for sends in (3, 1):
         done, sent = played(flow(body, session.fit, key="k", learned=learned), provider)
         assert (done.accepted, len(sent)) == (True, sends)
+
+
+@pytest.mark.parametrize("times", [2, 3], ids=["the second send", "the third too"])
+def test_what_was_cut_for_a_bare_error_is_whole_again_if_a_later_send_is_refused_for_another_reason(
+    times,
+):
+    body, session = big("openai-chat", 8), reactive()
+    answers = iter(
+        [
+            OPAQUE,
+            *[
+                {"error": {"message": "too many images: at most 5 are allowed"}}
+                if times == 2
+                else {"error": {"message": "Prompt is too long"}}
+            ]
+            * 2,
+        ]
+    )
+    undo = partial(undo_new_edits, session)
+    run = flow(body, session.fit, key="k", learned=LearnedLimits(), undo=undo)
+    done, sent = played(run, lambda _: Refused(400, next(answers)))
+    assert (done.accepted, len(sent)) == (False, times)
+    results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+    again = [one["content"] for one in session.fit(body).request["messages"]
+             if one["role"] == "tool"]  # fmt: skip
+    assert again[-1] == results[-1]
 
 
 @pytest.mark.row("A9")

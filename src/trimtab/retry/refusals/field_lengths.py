@@ -1,8 +1,9 @@
 """Recognises refusals for the length of one field: a name, an id, a URL, an audio file.
 
 They are worded like refusals of size, and their limits (64 characters, 25 minutes) would be taken
-for a window in tokens.  A sentence counts if a field is what its verb says is too long, and if
-nothing in it is measured in tokens.  In doubt it is a refusal of size.
+for a window in tokens.  A sentence counts if a field is what its verb says is too long, or if it
+names nothing and a limit too small for a request; and if it does not speak of tokens or of the
+request's size.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _FIELD = (
     r"titles?|labels?|keys?|schemas?|tags?|headers?|cookies?|e-?mail(?: address)?|stop (?:word|"
     r"sequence|string)s?|(?:access|auth|session|bearer|id)[ _-]token|audio|video|recording|"
     r"noms?|titres?|identifiants?|étiquettes?|clés?|beschreibung|titel|kennung|schlüssel|"
-    rf"{_NAMED} (?!{_WHOLE}\b|\w*tokens?\b|length|size|value|exceed)[\w.]+)(?![\w-])"
+    rf"{_NAMED} (?!{_WHOLE}\b|\w*tokens?\b|(?:is|was|are|were|has|too|longer|larger|must)\b|length|"
+    r"size|value|exceed)[\w.]+)(?![\w-])"
 )
 _BETWEEN = (
     r"[:,]?(?: (?:in|of|for|from|de|du|des|der|dans) (?:(?:the|your|a|la|le|der|die) )?"
@@ -57,15 +59,16 @@ _PART_CHARS = 140
 _PART_OF_WHOLE = re.compile(rf"\b{_WHOLE}\b[^.;:]{{0,60}}(?:\b{_JOINED}\b|\()[^.;:]{{0,40}}$")
 """``prompt of user id 7``, ``input with name``: the field only describes what is too long."""
 _SMALL = re.compile(
-    r"\d ?(?:char|caract|zeichen|个?字符|字元|文字)|"
+    r"(?<![\d.,])(?:\d{1,4}|\d,\d{3}) ?(?:char|caract|zeichen|个?字符|字元|文字)|"
     r"(?:length|limit)(?: of| is|:)? \(?\d\d?\b(?![., ]\d| ?[kmg]i?b?\b| (?:kilo|mega|giga|mill))"
 )
-"""A limit in characters, or one below 100."""
+"""A limit of less than 10,000 characters, or one below 100."""
 _WHOLE_WORD = re.compile(
     rf"\b{_WHOLE}\b|[输輸]入|入力|提示|プロンプト|[对對][话話]|会話|[内內]容|[请請]求|リクエスト|消息|文本"
 )
-_IN_TOKENS = re.compile(
+_OF_REQUEST = re.compile(
     r"\btokens\b|\d ?tokens?\b|\btoken[ -](?:count|limit|size|length|number)|jetons|トークン|"
+    r"request (?:body|size)|"
     r"context[ -]?(?:length|window|size|limit)|(?:the|models?) context\b|contexte|kontext|上下文|"
     r"コンテキスト"
 )
@@ -73,7 +76,7 @@ _IN_TOKENS = re.compile(
 
 def is_of_one_field(text: str) -> bool:
     """Whether ``text``, a message normalised by ``plain``, refuses the length of one field."""
-    if _IN_TOKENS.search(text):
+    if _OF_REQUEST.search(text):
         return False
     if _DURATION.search(text) or _SYSTEM_CHARS.search(text) or _CJK.search(text):
         return True

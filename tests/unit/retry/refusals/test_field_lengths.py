@@ -97,6 +97,13 @@ SIZES = {
     "对话内容过长，最多 20000 个字符": (None, None),
     "入力が長すぎます。上限は 8192 文字です": (None, None),
     "用户输入长度超过最大长度 32768": (32_768, None),
+    "The messages field is too long": (None, None),
+    "The prompt parameter is too long": (None, None),
+    "The `input` field is too large": (None, None),
+    "'messages' parameter is too long: 200000 characters, max 100000": (None, None),
+    "The messages property was too large": (None, None),
+    "Exceeded maximum length of 100000 characters": (None, None),
+    "Max length exceeded: 32000 characters": (None, None),
 }  # fmt: skip
 
 
@@ -117,8 +124,9 @@ def test_the_length_of_the_request_is_size_whatever_fields_it_mentions(text):
 
 @pytest.mark.row("A3")
 def test_a_limit_in_megabytes_is_of_the_request():
-    found = classify(400, "Total size in bytes exceeds the limit of 50 megabytes")
-    assert found.kind == "too_large"
+    for text in ("Total size in bytes exceeds the limit of 50 megabytes",
+                 "Image url too large: request size exceeds 20 MB"):  # fmt: skip
+        assert classify(400, text).kind == "too_large"
 
 
 @pytest.mark.row("A3")
