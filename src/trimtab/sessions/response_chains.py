@@ -172,15 +172,23 @@ def _most_billed(tree: Mapping[str, Any], output: Sequence[Any], held: int, sent
 
 def _is_plain(tree: Mapping[str, Any], output: Sequence[Any]) -> bool:
     """Whether a turn has text, functions and reasoning alone."""
-    items = [as_mapping(item) or {} for item in (*input_items(tree, is_interaction=False), *output)]
-    parts = (item[key] for item in items for key in ("content", "output") if key in item)
-    kinds = {part.get("type") for listed in parts if isinstance(listed, list)
-             for part in listed if isinstance(part, Mapping)}  # fmt: skip
-    tools = tree.get("tools")
-    used = {tool.get("type") for tool in tools if isinstance(tool, Mapping)} if isinstance(
-        tools, list) else set()  # fmt: skip
-    plain = all(item.get("type") in _PLAIN_ITEMS for item in items) and "prompt" not in tree
-    return plain and kinds <= {*_PLAIN_PARTS} and used <= {*_PLAIN_TOOLS}
+    items = [*input_items(tree, is_interaction=False), *output]
+    listed = (item.get(key) for item in items if isinstance(item, Mapping)
+              for key in ("content", "output"))  # fmt: skip
+    parts = [part for value in listed if isinstance(value, list) for part in value]
+    return (
+        tree.get("prompt") is None  # a template at the server
+        and _are(items, _PLAIN_ITEMS)
+        and _are(parts, _PLAIN_PARTS)
+        and _are(tree.get("tools") or [], _PLAIN_TOOLS)
+    )
+
+
+def _are(values: Any, kinds: Sequence[str | None]) -> bool:
+    """Whether all of a list are objects of one of these types."""
+    return isinstance(values, list) and all(
+        isinstance(value, Mapping) and value.get("type") in kinds for value in values
+    )
 
 
 def unchained(tree: Mapping[str, Any], link: ChainLink) -> dict[str, Any]:

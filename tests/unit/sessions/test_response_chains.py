@@ -156,3 +156,15 @@ def test_an_answer_that_is_observed_twice_is_counted_once(monkeypatch: pytest.Mo
     for number in range(20):
         chains.take({"input": "a"}, answer(f"q{number}"), 10)
     assert seen(chains, "r0", "r1", "q0", "q19") == ["q19"]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"input": ["[1]"]}, {"input": [{"type": ["a"]}]}, {"tools": [{"type": {}}]}, {"tools": 5},
+     {"input": [{"type": "message", "content": [{"type": {}}, 5]}]}],
+    ids=str,
+)  # fmt: skip
+def test_a_turn_of_an_odd_shape_is_kept_like_any(odd: Any) -> None:
+    chains, turn = ResponseChains(), {"input": "a", "conversation": "conv_1", **odd}
+    chains.take(turn, answer("r0"), 10)
+    assert chains.link(turn) is not None
