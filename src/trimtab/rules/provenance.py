@@ -68,15 +68,17 @@ class Provenance:
     def messages(self, items: Iterable[Path]) -> list[Path]:
         """The given places of these messages and parts, in order: a whole message if nothing else
         was made of it, else its parts.  Values that repair made are left out."""
-        taken = set(items)
-        covered = {path for path in self._origins if path in taken or path[: self._deep] in taken}
+        covered = {
+            path for item in items for path in self._within.get(item, (item,))
+            if path in self._origins
+        }  # fmt: skip
         paths: set[Path] = set()
         for path in covered:
             origin = self._origins[path]
             message = origin[: self._deep]
             paths.add(message if self._holders[message] <= covered else origin)
         whole = {path for path in paths if len(path) == self._deep}
-        paths |= {lost for lost, host in self._lost.items() if host in whole}
+        paths.update(lost for message in whole for lost in self._lost.get(message, ()))
         return sorted(path for path in paths if path in whole or path[: self._deep] not in whole)
 
     @cached_property
@@ -94,6 +96,14 @@ class Provenance:
         return origins
 
     @cached_property
+    def _within(self) -> dict[Path, list[Path]]:
+        """Message after repair → itself and its parts, as far as they were given."""
+        within: dict[Path, list[Path]] = {}
+        for path in self._origins:
+            within.setdefault(path[: self._deep], []).append(path)
+        return within
+
+    @cached_property
     def _holders(self) -> dict[Path, set[Path]]:
         """Message as given → the messages and parts that were made of it."""
         holders: dict[Path, set[Path]] = {}
@@ -102,17 +112,17 @@ class Provenance:
         return holders
 
     @cached_property
-    def _lost(self) -> dict[Path, Path]:
-        """Given message of which nothing is left → the last one before it that is left."""
-        hosts: dict[Path, Path] = {}
-        host: Path | None = None
+    def _lost(self) -> dict[Path, list[Path]]:
+        """Given message of which something is left → those behind it of which nothing is."""
+        lost: dict[Path, list[Path]] = {}
+        behind: list[Path] = []
         for number in range(len(paths.get(self._trees[0], self._base))):
             path = (*self._base, number)
             if path in self._holders:
-                host = path
-            elif host is not None:
-                hosts[path] = host
-        return hosts
+                behind = lost[path] = []
+            else:
+                behind.append(path)
+        return lost
 
 
 def _there(tree: Any, path: Path) -> bool:
