@@ -185,7 +185,7 @@ class Writer:
         """The error if the store does not answer, else None."""
         self.closed = False
         """Whether each further write is flushed, so that it leaves no thread behind."""
-        self._pid = os.getpid()
+        self._queue_found = _queue_of(store.store)
         _all.add(self)
 
     def write(
@@ -285,9 +285,9 @@ class Writer:
 
     @property
     def _queue(self) -> WriteQueue:
-        if self._pid != os.getpid():  # the failure was in the process before the fork
-            self._pid, self.failing = os.getpid(), None
-        return _queue_of(self.store.store)
+        if self._queue_found.pid != os.getpid():  # both are of the process before the fork
+            self._queue_found, self.failing = _queue_of(self.store.store), None
+        return self._queue_found
 
     def _keep(self, batch: WriteBatch) -> None:
         """Write a batch together with the deferred facts."""
