@@ -6,7 +6,7 @@ import { z } from "zod";
 
 const [url, mode] = process.argv.slice(2);
 const openai = createOpenAI({ apiKey: "k", baseURL: `${url}/v1` });
-const lines = Array.from({ length: 110 }, (_, n) => `line ${n}: value ${n * 7919}`).join("\n");
+const lines = Array.from({ length: 150 }, (_, n) => `line ${n}: value ${n * 7919}`).join("\n");
 const options = {
   model: openai.chat("gpt-5.1"),
   prompt: "Read every file. Never delete one.",

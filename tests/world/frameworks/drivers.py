@@ -15,7 +15,7 @@ from typing import Any
 
 URL = ""
 STREAMS = False
-LINES = "\n".join(f"line {number}: value {number * 7919}" for number in range(110))
+LINES = "\n".join(f"line {number}: value {number * 7919}" for number in range(150))
 TASK = "Read every file. Never delete one."
 
 

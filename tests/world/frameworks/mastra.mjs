@@ -7,7 +7,7 @@ import { z } from "zod";
 
 const [url, mode] = process.argv.slice(2);
 const openai = createOpenAI({ apiKey: "k", baseURL: `${url}/v1` });
-const lines = Array.from({ length: 110 }, (_, n) => `line ${n}: value ${n * 7919}`).join("\n");
+const lines = Array.from({ length: 150 }, (_, n) => `line ${n}: value ${n * 7919}`).join("\n");
 const agent = new Agent({
   id: "reader",
   name: "reader",

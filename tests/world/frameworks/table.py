@@ -28,7 +28,7 @@ from trimtab.testing import Answer, Call, StrictProvider
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 PAGE = ROOT / "docs/howto/frameworks.md"
-WINDOW, TURNS = 8_000, 20
+WINDOW = 8_000
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Framework:
     """Whose environment it runs in, where it is not its own."""
     python: str = ""
     """The least Python that it runs on, where that is newer than ours."""
+    turns: int = 20
+    """Calls of the loop, 1,350 tokens each: what the framework allows by default."""
 
 
 _PROXY = 'base_url=PROXY + "/v1"'
@@ -95,19 +97,21 @@ FRAMEWORKS = {
         Framework(
             "agent_framework", "Microsoft Agent Framework",
             ("agent-framework-core", "agent-framework-openai"),
-            "`OpenAIChatCompletionClient(async_client=trimtab.wrap(AsyncOpenAI()))`",
+            "`OpenAIChatCompletionClient(async_client=trimtab.wrap(AsyncOpenAI()))`", turns=30,
         ),
         Framework(
             "agent_framework_chained", "… its default, chained",
             ("agent-framework-core", "agent-framework-openai"),
             "`OpenAIChatClient(async_client=trimtab.wrap(AsyncOpenAI()))`", home="agent_framework",
+            turns=30,
         ),
         Framework(
-            "agno", "Agno", ("agno", "openai"), "`OpenAIChat(client=trimtab.wrap(OpenAI()))`"
+            "agno", "Agno", ("agno", "openai"), "`OpenAIChat(client=trimtab.wrap(OpenAI()))`",
+            turns=30,
         ),
         Framework(
             "agno_chained", "… its Responses, chained", ("agno", "openai"),
-            "`OpenAIResponses(client=trimtab.wrap(OpenAI()))`", home="agno",
+            "`OpenAIResponses(client=trimtab.wrap(OpenAI()))`", home="agno", turns=30,
         ),
         Framework(
             "haystack", "Haystack", ("haystack-ai",),
@@ -163,12 +167,13 @@ class Outcome:
     refused: int
     arrived: int
     """Tokens of the largest request the provider took."""
+    turns: int
 
     @property
     def works(self) -> bool:
         """The loop came to its end, and at most one refusal was needed to learn the window."""
         ends = (line.split()[-1:] for line in self.said.splitlines())  # some show progress there
-        return ["done"] in ends and self.requests > TURNS and self.refused <= 1
+        return ["done"] in ends and self.requests > self.turns and self.refused <= 1
 
 
 def home_of(framework: Framework) -> Path:
@@ -236,10 +241,10 @@ def served(provider: StrictProvider, way: str) -> Iterator[str]:
 
 
 def script(framework: Framework) -> list[Answer | str]:
-    """Twenty calls, then the end."""
+    """Its calls, then the end."""
     calls: list[Answer | str] = [
         Answer("", calls=[Call(framework.tool, {"path": f"/file_{number}"})])
-        for number in range(TURNS)
+        for number in range(framework.turns)
     ]
     if framework.final:
         calls.append(Answer("", calls=[Call(framework.final, {"answer": "done"})]))
@@ -269,6 +274,7 @@ def run(framework: Framework, streams: bool) -> Outcome:
     return Outcome(
         framework.name, version_of(framework),
         "stream" if streams else "plain", said, len(taken), refused, max(taken, default=0),
+        framework.turns,
     )  # fmt: skip
 
 
