@@ -389,6 +389,9 @@ class Proxy:
                 return None
             if source is None:
                 return text
+            if not isinstance(source.tree, dict):
+                recorder.note = "no object"
+                return None
             if not budget.allows(source.tree):
                 recorder.note = "too many messages"
                 return None

@@ -62,7 +62,9 @@ class HeldAnswer:
                 self.answer = json.loads(raw) if raw else raw
             except (ValueError, RecursionError):
                 return
-            self.error = error_in_body(self.answer)
+            # Some gateways answer 200 with nothing instead of an error; 202, 204 and redirects may.
+            if raw or self.status == 200:
+                self.error = error_in_body(self.answer)
             self.refused = self.error is not None
             self.usage.take(self.answer)
 

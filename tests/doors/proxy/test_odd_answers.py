@@ -141,3 +141,42 @@ def test_an_answer_that_nobody_asked_for_reaches_nobody(method):
             time.sleep(0.05)
         assert not faults(server)
     assert len(said) == 8
+
+
+@pytest.mark.parametrize(
+    "status", [b"204 No Content", b"202 Accepted", b"303 See Other", b"307 Temporary Redirect"]
+)
+def test_an_answer_without_a_body_that_is_none_by_its_status_is_no_refusal(status, parser):
+    """It counted as a refusal that was survived."""
+    call = {"id": "c1", "type": "function", "function": {"name": "cat", "arguments": "{}"}}
+    body = {"model": "gpt-5.1", "messages": [
+        {"role": "user", "content": "Hi."}, {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "a line\n" * 40_000},
+    ]}  # fmt: skip
+    asked = []
+
+    def answer(talk, seen):
+        asked.append(seen)
+        talk.say(b"HTTP/1.1 " + status + b"\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n")
+
+    with before(answer) as server:
+        got, _, said = ask(server.url, "POST", HOME, json.dumps(body), JSON)
+        assert (b"%d" % got, said, len(asked)) == (status[:3], b"", 1)
+        assert settled(server).proxy.records.activity.totals["refusals"] == 0
+
+
+@pytest.mark.parametrize("path", [HOME, "/v1/responses", "/v1/messages", "/v1beta/interactions"])
+@pytest.mark.parametrize("body", [b"null", b"[1, 2]", b'"hi"', b"7"], ids=repr)
+def test_a_body_that_is_no_object_passes_as_it_came(body, path, caplog):
+    """A list was taken for a conversation's messages, and repaired."""
+    came = []
+
+    def answer(talk, seen):
+        came.append(seen)
+        talk.say(whole(b'{"error": {"message": "a body is an object"}}', status=b"400 Bad"))
+
+    with before(answer) as server:
+        assert ask(server.url, "POST", path, body, JSON)[0] == 400
+        assert settled(server).proxy.records.activity.totals["repairs"] == 0
+    assert [seen.body for seen in came] == [body]
+    assert not [record for record in caplog.records if "Error" in record.getMessage()]
