@@ -227,3 +227,60 @@ def test_an_answer_without_a_recall_arrives_byte_for_byte():
         assert b'"recall"' in provider.requests[0].body
     assert (status, said) == (200, odd)
     assert headers["content-length"] == str(len(odd))
+
+
+NO_MORE = "no more recalls in this answer"
+
+
+class Insatiable:
+    """Reads files until something was cut, then recalls one part after the other, without a word.
+
+    ``hears``: it answers once it is told that no recall is left.
+    """
+
+    def __init__(self, hears):
+        self.hears, self.step, self.told = hears, 0, []
+
+    def __call__(self, record):
+        self.step += 1
+        marks = [mark for mark in MARK.findall(told(record)) if mark != "handle"]
+        if not marks:
+            return Answer("", [Call("read", {"path": f"{self.step}.txt"})])
+        self.told.append(NO_MORE in told(record))
+        if self.hears and self.told[-1]:
+            return Answer("What I have will do.")
+        return Answer("", [Call("recall", {"handle": marks[0], "start": self.step})])
+
+
+def _read_to_the_end(sdk, model, stream=False):
+    """What the client is told last, and the proxy."""
+    with (
+        StrictProvider(model, window=WINDOW) as provider,
+        proxied(provider.url, window=WINDOW, recall=True) as server,
+    ):
+        client = sdk(server.url)
+        client.ask(PROMPT)
+        said, number = client.send(stream), 0
+        while said.calls:
+            number += 1
+            client.give({call_id: file(number) for call_id, _, _ in said.calls})
+            said = client.send(stream)
+        assert provider.crashes == []
+        settled(server)
+        return said
+
+
+@EVERY
+@STREAMS
+def test_a_model_is_told_in_time_that_no_recall_is_left(sdk, stream):
+    """Before, one that read part by part ended with an empty answer, and its agent with it."""
+    model = Insatiable(hears=True)
+    assert _read_to_the_end(sdk, model, stream).text == "What I have will do."
+    assert model.told == [False] * 5 + [True]
+
+
+@EVERY
+def test_a_model_that_recalls_all_the_same_is_told_in_the_log(sdk, caplog):
+    assert _read_to_the_end(sdk, Insatiable(hears=False)).text == ""
+    (row,) = [one for one in caplog.records if "nothing but recalls" in one.getMessage()]
+    assert row.levelname == "WARNING"

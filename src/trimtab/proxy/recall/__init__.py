@@ -6,6 +6,7 @@ The files beside it rewrite the answers of one format each.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -161,16 +162,16 @@ class RecallRounds:
         real = rewriter.real()
         if not rewriter.recalls or rewriter.has_client_calls or self.rounds >= MOST_ROUNDS:
             return None
-        results = self._results()
+        results = self._results(last=self.rounds == MOST_ROUNDS - 1)
         before = len(history(self._format, self._body))
         self._body = with_turn(self._format, self._body, real, results)
         self._real += history(self._format, self._body)[before:]
         self.rounds += 1
         return dumped(self._body)
 
-    def _results(self) -> list[Any]:
+    def _results(self, *, last: bool = False) -> list[Any]:
         return [
-            tools.result(self._format, self._session, self._body, call, self._model)
+            tools.result(self._format, self._session, self._body, call, self._model, last=last)
             for call in self.rewriter.recalls
         ]
 
@@ -180,6 +181,11 @@ class RecallRounds:
         real, results = rewriter.real(), list[Any]()
         if rewriter.recalls and not rewriter.has_client_calls:
             real = rewriter.visible()  # recalls without an answer are left out of the history
+            logs.say(
+                f"a model answered with nothing but recalls {MOST_ROUNDS} times, and was given no "
+                "more: the client got what else it said, which may be nothing",
+                level=logging.WARNING,
+            )
         elif rewriter.recalls:
             results = self._results()
         if not self._real and not results:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from trimtab.errors import TrimtabError
-from trimtab.journal.excerpts import Said
+from trimtab.journal.excerpts import Said, answer
 from trimtab.session import Session, prunable
 from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.settings import FitKeywords
@@ -18,6 +18,7 @@ from trimtab.wire.detect import FormatName
 PRUNE, DISTILL, COMPRESS = "prune", "distill", "compress"
 MOST_NAMES = 40
 """Results that are listed, or pruned, in one call."""
+LAST = "\n\n[trimtab: no more recalls in this answer: go on with what is here]"
 _TEXT = {"type": "string"}
 _NAMED = {"type": "string", "description": "a result's name, as prune lists them"}
 _SAID = {"type": "string", "description": "what is worth keeping, in few words"}
@@ -84,21 +85,25 @@ def _renamed(value: Any, name: str) -> Any:
     return renamed
 
 
-def result(format: str, session: Session, body: Any, call: Any, model: str | None) -> Any:
-    """The result of one call, as a part of the message with all results."""
+def result(
+    format: str, session: Session, body: Any, call: Any, model: str | None, *, last: bool = False
+) -> Any:
+    """The result of one call, as a part of the message with all results.  ``last``: no further
+    call is answered; the result says so."""
     tool = recall_tool(format)
     call_id, name, arguments = tool.read(call)
-    if name not in _TOOLS:
-        return tool.result(session, call)
     keywords: FitKeywords = {
         "format": cast(FormatName, format),
         "recall": True,
         "model": model or None,
     }
     try:
-        return tool.part(call_id, _taken_out(session, body, name, arguments, keywords), name)
+        taken_out = name in _TOOLS
+        said = (_taken_out(session, body, name, arguments, keywords) if taken_out
+                else answer(session, arguments))  # fmt: skip
     except TrimtabError as error:
-        return tool.part(call_id, Said(f"Nothing was taken out: {error}", True), name)
+        said = Said(f"Nothing was taken out: {error}", True)
+    return tool.part(call_id, said._replace(text=said.text + LAST) if last else said, name)
 
 
 def _taken_out(
