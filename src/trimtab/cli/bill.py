@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from trimtab.amounts import many
 from trimtab.cli import files
 from trimtab.cli.exit_codes import DONE, UNREADABLE, USAGE, ExitWith
 from trimtab.cli.logs import read_logs
@@ -82,7 +83,7 @@ def _of_logs(args: Namespace) -> Bill:
     if not bill.calls:
         raise ExitWith(
             UNREADABLE,
-            f"no usage in {logs.files:,} files of {' '.join(args.logs)}: a bill needs logs that "
-            "say what each call was billed, as in ~/.claude/projects",
+            f"no usage in {many(logs.files, 'file')} of {' '.join(args.logs)}: a bill needs logs "
+            "that say what each call was billed, as in ~/.claude/projects",
         )
     return bill
