@@ -113,21 +113,24 @@ def judge(recording: Recording, tally: Tally, seed: int) -> None:
 
 
 def walk(one: Recording, arrived: Arrived, window: int, preset: Any, tally: Tally) -> None:
-    """A session over every model call of a recording; each batch is judged."""
+    """A session over every model call of a recording; each batch is judged by the whole recording,
+    or, where the client changed what it had said before, by the call's own request."""
     session = trimtab.Session(
         window=window, reserve=0, preset=preset, format=one.format, settings=SETTINGS
     )
     tally.sessions += 1
     for number, turn in enumerate(one.turns):
         try:
-            fitted = session.fit(one.request(turn))
+            request = one.request(turn)
+            fitted = session.fit(request)
         except CannotFit:
             tally.cannot += 1
             return
         if any(edit.new for edit in fitted.report.edits):
             tally.batches[one.format] += 1
             name = f"{one.id} {one.format} {preset} {window} call {number} of a session"
-            tally.faults += _faults(name, arrived, fitted)
+            if _faults(name, arrived, fitted):
+                tally.faults += _faults(name, Arrived(request), fitted)
 
 
 def _faults(name: str, arrived: Arrived, fitted: Any) -> list[str]:
