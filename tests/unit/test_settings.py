@@ -420,8 +420,8 @@ def test_deep_goes_down_to_half_the_room_and_the_dial_wins_over_the_preset(forma
     fits = {"window": int(size / 0.97), "reserve": 0, "format": format, "counter": "o200k"}
     balanced = trimtab.fit(given, **as_keywords(**fits)).report
     deep = trimtab.fit(given, **as_keywords(preset="deep", **fits)).report
-    dialled = trimtab.fit(given, **as_keywords(preset="deep", target=0.75, **fits)).report
-    limits = trimtab.fit(given, **as_keywords(preset="deep", target=0.75, **fits)).report
+    dialled = trimtab.fit(given, **as_keywords(preset="deep", target=0.7, **fits)).report
+    limits = trimtab.fit(given, **as_keywords(preset="deep", target=0.7, **fits)).report
     assert deep.limits["target_tokens"] < balanced.limits["target_tokens"]
     assert dialled.limits == limits.limits == balanced.limits
     assert deep.tokens_after <= deep.limits["target_tokens"]

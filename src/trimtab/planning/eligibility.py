@@ -17,7 +17,7 @@ from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
-RAW_SHARE = 0.12
+RAW_SHARE = 0.06
 """Share of the room, newest first, that a batch leaves unchanged."""
 ARRIVAL_SHARE = 0.25
 """A newest turn above this share of the capacity is cut at once: a quarter does no harm to the

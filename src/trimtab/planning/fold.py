@@ -30,7 +30,7 @@ from trimtab.reducers import Offer
 from trimtab.reducers.base import smaller
 from trimtab.transcript.model import Block, Group, Place
 
-FAIR_SHARE = 0.3
+FAIR_SHARE = 0.1
 """The share of the folded text that must have room, or all notes are chosen again (measured)."""
 SMALL = 128
 """Blocks up to this many tokens are left alone if only the target, no limit, requires more room."""

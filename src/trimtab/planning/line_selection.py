@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from trimtab.planning.lines import Lines
 
-OWN = {"call": 0.12, "text": 0.03}
+OWN = {"call": 0.2, "text": 0.03}
 """Value per token of the agent's own lines, in addition to their identifiers; once per line."""
 ASKED = "asked"
 """The kind of the user's lines."""
@@ -31,11 +31,11 @@ BARE = 0.5
 """Factor on the value of an identifier on a line without words."""
 SAID = 0.25
 """Factor on the value of an identifier that, so far, only the model's own words have."""
-AGAIN = 0.6
+AGAIN = 2.0
 """Value per token of a line that occurs more than once, at least once written by the agent."""
 END = 0.3
 """Value of a block's first and last line, which show how it began and ended."""
-CONTEXT = 0.05
+CONTEXT = 0.1
 """Share of a kept line's value that its neighbours get as its context."""
 
 

@@ -45,10 +45,10 @@ class Preset:
 PresetName = Literal["cautious", "balanced", "deep", "in-place", "prune", "manual"]
 
 PRESETS: dict[PresetName, Preset] = {
-    "cautious": Preset(target=0.75, most_loss=LOSSLESS_AND_DUPLICATES),
-    "balanced": Preset(target=0.75),
+    "cautious": Preset(target=0.7, most_loss=LOSSLESS_AND_DUPLICATES),
+    "balanced": Preset(target=0.7),
     "deep": Preset(target=0.5),
     "in-place": Preset(target=0.6, folds=False, recent_results=5, recent_turns=10),
-    "manual": Preset(target=0.75, trigger=1.0),
-    "prune": Preset(target=0.75, dead_only=True, early=EARLY),
+    "manual": Preset(target=0.7, trigger=1.0),
+    "prune": Preset(target=0.7, dead_only=True, early=EARLY),
 }

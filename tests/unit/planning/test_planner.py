@@ -144,7 +144,7 @@ def test_the_estimate_by_characters_needs_no_tokenizer_and_stays_on_the_safe_sid
 @pytest.mark.row("E2")
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_newest_messages_are_the_very_objects_that_came(format: str) -> None:
-    request = session(format, steps=40, lines=8)
+    request = session(format, steps=120, lines=2)
     fitted = fit(request, size(request) // 2)
     came, sent = items_of(request), items_of(fitted.request)
     same = 0
@@ -155,8 +155,8 @@ def test_the_newest_messages_are_the_very_objects_that_came(format: str) -> None
     whole = came[len(came) - same :]
     tokens = sum(size({**request, **{key: [item] for key in ("messages", "contents", "input")
                                      if key in request}}) for item in whole)  # fmt: skip
-    assert tokens >= 0.1 * size(fitted.request)
-    assert [kind for kind, _, _ in parts(whole)].count("result") >= 2
+    assert tokens >= 0.05 * size(fitted.request)
+    assert [kind for kind, _, _ in parts(whole)].count("result") >= 3
 
 
 @pytest.mark.row("E2")
