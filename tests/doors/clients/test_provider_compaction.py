@@ -24,7 +24,7 @@ TASK = "Find the bug in the parser. Never touch setup.py."
 MODEL = "claude-opus-4-6"
 READ = {"name": "read", "description": "Read", "input_schema": {"type": "object"}}
 FUNCTION = {"type": "function", "name": "read", "parameters": {"type": "object"}, "strict": False}
-ASKED = Settings(compaction="provider", counter="o200k")
+ASKED = Settings(compaction="provider", counter="o200k", target=0.75)
 
 
 def lines(turn: int) -> str:
