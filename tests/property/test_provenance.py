@@ -131,3 +131,57 @@ def test_the_judge_knows_json_without_its_spaces_as_its_speakers() -> None:
     assert {who for who, _ in foreign_pieces(request, {"messages": planted})} == {"user"}
     other = {**request, "messages": [user, call, {**result, "content": "nothing found"}]}
     assert {who for who, _ in foreign_pieces(other, {"messages": spelled})} == {"tool"}
+
+
+CALLED = {
+    "Task": {"subject": "Clean up"},
+    "TaskCreate": {"subject": "Task 7: Add an id to sessions", "about": "x" * 90},
+    "mcp__engineering_context__query_the_pages_of": {"of": "docs"},
+    "exec_command": {"command": "cat <<E\nthe_last_line_of_this_command_is_rather_long\nE"},
+    "Bash": {"command": "owner=$(gh repo view --json owner,name -q .owner)"},
+}
+OTHERS = (
+    "```bash\nowner=$(gh repo view --json owner,name\n"
+    "at: mcp__engineering_context__query_the_pages_of results\n"
+    '"path":"src/agents/claude_code/hooks.go",\n'
+    "see the_last_line_of_this_command_is_rather_long enough"
+)
+
+
+@pytest.mark.parametrize(
+    ("who", "own", "foreign"),
+    [
+        ("tool", "# TaskCreate Task 7: Add an id to sessions " + "x" * 50, "x" * 81),
+        ("tool", "[mcp__engineering_context__query_the_pages_of result, 844 tokens, left out]",
+         "at: mcp__engineering_context__query_the_pages_of results"),
+        ("tool", '"path":"src/agents/claude_code/hooks.go","metadata":{"compressed":true}}',
+         '"path":"src/agents/claude_code/hooks.go",'),
+        ("model", "# Bash\nowner=$(gh repo view --json owner,name -q .owner)",
+         "```bash\nowner=$(gh repo view --json owner,name"),
+        ("model", "cat [3 chars cut] the_last_line_of_this_command_is_rather_long\nE",
+         "see the_last_line_of_this_command_is_rather_long enough"),
+    ],
+)  # fmt: skip
+def test_the_judge_tells_our_headers_and_markers_from_words_of_others(
+    who: str, own: str, foreign: str
+) -> None:
+    calls = [
+        {"type": "tool_use", "id": name, "name": name, "input": given}
+        for name, given in CALLED.items()
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": name,
+         "content": '"path":"src/agents/claude_code/hooks.go"}'}
+        for name in CALLED
+    ]  # fmt: skip
+    arrived = [
+        {"role": "user", "content": OTHERS},
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": results},
+    ]
+    for text, named in ((own, []), (foreign, [who])):
+        block = {"type": "tool_result", "content": text}
+        said = {"role": "assistant", "content": text}
+        last = said if who == "model" else {"role": "user", "content": [block]}
+        sent = {"messages": [*arrived, last]}
+        assert [name for name, _ in foreign_pieces({"messages": arrived}, sent)] == named, text

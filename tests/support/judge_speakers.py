@@ -15,7 +15,9 @@ from typing import Any
 PIECE = 40
 HEADER = 80
 SPEAKERS = ("user", "model", "tool")
-MARKER = re.compile(r"\[[\d,]+ earlier (?:step|message)s?\b[^\n]*\]")
+MARKER = re.compile(r"\[[\d,]+ (?:earlier (?:step|message)s?\b[^\n]*|chars cut)\]")
+LABEL = ',"metadata":{"compressed":true}'
+"""What is written into an article of a JSON list that was shortened."""
 
 
 def foreign_pieces(arrived: Any, sent: Any) -> list[tuple[str, str]]:
@@ -49,8 +51,8 @@ class Arrived:
             for text in said:
                 if text in self.texts[who]:
                     continue
-                own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text)
-                own = without_headers(own, self.tools) if who == "tool" else own
+                own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text.replace(LABEL, ""))
+                own = without_headers(own, self.tools, 0 if who != "tool" else HEADER)
                 bad = next((piece for piece in pieces(own) if self._is_foreign(who, piece)), None)
                 if bad is not None:
                     found.append((who, bad))
@@ -64,12 +66,15 @@ class Arrived:
         return "\n" not in piece or not all(row in self.own[who] for row in rows)
 
 
-def without_headers(text: str, tools: set[str]) -> str:
-    """A note's header may name its call: the tool, and at most 80 characters."""
+def without_headers(text: str, tools: set[str], most: int) -> str:
+    """A note's header may name its call: the tool, and at most ``most`` characters; so may the
+    marker of a result that was left out, by the tool alone."""
     rows = []
     for row in text.replace("\0", "\0\n").split("\n"):
-        tool = next((t for t in tools if row.startswith(f"# {t}")), None)
-        is_header = tool is not None and len(row) <= len(f"# {tool} ") + HEADER
+        named = [tool for tool in tools if row.startswith(f"# {tool}")]
+        is_header = any(len(row) <= len(f"# {tool}") + (most and most + 1) for tool in named)
+        marked = [tool for tool in tools if row.startswith(f"[{tool} ")]
+        row = row[len(max(marked, key=len)) + 1 :] if marked else row
         rows.append("\0" if is_header else row)
     return "\n".join(rows)
 
