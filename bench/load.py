@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
@@ -127,6 +128,16 @@ def paired(
     return rows
 
 
+@contextmanager
+def our_proxy(port: int, url: str, home: str, *options: str) -> Iterator[OurProxy]:
+    """``trimtab proxy`` for a while; it ends also when a round fails."""
+    ours = OurProxy(port, url, home, *options)
+    try:
+        yield ours
+    finally:
+        ours.stop()
+
+
 def say(name: str, ours: list[Round], bare: list[Round]) -> None:
     """One line."""
     share = statistics.median(a[0] / b[0] for a, b in zip(ours, bare, strict=True))
@@ -201,24 +212,23 @@ def main() -> None:
             "redis": ("plain", (*large, "--store", url)),
             "1 worker": ("plain", (*large, *file)),
             "2 workers": ("plain", (*large, *file, "--workers", "2")),
+            "beside": ("beside", ("--window", "100k", *memory)),
         }
         names = [one for name in wanted for one in
                  (("1 worker", "2 workers") if name == "workers" else (name,))]  # fmt: skip
         try:
             for port, name in enumerate(names, 18_760):
-                if name == "beside":
-                    ours = OurProxy(port, provider.url, home, "--window", "100k", *memory)
-                    times = asyncio.run(beside(ours))
-                    print(f"beside     {len(times)} small chats, the longest {max(times):.0f} ms "
-                          "(at most 50)")  # fmt: skip
-                elif name == "redis" and not url:
+                if name == "redis" and not url:
                     print("redis      no server")
                     continue
-                else:
-                    kind, options = kinds[name]
-                    ours = OurProxy(port, provider.url, home, *options)
-                    say(name, *paired(ours, bare, kind, args))
-                ours.stop()
+                kind, options = kinds[name]
+                with our_proxy(port, provider.url, home, *options) as ours:
+                    if name == "beside":
+                        times = asyncio.run(beside(ours))
+                        print(f"beside     {len(times)} small chats, the longest "
+                              f"{max(times):.0f} ms (at most 50)")  # fmt: skip
+                    else:
+                        say(name, *paired(ours, bare, kind, args))
         finally:
             for one in (bare, provider):
                 one.stop()

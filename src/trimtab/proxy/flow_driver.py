@@ -56,7 +56,6 @@ class FlowDriver:
         self._recall = False
         self._body: bytes | None = None
         self._source: RequestBody | None = None
-        self._key = ""
         self._run: Flow | None = None
         self._fitted: Fitted | None = None
         self._done: Done | None = None
@@ -113,14 +112,14 @@ class FlowDriver:
         self.streams = wants_stream(body) if self._streams is None else self._streams
         model = self._model or model_in(body)
         self._recorder.model = model
-        self._key = key = key_for(self._host, model, self._credential)
         self._run = flow(
-            body, self._fit, key=key, learned=self._learned, streaming=self.streams,
+            body, self._fit, key=key_for(self._host, model, self._credential),
+            learned=self._learned, streaming=self.streams,
             retry_result_chars=self._result_chars, undo=partial(undo_new_edits, self._session),
         )  # fmt: skip
         effect, room = self._next(None), None
         if isinstance(effect, Send) and effect.fitted is not None:
-            room = self._learned.get(key).prompt_tokens(effect.fitted.output_asked)
+            room = effect.known.prompt_tokens(effect.fitted.output_asked)
         return effect, room, (time.perf_counter() - began) * 1_000
 
     def _fit(self, body: bytes, **keywords: Unpack[FitKeywords]) -> Fitted:

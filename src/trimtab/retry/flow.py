@@ -117,6 +117,8 @@ class _RequestFlow:
     strict: bool
     on_event: OnEvent | None
     undo: Callable[[Fitted], object] | None
+    known: ModelLimits = NO_LIMITS
+    """The limits that applied to the last send."""
     fitted: Fitted | None = None
     cannot_fit: CannotFit | None = None
     guess: Fitted | None = None
@@ -141,7 +143,7 @@ class _RequestFlow:
         while True:
             sent = self.request if self.fitted is None else self.fitted.request
             self.attempt = attempt
-            reply = yield Send(sent, attempt, self.fitted, self.cannot_fit)
+            reply = yield Send(sent, attempt, self.fitted, self.cannot_fit, self.known)
             self.accepted = isinstance(reply, Accepted)
             refusal = self._read(reply)
             if attempt > 1:
@@ -169,7 +171,7 @@ class _RequestFlow:
     def _first(self) -> Fitted | None:
         """The first fit; None if the request can't be read or fitted and is sent unchanged."""
         try:
-            known = self.learned.get(self.key)
+            known = self.known = self.learned.get(self.key)
             for rule in known.mends:
                 better = refusal_repairs.repaired_for(self.request, rule)
                 self.request = self.request if better is None else better
@@ -245,6 +247,7 @@ class _RequestFlow:
         fresh = limits_from_refusals.learn_from_refusal(refusal, sent, known)
         if fresh is not known:
             self.learned.put(self.key, fresh)
+        self.known = fresh
         return fresh
 
     def _repaired(self, refusal: Refusal) -> Fitted | None:
@@ -298,7 +301,9 @@ class _RequestFlow:
             known, now = self.learned.get(self.key), self.learned.clock()
             unnamed = (self.result_chars, self.refused_chars, now)
             self.learned.put(self.key, replace(known, unnamed=unnamed))
-        if self.fitted is not None and not self.cut_short and not self.fitted.managed:
+        if self.known is NO_LIMITS or self.fitted is None:
+            return
+        if not self.cut_short and not self.fitted.managed:
             self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
 
     def _given_up(self, refusal: Refusal, attempt: int, last: Fitted | None) -> str:

@@ -15,6 +15,7 @@ from store_urls import store_url
 
 import trimtab
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
+from trimtab.retry import stored_limits
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits
 from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import keep_fact
@@ -117,6 +118,20 @@ def test_limits_are_those_of_a_key_a_tenant_and_an_upstream(tmp_path):
         assert [status for status, _ in seen(small)] == [400, 200, 400, 200]
         (_, whole), = seen(large)  # fmt: skip
         assert whole == json.dumps(json.loads(body(12))["messages"])
+
+
+def test_a_request_without_a_refusal_reads_the_learned_limits_once(monkeypatch):
+    reads, fact = list[str](), stored_limits.stored_fact
+
+    def read(session, name):
+        reads.append(name)
+        return fact(session, name)
+
+    monkeypatch.setattr(stored_limits, "stored_fact", read)
+    with StrictProvider(window=REAL) as provider, proxied(provider.url, window=THOUGHT) as server:
+        for turns in (1, 2, 3):
+            send(server, turns)
+    assert len(reads) == 3
 
 
 # --- what is kept, and for how long --------------------------------------------------------------

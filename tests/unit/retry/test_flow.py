@@ -18,7 +18,7 @@ import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
 from trimtab.retry.guesses import undo_new_edits
-from trimtab.retry.learned_limits import LearnedLimits, key_for
+from trimtab.retry.learned_limits import LearnedLimits, ModelLimits, key_for
 from trimtab.testing import Refuse, StrictProvider, styles
 
 EVERY = pytest.mark.parametrize("format", FORMATS)
@@ -479,8 +479,9 @@ def test_an_error_of_ours_after_the_answer_is_a_warning_and_the_answer_stands(ca
         def accepted(self, key, tokens, output):
             raise OSError("the disk is gone")
 
-    body = big("openai-chat", 2)
-    got = drive(StrictProvider(), "openai-chat", body, reactive().fit, learned=Broken())
+    learned, body = Broken(), big("openai-chat", 2)
+    learned.put("k", ModelLimits(limit=900_000, exactness="exact"))
+    got = drive(StrictProvider(), "openai-chat", body, reactive().fit, learned=learned, key="k")
     assert (got.done.accepted, got.status) == (True, 200)
     assert "the disk is gone" in caplog.text
 
