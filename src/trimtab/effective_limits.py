@@ -40,6 +40,8 @@ class EffectiveLimits:
     """Tokens billed by the provider for one token of our count, if learned from answers."""
     cold: bool = False
     """Whether the cached prefix has expired, so that everything is written again anyway."""
+    rewritten: bool = False
+    """Whether the client rewrote its own history, so that most of the request is written again."""
     trigger: float = TRIGGER
     """Share of the capacity above which a batch of edits begins."""
     given: int = 0

@@ -101,10 +101,10 @@ def prepare(
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
+    limits = _limits(settings, facts, transcript, sizes, journal)
     return PreparedRequest(
-        body, arrived, reason, repaired, transcript, repairs, sizes,
-        _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
-        unrepairable, facts,
+        body, arrived, reason, repaired, transcript, repairs, sizes, limits, settings, journal,
+        cache, warnings, unrepairable, facts,
     )  # fmt: skip
 
 
@@ -163,23 +163,47 @@ def _repair(
 
 
 def _limits(
-    settings: Settings, facts: SessionFacts, transcript: Transcript, sizes: TokenSizes
+    settings: Settings,
+    facts: SessionFacts,
+    transcript: Transcript,
+    sizes: TokenSizes,
+    journal: Journal,
 ) -> EffectiveLimits:
-    """The limits of this request."""
+    """The limits of this request, with an earlier trigger where the prompt cache is lost anyway."""
     limits = effective_limits(settings, transcript, sizes.counter)
     if facts.calibrations:
         limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
-    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
-    if idle is not None and not limits.is_client_request:
-        table = None if settings.prices is None else prices.named(settings.prices)
-        preset_sets_trigger = PRESETS[settings.preset].trigger is not None
-        if not preset_sets_trigger and economics.is_cache_cold(idle, table):
-            cold = economics.bounds_for_cold_cache(limits.bounds)
-            limits = replace(limits, bounds=cold, cold=True)
+    if not limits.is_client_request:
+        limits = _with_lost_cache(limits, settings, facts, transcript, sizes, journal)
     if settings.calls_left is not None:
         bounds = with_calls_left(limits.bounds, transcript, sizes, settings.calls_left)
         limits = replace(limits, bounds=bounds)
     return limits
+
+
+def _with_lost_cache(
+    limits: EffectiveLimits,
+    settings: Settings,
+    facts: SessionFacts,
+    transcript: Transcript,
+    sizes: TokenSizes,
+    journal: Journal,
+) -> EffectiveLimits:
+    """An earlier trigger if the cache is cold, or if the client rewrote most of its history."""
+    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
+    last = facts.last_messages
+    if PRESETS[settings.preset].trigger is not None or (idle is None and not last):
+        return limits
+    table = None if settings.prices is None else prices.named(settings.prices)
+    cold = economics.is_cache_cold(idle, table)
+    changed = [] if cold else economics.rewritten_messages(last, transcript.messages)
+    rewritten = bool(changed) and economics.is_mostly_rewritten(
+        changed, transcript, sizes, journal.active(transcript), limits.bounds.trigger
+    )
+    if not (cold or rewritten):
+        return limits
+    bounds = economics.bounds_for_cold_cache(limits.bounds)
+    return replace(limits, bounds=bounds, cold=cold, rewritten=rewritten)
 
 
 # --- plan, apply, check --------------------------------------------------------------------------

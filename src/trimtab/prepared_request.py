@@ -33,7 +33,7 @@ from trimtab.report import ReportEdit
 from trimtab.rules import Repair, Repaired, Violation, ignored
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
-from trimtab.transcript.model import Block, Edit, Place
+from trimtab.transcript.model import Block, Edit, Message, Place
 from trimtab.transcript.protected import pinned, protected
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
@@ -50,6 +50,8 @@ class SessionFacts:
     """Key for handles that cannot be guessed; a session with a store has one."""
     idle_seconds: float | None = None
     """Seconds since the conversation's last request, used if the settings give none."""
+    last_messages: tuple[Message, ...] = ()
+    """Messages of the conversation's last request, after repair."""
     compacted: ReportEdit | None = None
     """The report row of the provider's compaction that was applied to the request."""
 
