@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import re
 from typing import Any
 
@@ -209,6 +210,32 @@ def test_a_batch_goes_down_to_the_target_and_then_rests(format: str, target: flo
     assert goal <= window * (target + 0.05)
     assert size(fitted.request) <= goal
     assert fit(fitted.request, window, target=target).request is fitted.request
+
+
+def random_words(number: int) -> str:
+    draw = random.Random(number)
+    return " ".join("".join(draw.choices("abcdefghij", k=draw.randint(3, 9))) for _ in range(400))
+
+
+FOURTEEN = {
+    "random words": random_words,
+    "one sentence": lambda _: "The quick brown fox jumps over the lazy dog. " * 126,
+    "its own words": lambda n: f"page {n} lorem ipsum " * 240,
+    "lines": lambda n: "".join(f"{n} {k} The fox jumps over the lazy dog.\n" for k in range(95)),
+}
+"""What makes a result of some 1,250 tokens."""
+
+
+@pytest.mark.row("E3")
+@pytest.mark.parametrize("name", FOURTEEN)
+def test_of_fourteen_results_no_more_goes_than_the_target_asks(name: str) -> None:
+    steps = [(calls(call(f"c{n}")), result(f"c{n}", FOURTEEN[name](n))) for n in range(14)]
+    request = body(user("Read the pages."), *[message for pair in steps for message in pair])
+    assert size(request) > 15_000
+    fitted = fit(request, 12_000, target=0.75)
+    goal = fitted.report.limits["target_tokens"]
+    assert goal is not None
+    assert 0.9 * goal <= size(fitted.request) <= goal
 
 
 @pytest.mark.row("E3")
