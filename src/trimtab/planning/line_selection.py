@@ -12,10 +12,11 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_right
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from itertools import accumulate, chain, groupby, pairwise
 from math import inf
+from operator import itemgetter
 from typing import NamedTuple
 
 from trimtab.planning.lines import Lines
@@ -105,7 +106,7 @@ class LineSelector:
         """Keep the forced lines."""
         for source, start in zip(self.sources, self.starts, strict=False):
             for index in sorted(source.forced):
-                for near in self._keep(start + index):
+                for near in self._keep(start + index, source, index):
                     assert near >= 0
 
     def take(self, tokens: float) -> float:
@@ -122,7 +123,7 @@ class LineSelector:
             source, index = self._line(at)
             if index in source.kept:
                 continue
-            now = -self._price(at)
+            now = -self._price(at, source, index)
             if now > before:
                 if now < 0:
                     heapq.heappush(self._heap, (now, at))
@@ -135,8 +136,9 @@ class LineSelector:
             missed += 1
             if cost <= tokens:
                 missed, tokens = 0, tokens - cost
-                for near in self._keep(at):
-                    heapq.heappush(self._heap, (-self._price(near), near))
+                for near in self._keep(at, source, index):
+                    price = self._price(at - index + near, source, near)
+                    heapq.heappush(self._heap, (-price, at - index + near))
             else:
                 passed.append((before, at))
         for entry in passed:
@@ -182,37 +184,37 @@ class LineSelector:
         row = bisect_right(self.starts, at) - 1
         return self.sources[row], at - self.starts[row]
 
-    def _price(self, at: int) -> float:
+    def _price(self, at: int, source: CandidateLines, index: int) -> float:
         """The value per token of a line."""
-        source, index = self._line(at)
         value = self.bonus.get(at, 0.0) + self._gain(source, index)
-        value += self._own(source, index)
+        if source.kind in WORTH:
+            value += self._own(source, index)
         return round(value / _cost(source, index), 9) if value else 0.0
 
     def _gain(self, source: CandidateLines, index: int) -> float:
         """The value of the identifiers on a line that are not kept elsewhere."""
+        names = source.lines.names_on(index)
+        if not names:
+            return 0.0
         covered, said, weigh = self.covered, self.said, self.weights.get
         value, share = 0.0, 0.0 if source.kind in OWN else SAID
         has_words = source.lines.has_words[index]
-        named = frozenset[str]() if has_words else self.named
-        for name in source.lines.names_on(index):
-            if name not in covered and name not in named:
+        also = covered if has_words else self.named
+        for name in names:
+            if name not in covered and name not in also:
                 value += weigh(name, 1.0) * (share if name in said else 1.0)
         return value if has_words else BARE * value
 
     def _own(self, source: CandidateLines, index: int) -> float:
         """The value of a line that the agent or the user wrote, beside that of its identifiers."""
-        worth = WORTH.get(source.kind, 0.0)
-        if not worth:
-            return 0.0
         text = source.lines[index]
         if text in self.kept_texts:
             return 0.0
-        return (AGAIN if text in self.again else worth) * (len(text) * source.rate + 1.0)
+        worth = AGAIN if text in self.again else WORTH[source.kind]
+        return worth * (len(text) * source.rate + 1.0)
 
-    def _keep(self, at: int) -> Iterator[int]:
-        """Keep a line; yield the neighbours whose value rises by that."""
-        source, index = self._line(at)
+    def _keep(self, at: int, source: CandidateLines, index: int) -> Iterator[int]:
+        """Keep a line; yield the neighbours in its source whose value rises by that."""
         lines, gain = source.lines, self._gain(source, index)
         source.kept.add(index)
         self.kept_texts.add(lines[index])
@@ -224,7 +226,7 @@ class LineSelector:
             if 0 <= near < len(lines) and near not in source.kept:
                 number = at - index + near
                 self.bonus[number] = self.bonus.get(number, 0.0) + CONTEXT * gain
-                yield number
+                yield near
 
 
 def _cost(source: CandidateLines, index: int) -> float:
@@ -247,9 +249,14 @@ def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
 
 def written(sources: Sequence[CandidateLines]) -> list[str]:
     """The kept lines in order, those of each call and its result under a header."""
+    return _rows((source.header, source) for source in sources)
+
+
+def _rows(named: Iterable[tuple[str, CandidateLines]]) -> list[str]:
+    """The kept lines of sources, each with its header."""
     rows: list[str] = []
-    for header, own in groupby(sources, key=lambda source: source.header):
-        several = list(own)
+    for header, own in groupby(named, key=itemgetter(0)):
+        several = [source for _, source in own]
         if header and any(source.kept for source in several):
             rows.append(f"# {header}")
         for source in several:
@@ -267,19 +274,16 @@ class Written(NamedTuple):
 
 def written_apart(sources: Sequence[CandidateLines]) -> Written:
     """The kept lines of results, of the model, of the user."""
-    named = with_short_headers(sources)
     kinds = (("result",), tuple(OWN), (ASKED,))
-    rows = (written([source for source in named if source.kind in own]) for own in kinds)
-    return Written(*("\n".join(own) for own in rows))
+    own = ([source for source in sources if source.kind in kind] for kind in kinds)
+    rows = (_rows((_short_header(source), source) for source in some) for some in own)
+    return Written(*map("\n".join, rows))
 
 
-def with_short_headers(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
-    """Shorten the headers of the agent's own sources to the tool's name, as their lines say the
+def _short_header(source: CandidateLines) -> str:
+    """The header as it is written: for the agent's own lines the tool's name alone, as they say the
     rest; a result keeps the header with its call."""
-    return [
-        replace(source, header=source.header.partition(" ")[0]) if source.kind in OWN else source
-        for source in sources
-    ]
+    return source.header.partition(" ")[0] if source.kind in OWN else source.header
 
 
 def _write(source: CandidateLines, rows: list[str]) -> None:

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from trimtab.planning.dropped_ranges import DroppedRange
-from trimtab.planning.line_selection import CandidateLines, with_short_headers, written_apart
+from trimtab.planning.line_selection import CandidateLines, written_apart
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.planner import Planner
 from trimtab.reducers.base import Ask
@@ -96,9 +96,8 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
             kept = written_apart(sources)
             if (kept.lines, kept.words) != (run.fold.lines, run.fold.words):
                 continue
-            named = with_short_headers(sources)
-            results = [source for source in named if source.kind == "result"]
-            words = [source for source in named if source.kind in ("call", "text")]
+            results = [source for source in sources if source.kind == "result"]
+            words = [source for source in sources if source.kind in ("call", "text")]
             noted.append(NotedRun(
                 run,
                 tuple(_parts(plan, run, results, "what tools returned in")),

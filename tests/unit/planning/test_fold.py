@@ -142,7 +142,11 @@ def test_the_first_prices_are_those_of_each_line_by_itself(forced: set[int]) -> 
     selector = LineSelector([found, again], {"other_name": 4.0}, set())
     selector.force()
     assert found.kept == forced
-    prices = {at: selector._price(at) for at in range(selector.starts[-1]) if at not in forced}
+    prices = {
+        at: selector._price(at, *selector._line(at))
+        for at in range(selector.starts[-1])
+        if at not in forced
+    }
     selector._fill(set())
     assert sorted(selector._heap) == sorted((-p, at) for at, p in prices.items() if p > 0)
 
