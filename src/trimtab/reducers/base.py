@@ -137,9 +137,13 @@ def json_bytes(text: str) -> int:
 def fewer_bytes(new: str, old: str) -> bool:
     """Whether ``new`` is strictly smaller in bytes, both raw and as a JSON string."""
     # No character takes more than 6 bytes in JSON, so far shorter texts need no encoding.
-    return 6 * len(new) + 2 < len(old) or (
-        utf8_bytes(new) < utf8_bytes(old) and json_bytes(new) < json_bytes(old)
-    )
+    if 6 * len(new) + 2 < len(old):
+        return True
+    raw = utf8_bytes(old)
+    if utf8_bytes(new) >= raw:
+        return False
+    size = json_bytes(new)
+    return size < raw + 2 or size < json_bytes(old)  # quotes add 2 bytes at least
 
 
 def smaller(new: str, old: str, count: Callable[[str], int]) -> bool:

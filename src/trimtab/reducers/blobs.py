@@ -49,11 +49,11 @@ def blobs(block: Block, config: Config) -> Iterator[Offer]:
 
 def shorten_blobs(text: str) -> str:
     """The text with all encoded or minified runs shortened; the same object if there are none."""
-    if not _has_long_word(text) and (
-        len(text) < LEAST_LINE or max(map(len, text.split("\n"))) < LEAST_LINE
-    ):
+    longest = _longest_word(text)
+    if not longest and (len(text) < LEAST_LINE or max(map(len, text.split("\n"))) < LEAST_LINE):
         return text  # most texts have no word or line that is long enough
-    new = _LINES.sub(_run, _RUN.sub(_run, text))
+    new = _RUN.sub(_run, text) if longest >= LEAST_RUN else text
+    new = _LINES.sub(_run, new) if longest else new
     if len(new) >= LEAST_LINE:
         lines = new.split("\n")
         less = [_line(line) for line in lines]
@@ -61,11 +61,13 @@ def shorten_blobs(text: str) -> str:
     return text if new == text else new
 
 
-def _has_long_word(text: str) -> bool:
+def _longest_word(text: str) -> int:
+    """Chars of the longest word; 0 if it has less than ``LEAST_WORD``."""
     signs = text if text.isascii() else text.encode("ascii", "replace").decode()
     if "x" * LEAST_WORD not in signs.translate(_SAME):  # ten times as fast as to split it
-        return False
-    return max(map(len, text.split()), default=0) >= LEAST_WORD
+        return 0
+    longest = max(map(len, text.split()), default=0)
+    return longest if longest >= LEAST_WORD else 0
 
 
 def _run(match: re.Match[str]) -> str:

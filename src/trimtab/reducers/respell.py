@@ -229,6 +229,8 @@ def thin_line_numbers(text: str) -> str:
     if "\n" not in text or not any(sign in text for sign in _SIGNS):
         return text
     lines = text.split("\n")
+    if not any(map(_NUMBER.match, lines)):
+        return text  # most texts with such a sign
     marks = [_mark(line) for line in lines]
     if _is_table(lines, marks):
         return text
