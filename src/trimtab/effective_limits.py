@@ -41,7 +41,7 @@ class EffectiveLimits:
     cold: bool = False
     """Whether the cached prefix has expired, so that everything is written again anyway."""
     rewritten: bool = False
-    """Whether the client rewrote its own history, so that most of the request is written again."""
+    """Whether the client emptied an old result, so that most of the request is written again."""
     trigger: float = TRIGGER
     """Share of the capacity above which a batch of edits begins."""
     given: int = 0

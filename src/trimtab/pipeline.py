@@ -17,6 +17,7 @@ from typing import Any
 from trimtab import rules
 from trimtab.effective_limits import EffectiveLimits, byte_limit, calibrated, effective_limits
 from trimtab.errors import CannotFit, InvalidSetting, NotAccepted, TrimtabError
+from trimtab.journal.cleared_results import cleared_key
 from trimtab.journal.journal import Journal, resting_edits, tip_edits
 from trimtab.jsontext import paths
 from trimtab.message_cache import MessageCache
@@ -101,11 +102,11 @@ def prepare(
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
-    limits = _limits(settings, facts, transcript, sizes, journal)
-    return PreparedRequest(
-        body, arrived, reason, repaired, transcript, repairs, sizes, limits, settings, journal,
-        cache, warnings, unrepairable, facts,
-    )  # fmt: skip
+    return _with_lost_cache(PreparedRequest(
+        body, arrived, reason, repaired, transcript, repairs, sizes,
+        _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
+        unrepairable, facts,
+    ))  # fmt: skip
 
 
 def _ignored_is_in_the_way(
@@ -163,47 +164,35 @@ def _repair(
 
 
 def _limits(
-    settings: Settings,
-    facts: SessionFacts,
-    transcript: Transcript,
-    sizes: TokenSizes,
-    journal: Journal,
+    settings: Settings, facts: SessionFacts, transcript: Transcript, sizes: TokenSizes
 ) -> EffectiveLimits:
-    """The limits of this request, with an earlier trigger where the prompt cache is lost anyway."""
+    """The limits of this request."""
     limits = effective_limits(settings, transcript, sizes.counter)
     if facts.calibrations:
         limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
-    if not limits.is_client_request:
-        limits = _with_lost_cache(limits, settings, facts, transcript, sizes, journal)
+    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
+    if idle is not None and not limits.is_client_request:
+        table = None if settings.prices is None else prices.named(settings.prices)
+        preset_sets_trigger = PRESETS[settings.preset].trigger is not None
+        if not preset_sets_trigger and economics.is_cache_cold(idle, table):
+            cold = economics.bounds_for_cold_cache(limits.bounds)
+            limits = replace(limits, bounds=cold, cold=True)
     if settings.calls_left is not None:
         bounds = with_calls_left(limits.bounds, transcript, sizes, settings.calls_left)
         limits = replace(limits, bounds=bounds)
     return limits
 
 
-def _with_lost_cache(
-    limits: EffectiveLimits,
-    settings: Settings,
-    facts: SessionFacts,
-    transcript: Transcript,
-    sizes: TokenSizes,
-    journal: Journal,
-) -> EffectiveLimits:
-    """An earlier trigger if the cache is cold, or if the client rewrote most of its history."""
-    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
-    last = facts.last_messages
-    if PRESETS[settings.preset].trigger is not None or (idle is None and not last):
-        return limits
-    table = None if settings.prices is None else prices.named(settings.prices)
-    cold = economics.is_cache_cold(idle, table)
-    changed = [] if cold else economics.rewritten_messages(last, transcript.messages)
-    rewritten = bool(changed) and economics.is_mostly_rewritten(
-        changed, transcript, sizes, journal.active(transcript), limits.bounds.trigger
-    )
-    if not (cold or rewritten):
-        return limits
+def _with_lost_cache(prepared: PreparedRequest) -> PreparedRequest:
+    """An earlier trigger if the client has emptied a result with most of the request behind it."""
+    limits, cleared = prepared.limits, prepared.newly_cleared
+    preset_sets_trigger = PRESETS[prepared.settings.preset].trigger is not None
+    if not cleared or limits.cold or limits.is_client_request or preset_sets_trigger:
+        return prepared
+    if prepared.tokens_from(cleared[0].message) <= economics.MOSTLY * limits.bounds.trigger:
+        return prepared
     bounds = economics.bounds_for_cold_cache(limits.bounds)
-    return replace(limits, bounds=bounds, cold=cold, rewritten=rewritten)
+    return replace(prepared, limits=replace(limits, bounds=bounds, rewritten=True))
 
 
 # --- plan, apply, check --------------------------------------------------------------------------
@@ -444,11 +433,13 @@ def taken_handle(value: Any, key: bytes) -> str:
 def journal_after(result: FitResult) -> Journal:
     """The journal with this turn's new edits; the same object if there are none."""
     prepared, journal = result.prepared, result.prepared.journal
-    if prepared.limits.is_client_request or (not result.new and prepared.repairs is None):
+    seen = prepared.repairs is not None or prepared.newly_cleared
+    if prepared.limits.is_client_request or not (result.new or seen):
         return journal
     repairs = prepared.repairs.repairs if prepared.repairs else []
-    keys = [repair_key(rule, repair.path) for rule, repair in repairs]
     transcript = prepared.transcript
+    keys = [repair_key(rule, repair.path) for rule, repair in repairs]
+    keys += [cleared_key(transcript.ref(place)) for place in prepared.newly_cleared]
     return journal.add(
         [
             *resting_edits(

@@ -12,6 +12,7 @@ from typing import Any
 
 from trimtab import reducers, rules
 from trimtab.effective_limits import EffectiveLimits
+from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
@@ -33,7 +34,7 @@ from trimtab.report import ReportEdit
 from trimtab.rules import Repair, Repaired, Violation, ignored
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
-from trimtab.transcript.model import Block, Edit, Message, Place
+from trimtab.transcript.model import Block, Edit, Place
 from trimtab.transcript.protected import pinned, protected
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
@@ -50,8 +51,6 @@ class SessionFacts:
     """Key for handles that cannot be guessed; a session with a store has one."""
     idle_seconds: float | None = None
     """Seconds since the conversation's last request, used if the settings give none."""
-    last_messages: tuple[Message, ...] = ()
-    """Messages of the conversation's last request, after repair."""
     compacted: ReportEdit | None = None
     """The report row of the provider's compaction that was applied to the request."""
 
@@ -84,6 +83,31 @@ class PreparedRequest:
     def active(self) -> tuple[Edit, ...]:
         """The journal's edits that apply to this request."""
         return self.journal.active(self.transcript) if self.journal.entries else ()
+
+    @cached_property
+    def newly_cleared(self) -> tuple[Place, ...]:
+        """Results that the client has emptied since the last request and that no edit hides, oldest
+        first.  None before the first edit: nothing tells then which are new."""
+        if not self.journal.entries:
+            return ()
+        hidden = {ref for edit in self.active for ref in edit.targets}
+        return tuple(
+            place
+            for ref, place in self.transcript.refs.items()
+            if is_cleared(place.block)
+            and ref not in hidden
+            and cleared_key(ref) not in self.journal.repaired
+        )
+
+    def tokens_from(self, message: int) -> int:
+        """Tokens from this message to the end, without what edits of earlier turns hide."""
+        hidden = {ref for edit in self.active for ref in edit.targets}
+        return sum(
+            self.sizes.block(self.transcript, place)
+            for number in range(message, len(self.transcript.messages))
+            for place in self.transcript.places_in(number)
+            if self.transcript.ref(place) not in hidden
+        )
 
     @property
     def idle_seconds(self) -> float | None:

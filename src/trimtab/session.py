@@ -175,13 +175,11 @@ class Session(EditHistory):
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
                 idle_seconds=None if before is None else max(0.0, now - before),
-                last_messages=conversation.last_messages,
                 compacted=compaction_edit,
             )
             turn, fitted = self._take_turn(conversation, request, wanted, facts)
             if not turn.is_client_request:
                 conversation.sent_at = now
-                conversation.last_messages = turn.result.prepared.transcript.messages
                 self._count(conversation, turn.result, fitted)
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""

@@ -1,9 +1,10 @@
-"""Finds a fold again after the client emptied results that the fold had replaced.
+"""Results that the client emptied in its own history: finds a fold of them again, tells new ones.
 
 Coding agents replace old tool results in their own history with a short fixed text, to save tokens.
 The fold shows more of such a result than that text does, and a new fold would break the prompt
 cache without need.  Only the texts that agents are known to use count.  After any other change the
-old result may not be sent on: the client may have taken a secret out.
+old result may not be sent on: the client may have taken a secret out.  A result that was still sent
+whole breaks the prompt cache when it is emptied, whatever we do.
 """
 
 from __future__ import annotations
@@ -21,6 +22,11 @@ and Qwen Code 0.15."""
 def is_cleared(block: Block) -> bool:
     """Whether this is a result that the client emptied."""
     return block.kind == "result" and block.text.lstrip().startswith(CLEARED_TEXTS)
+
+
+def cleared_key(ref: str) -> str:
+    """The name under which a journal remembers that a result was seen empty."""
+    return f"cleared {ref}"
 
 
 def retargeted(transcript: Transcript, edit: Edit) -> Edit:

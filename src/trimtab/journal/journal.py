@@ -21,8 +21,8 @@ from trimtab.transcript.transcript import Transcript
 
 @dataclass(frozen=True)
 class Journal:
-    """``entries``, oldest first; ``repaired``: names of repairs seen before; ``pins``: refs of
-    blocks that are kept whole; ``originals`` by handle."""
+    """``entries``, oldest first; ``repaired``: names of repairs and of emptied results seen before;
+    ``pins``: refs of blocks that are kept whole; ``originals`` by handle."""
 
     entries: tuple[Edit, ...] = ()
     repaired: frozenset[str] = frozenset()

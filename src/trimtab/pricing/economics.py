@@ -6,13 +6,12 @@ the cache has been idle.
 Only the earliest edit of a batch costs: everything behind it is written to the cache instead of
 read.  By cost alone a batch would always cut deeper; the target limits how deep, because content is
 lost.  Cost decides *when*: at the trigger, or earlier where the cache is lost anyway, because it
-has expired or because the client rewrote its own history (Gemini CLI masks old results of tools,
-others empty them); and *whether*: not if it saves less than the next turn adds.
+has expired or because the client emptied an old result; and *whether*: not if it saves less than
+the next turn adds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any
@@ -21,7 +20,7 @@ from trimtab.planning.dead_weight import SentTokens
 from trimtab.planning.planner import Bounds, Planner
 from trimtab.pricing.forecast import growth
 from trimtab.pricing.prices import Prices
-from trimtab.transcript.model import Edit, Message, Place
+from trimtab.transcript.model import Edit
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
@@ -31,7 +30,7 @@ COLD_SHARE = 0.5
 """With a cold cache a batch starts at this share of the way from the target to the trigger."""
 
 MOSTLY = 0.5
-"""A client that rewrites this share of the trigger's tokens has lost the cache."""
+"""A client that changes its history lost the cache if this share of the trigger is behind it."""
 
 LEAST_SHARE = 0.03
 """A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
@@ -139,54 +138,6 @@ def is_cache_cold(idle_seconds: float | None, prices: Prices | None) -> bool:
     """Whether the cached prefix has expired."""
     lives = COLD_SECONDS if prices is None else prices.ttl_seconds
     return idle_seconds is not None and lives is not None and idle_seconds > lives
-
-
-def rewritten_messages(before: Sequence[Message], now: Sequence[Message]) -> list[int]:
-    """The numbers of the messages that were changed in place since the request ``before``.
-
-    At least as many messages behind the first of them have to be as before: a fork, a history
-    without its beginning and a newest message without its reminders are no rewrites.
-    """
-    same = [_is_same(old, new) for old, new in zip(before, now, strict=False)]
-    changed = [number for number, known in enumerate(same) if not known]
-    unchanged = sum(same[changed[0] :]) if changed else 0
-    return changed if unchanged >= len(changed) else []
-
-
-def _is_same(old: Message, new: Message) -> bool:
-    """Whether two messages say the same; marks of the cache may differ."""
-    return old is new or [b.digest for b in old.blocks] == [b.digest for b in new.blocks]
-
-
-def is_mostly_rewritten(
-    rewritten: Sequence[int],
-    transcript: Transcript,
-    sizes: TokenSizes,
-    edits: Sequence[Edit],
-    trigger: int,
-) -> bool:
-    """Whether most of the request is written to the cache again, whatever we do.
-
-    ``rewritten``: messages that the client changed; ``edits``: those of earlier turns that stand,
-    behind which a change reaches no provider; ``trigger``: tokens from which a batch begins.
-    """
-    hidden = {ref for edit in edits for ref in edit.targets}
-    first = next(
-        (number for number in rewritten if _shown(transcript, number, hidden)),
-        len(transcript.messages),
-    )
-    again = (
-        sizes.block(transcript, place)
-        for number in range(first, len(transcript.messages))
-        for place in _shown(transcript, number, hidden)
-    )
-    return sum(again) > MOSTLY * trigger
-
-
-def _shown(transcript: Transcript, number: int, hidden: Container[str]) -> list[Place]:
-    """The blocks of a message that are sent as they came."""
-    places = transcript.places_in(number)
-    return [place for place in places if transcript.ref(place) not in hidden]
 
 
 def bounds_for_cold_cache(bounds: Bounds) -> Bounds:

@@ -19,7 +19,7 @@ from trimtab.journal.journal import Journal
 from trimtab.journal.packed_originals import PackedOriginals
 from trimtab.message_cache import MessageCache
 from trimtab.sessions.stats import ConversationStats
-from trimtab.transcript.model import Block, Message
+from trimtab.transcript.model import Block
 from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
 
@@ -51,8 +51,6 @@ class Conversation:
     """The key that decides whether it is in the control arm; "" until it is needed."""
     sent_at: float | None = None
     """When this process fitted its last request, by the session's clock."""
-    last_messages: tuple[Message, ...] = ()
-    """Messages of the last request that this process fitted, after repair."""
     stats: ConversationStats = field(default_factory=ConversationStats)
     """Statistics of its turns in this process."""
     compactions: tuple[Any, ...] | None = None
