@@ -31,9 +31,9 @@ def test_a_second_call_of_an_id_gets_a_free_one_and_its_output_with_it(
 
 
 @pytest.mark.parametrize("name", ["rs_{}", "rs_1"])
-def test_thousands_of_reasoning_items_in_a_row_take_less_than_a_second(name: str) -> None:
+def test_thousands_of_reasoning_items_in_a_row_take_less_than_three_seconds(name: str) -> None:
     items = [{"type": "reasoning", "id": name.format(n), "summary": []} for n in range(8_000)]
     request = {"model": "gpt-5.5", "input": [{"role": "user", "content": "Go."}, *items]}
     started = time.process_time()
     assert len(trimtab.check(request)) >= 8_000
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 3
