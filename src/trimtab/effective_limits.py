@@ -40,7 +40,7 @@ class EffectiveLimits:
     """Tokens billed by the provider for one token of our count, if learned from answers."""
     cold: bool = False
     """Whether the cached prefix has expired, so that everything is written again anyway."""
-    rewritten: bool = False
+    cleared: bool = False
     """Whether the client emptied an old result, so that most of the request is written again."""
     trigger: float = TRIGGER
     """Share of the capacity above which a batch of edits begins."""

@@ -126,7 +126,7 @@ def _reason(result: FitResult) -> str:
     if limits.cold and before <= prepared.limits.bounds.capacity:
         idle = prepared.idle_seconds or 0
         cause = f"{before:,} of {capacity} tokens, and idle for {idle:,.0f} s: the cache is cold"
-    elif limits.rewritten:
+    elif limits.cleared:
         cause = f"{before:,} tokens arrived; the client emptied an old result: the cache is lost"
     elif before > limits.bounds.capacity:
         cause = f"{before:,} tokens do not fit into {capacity}"

@@ -43,6 +43,10 @@ from trimtab.transcript.transcript import Transcript
 from trimtab.wire.body import RequestBody
 from trimtab.wire.compacted import ignored_paths
 
+MOSTLY = 0.5
+"""The cache counts as lost if this share of the trigger stands behind a result that the client has
+emptied."""
+
 
 @dataclass(frozen=True)
 class FitResult:
@@ -102,7 +106,7 @@ def prepare(
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
-    return _with_lost_cache(PreparedRequest(
+    return _with_trigger_moved(PreparedRequest(
         body, arrived, reason, repaired, transcript, repairs, sizes,
         _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
         unrepairable, facts,
@@ -166,33 +170,40 @@ def _repair(
 def _limits(
     settings: Settings, facts: SessionFacts, transcript: Transcript, sizes: TokenSizes
 ) -> EffectiveLimits:
-    """The limits of this request."""
+    """The limits of this request, in our tokens."""
     limits = effective_limits(settings, transcript, sizes.counter)
     if facts.calibrations:
         limits = calibrated(limits, settings, facts.calibrations, transcript, sizes)
-    idle = facts.idle_seconds if settings.idle_seconds is None else settings.idle_seconds
-    if idle is not None and not limits.is_client_request:
-        table = None if settings.prices is None else prices.named(settings.prices)
-        preset_sets_trigger = PRESETS[settings.preset].trigger is not None
-        if not preset_sets_trigger and economics.is_cache_cold(idle, table):
-            cold = economics.bounds_for_cold_cache(limits.bounds)
-            limits = replace(limits, bounds=cold, cold=True)
-    if settings.calls_left is not None:
-        bounds = with_calls_left(limits.bounds, transcript, sizes, settings.calls_left)
-        limits = replace(limits, bounds=bounds)
     return limits
 
 
-def _with_lost_cache(prepared: PreparedRequest) -> PreparedRequest:
-    """An earlier trigger if the client has emptied a result with most of the request behind it."""
-    limits, cleared = prepared.limits, prepared.newly_cleared
-    preset_sets_trigger = PRESETS[prepared.settings.preset].trigger is not None
-    if not cleared or limits.cold or limits.is_client_request or preset_sets_trigger:
-        return prepared
-    if prepared.tokens_from(cleared[0].message) <= economics.MOSTLY * limits.bounds.trigger:
-        return prepared
-    bounds = economics.bounds_for_cold_cache(limits.bounds)
-    return replace(prepared, limits=replace(limits, bounds=bounds, rewritten=True))
+def _with_trigger_moved(prepared: PreparedRequest) -> PreparedRequest:
+    """A batch begins later where few calls are left, and earlier where the prompt cache is lost
+    anyway.  Where all calls that are left fit, none begins early."""
+    settings, limits = prepared.settings, prepared.limits
+    if settings.calls_left is not None:
+        bounds = with_calls_left(
+            limits.bounds, prepared.transcript, prepared.sizes, settings.calls_left
+        )
+        limits = replace(limits, bounds=bounds)
+    all_fit = settings.calls_left is not None and limits.bounds.trigger == limits.bounds.capacity
+    if not all_fit and not limits.is_client_request and PRESETS[settings.preset].trigger is None:
+        limits = _with_lost_cache(prepared, limits)
+    return prepared if limits is prepared.limits else replace(prepared, limits=limits)
+
+
+def _with_lost_cache(prepared: PreparedRequest, limits: EffectiveLimits) -> EffectiveLimits:
+    """The limits with an earlier trigger if the cache has expired, or if the client has emptied a
+    result with most of the request behind it."""
+    idle, table = prepared.idle_seconds, prepared.settings.prices
+    cold = idle is not None and economics.is_cache_cold(
+        idle, None if table is None else prices.named(table)
+    )
+    cleared = not cold and prepared.tokens_behind_cleared > MOSTLY * limits.bounds.trigger
+    if not (cold or cleared):
+        return limits
+    bounds = economics.bounds_for_lost_cache(limits.bounds)
+    return replace(limits, bounds=bounds, cold=cold, cleared=cleared)
 
 
 # --- plan, apply, check --------------------------------------------------------------------------

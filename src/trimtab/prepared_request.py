@@ -85,28 +85,35 @@ class PreparedRequest:
         return self.journal.active(self.transcript) if self.journal.entries else ()
 
     @cached_property
+    def _hidden(self) -> set[str]:
+        """Refs of the blocks that edits of earlier turns replace or take out."""
+        return {ref for edit in self.active for ref in edit.targets}
+
+    @cached_property
     def newly_cleared(self) -> tuple[Place, ...]:
         """Results that the client has emptied since the last request and that no edit hides, oldest
-        first.  None before the first edit: nothing tells then which are new."""
+        first.  Before the first edit there are none: nothing tells then which are new."""
         if not self.journal.entries:
             return ()
-        hidden = {ref for edit in self.active for ref in edit.targets}
         return tuple(
             place
             for ref, place in self.transcript.refs.items()
             if is_cleared(place.block)
-            and ref not in hidden
+            and ref not in self._hidden
             and cleared_key(ref) not in self.journal.repaired
         )
 
-    def tokens_from(self, message: int) -> int:
-        """Tokens from this message to the end, without what edits of earlier turns hide."""
-        hidden = {ref for edit in self.active for ref in edit.targets}
+    @property
+    def tokens_behind_cleared(self) -> int:
+        """Tokens from the first newly emptied result to the end, as sent; 0 if there is none."""
+        transcript = self.transcript
+        if not self.newly_cleared:
+            return 0
         return sum(
-            self.sizes.block(self.transcript, place)
-            for number in range(message, len(self.transcript.messages))
-            for place in self.transcript.places_in(number)
-            if self.transcript.ref(place) not in hidden
+            self.sizes.block(transcript, place)
+            for number in range(self.newly_cleared[0].message, len(transcript.messages))
+            for place in transcript.places_in(number)
+            if transcript.ref(place) not in self._hidden
         )
 
     @property

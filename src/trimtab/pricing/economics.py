@@ -27,10 +27,7 @@ from trimtab.transcript.transcript import Transcript
 COLD_SECONDS = 3600
 """The cache's lifetime without a price table: the longest default of any provider in our tables."""
 COLD_SHARE = 0.5
-"""With a cold cache a batch starts at this share of the way from the target to the trigger."""
-
-MOSTLY = 0.5
-"""A client that changes its history lost the cache if this share of the trigger is behind it."""
+"""With a lost cache a batch starts at this share of the way from the target to the trigger."""
 
 LEAST_SHARE = 0.03
 """A batch that saves this share of the capacity is worth a lost cache, whatever the next turn
@@ -140,7 +137,7 @@ def is_cache_cold(idle_seconds: float | None, prices: Prices | None) -> bool:
     return idle_seconds is not None and lives is not None and idle_seconds > lives
 
 
-def bounds_for_cold_cache(bounds: Bounds) -> Bounds:
+def bounds_for_lost_cache(bounds: Bounds) -> Bounds:
     """Bounds with an earlier trigger for a request whose cache is lost anyway: a batch that would
     come soon is made now, while rewriting the prefix costs nothing extra."""
     share = bounds.target + COLD_SHARE * (1.0 - bounds.target)

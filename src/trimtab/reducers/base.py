@@ -143,7 +143,8 @@ def fewer_bytes(new: str, old: str) -> bool:
     if utf8_bytes(new) >= raw:
         return False
     size = json_bytes(new)
-    return size < raw + 2 or size < json_bytes(old)  # quotes add 2 bytes at least
+    # As JSON the old text has two quotes more at the least: mostly it need not be encoded.
+    return size < raw + 2 or size < json_bytes(old)
 
 
 def smaller(new: str, old: str, count: Callable[[str], int]) -> bool:

@@ -302,7 +302,7 @@ class _RequestFlow:
             unnamed = (self.result_chars, self.refused_chars, now)
             self.learned.put(self.key, replace(known, unnamed=unnamed))
         if self.known is NO_LIMITS or self.fitted is None:
-            return
+            return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
             self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
 

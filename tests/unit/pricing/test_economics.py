@@ -18,7 +18,7 @@ from trimtab.pricing.economics import (
     BatchCost,
     EditBatch,
     batch_cost,
-    bounds_for_cold_cache,
+    bounds_for_lost_cache,
     break_even,
     extra_cost,
     is_cache_cold,
@@ -88,8 +88,8 @@ def test_a_cache_is_cold_after_its_own_lifetime_and_never_where_none_is_document
     assert not is_cache_cold(10**9, GEMINI)
 
 
-def test_cold_bounds_act_half_way_between_target_and_trigger() -> None:
-    bounds = bounds_for_cold_cache(Bounds(capacity=100_000, trigger=90_000, target=0.7))
+def test_where_the_cache_is_lost_bounds_act_half_way_between_target_and_trigger() -> None:
+    bounds = bounds_for_lost_cache(Bounds(capacity=100_000, trigger=90_000, target=0.7))
     assert (bounds.trigger, bounds.target, bounds.capacity) == (76_500, 0.7, 100_000)
 
 
@@ -152,6 +152,14 @@ def test_a_cold_cache_brings_the_batch_forward_and_the_reason_says_so() -> None:
     assert (
         fit(request, window, settings=trimtab.Settings(idle_seconds=400)).edits == ()
     )  # no table: an hour
+
+
+def test_where_the_calls_that_are_left_fit_a_cold_cache_cuts_nothing() -> None:
+    request = talk(17)
+    window = int(fit(request, 10**6).tokens_before / 0.85)
+    for calls_left, cut in ((None, True), (1, False)):
+        settings = trimtab.Settings(idle_seconds=100_000, calls_left=calls_left)
+        assert bool(fit(request, window, settings=settings).edits) is cut
 
 
 def test_a_session_measures_how_long_a_conversation_lay_idle_with_the_clock_it_is_given() -> None:

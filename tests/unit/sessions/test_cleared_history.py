@@ -119,3 +119,9 @@ def test_the_cache_breaks_once_where_it_broke_twice(format: str) -> None:
             breaks.append(steps)
         before = now
     assert breaks == [NEAR]
+
+
+@EVERY
+def test_where_the_calls_that_are_left_fit_nothing_is_cut_for_it(format: str) -> None:
+    few = trimtab.Settings(trigger=0.9, calls_left=1)
+    assert not changes(begun(format), asked(format, NEAR, [OLD]), settings=few)
