@@ -207,12 +207,14 @@ TABLE = RuleTable(
             "messages: at least one message is required",
             "Anthropic API reference",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "compaction_empty",
             "messages.0.content.0.compaction.content: must not be empty",
             "anthropic 2.12.0, BetaCompactionBlockParam: empty string content is not allowed",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "compaction_ambiguous",
@@ -220,6 +222,7 @@ TABLE = RuleTable(
             "the conversation returned last.",
             "anthropic 2.12.0, CompactionBlockAmbiguousError",
             _put_compaction_first,
+            sure="certain",
         ),
         Rule(
             "compaction_misplaced",
@@ -227,6 +230,7 @@ TABLE = RuleTable(
             "`system` message.",
             "anthropic 2.12.0, CompactionBlockMisplacedError",
             _put_compaction_first,
+            sure="certain",
         ),
         Rule(
             "compaction_behind",
@@ -241,36 +245,42 @@ TABLE = RuleTable(
             "`tool_result` blocks can only be in `user` messages",
             "tghamm/Anthropic.SDK issue #128; the same holds for `tool_use` and the model",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "blank_tool_name",
             "messages.3.content.0.tool_use.name: String should have at least 1 character",
             "TanStack/ai issue #532",
             name_unnamed_calls,
+            sure="certain",
         ),
         Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "id_format",
             "messages.5.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
             "quoted refusal in public issues",
             respell_ids(re.compile(r"[a-zA-Z0-9_-]+"), 64),
+            sure="certain",
         ),
         Rule(
             "thinking_signature",
             "messages.2.content.0.thinking.signature.str: Input should be a valid string",
             "quoted refusal in public issues",
             remove_reasoning_parts,
+            sure="certain",
         ),
         Rule(
             "thinking_blank",
             "messages.1.content.0.thinking: each thinking block must contain thinking",
             "quoted refusal in public issues",
             remove_reasoning_parts,
+            sure="certain",
         ),
         Rule(
             "server_orphan",
@@ -284,6 +294,7 @@ TABLE = RuleTable(
             "`tool_use` ids must be unique",
             "quoted refusal in public issues (one id in two turns was accepted)",
             rename_calls,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
@@ -291,6 +302,7 @@ TABLE = RuleTable(
             "`tool_use` block must have a corresponding `tool_result` block in the next message.",
             "quoted refusal in public issues",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -298,6 +310,7 @@ TABLE = RuleTable(
             "following `tool_use` blocks must begin with a matching number of them.",
             "quoted refusal in public issues",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "orphan_result",
@@ -305,24 +318,28 @@ TABLE = RuleTable(
             "have a corresponding `tool_use` block in the previous message.",
             "quoted refusal in public issues",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
             "each tool_use must have a single result. Found multiple `tool_result` blocks with id",
             "quoted refusal in public issues",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "empty_text",
             "messages: text content blocks must be non-empty",
             "quoted refusal in public issues",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "empty_result_text",
             "messages: text content blocks must be non-empty",
             "quoted refusal in public issues",
             remove_empty_texts,
+            sure="certain",
         ),
         Rule(
             "no_content",
@@ -330,30 +347,35 @@ TABLE = RuleTable(
             "assistant message",
             "Anthropic API reference",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "content_not_list",
             "messages.1.content: Input should be a valid list",
             "Anthropic API reference: content is a string or a list of blocks",
             put_content_in_list,
+            sure="certain",
         ),
         Rule(
             "empty_marked",
             "messages.29.content.0.text: cache_control cannot be set for empty text blocks",
             "NousResearch/hermes-agent PR #1216",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50",
             _unmark,
+            sure="certain",
         ),
         Rule(
             "first_not_user",
             'messages: first message must use the "user" role',
             "Anthropic API reference",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "thinking_missing",
@@ -369,12 +391,14 @@ TABLE = RuleTable(
             "agenticloops-ai/agentic-ai-engineering issue #43; "
             "Tarquinen/opencode-dynamic-context-pruning issue #520",
             append_user_message,
+            sure="certain",
         ),
         Rule(
             "trailing_space",
             "messages: final assistant content cannot end with trailing whitespace",
             "Anthropic documentation on prefill",
             _strip,
+            sure="certain",
         ),
     ),
     scans=(

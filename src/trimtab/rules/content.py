@@ -346,4 +346,4 @@ def _is_sealed(transcript: Transcript, tree: Any, finding: Finding) -> bool:
 
 def unreadable_row(error_text: str, source: str) -> Rule:
     """The row for unreadable text, which all formats have, with a provider's error text."""
-    return Rule(UNREADABLE, error_text, source, put_stand_ins)
+    return Rule(UNREADABLE, error_text, source, put_stand_ins, sure="certain")
