@@ -378,6 +378,6 @@ def repair_key(rule: str, path: Path) -> str:
 def checked(
     transcript: Transcript, settings: Settings, warnings: list[str]
 ) -> tuple[Violation, ...]:
-    """Violations, certain or not; a rule that raises is a warning (raised again with ``strict``)."""
+    """Violations, certain or not; a rule that raises is a warning (with ``strict`` it raises)."""
     failures = None if settings.strict else warnings
     return rules.check(transcript, open_tail=settings.open_tail, failures=failures, doubtful=True)

@@ -38,12 +38,12 @@ from trimtab.rules.content import (
     respell_ids,
     scan_ends,
     scan_flaws,
-    scan_server_results,
     scan_unreadable,
     unreadable_row,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import scan_server_results
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.bedrock import APART, ID

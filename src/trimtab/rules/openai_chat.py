@@ -53,6 +53,7 @@ from trimtab.rules.content import (
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
 
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
@@ -212,6 +213,13 @@ TABLE = RuleTable(
             remove_parts,
         ),
         Rule(
+            "tool_reference_unknown",
+            "Tool reference 'LSP' not found in available tools",
+            "anthropics/claude-code issues #78485 and #79970 (Anthropic's blocks in chat)",
+            remove_references,
+            sure="certain",
+        ),
+        Rule(
             "too_many_calls",
             "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum "
             "length 128, but got an array with length 200 instead.",
@@ -311,9 +319,10 @@ TABLE = RuleTable(
                 "input": "input_not_object",
                 "json": "arguments_not_json",
                 "long": "string_too_long",
-                "server": "server_orphan",
             }
         ),
+        scan_server_results("server tool call"),
+        scan_references,
         scan_ends(first_user=False),
     ),
     may_drop_reasoning=may_drop_reasoning,
