@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
-from trimtab.jsontext.paths import Insert, Set
+from trimtab.jsontext.paths import Delete, Insert, Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable, last_turn_start, turn_ranges
 from trimtab.rules.content import (
     BEGIN,
@@ -60,6 +60,23 @@ def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         for number in bearing[1:]:
             path = (*transcript.base, number)
             yield Finding("calls_apart", path, "calls of one turn in several contents")
+
+
+def _merge_contents(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Contents of one turn of the model merged into the first that has a call."""
+    base, messages = transcript.base, transcript.messages
+    for finding in findings:
+        number = finding.path[-1]
+        assert isinstance(number, int)
+        host = number - 1  # nothing but the model's stands between it and the call before
+        while host and messages[host].role == messages[host - 1].role == "assistant":
+            host -= 1
+        parts = paths.get(tree, (*finding.path, "parts"))
+        end = (*base, host, "parts", messages[host].width)
+        ops = (*(Insert(end, part) for part in parts), Delete(finding.path))
+        yield Repair(finding.path, "merged into the content before it", ops)
 
 
 def _begin(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
@@ -297,8 +314,7 @@ TABLE = RuleTable(
             "calls_apart",
             "parallel calls belong in one content: only the first of them carries a signature",
             "pipecat-ai/pipecat PR #3420 (neighbouring contents of one role were accepted)",
-            remove_parts,
-            sure="inferred",
+            _merge_contents,
         ),
     ),
     scans=(

@@ -258,6 +258,7 @@ TABLE = RuleTable(
             "Unexpected role 'system' after role 'assistant'",
             "mistral-common 1.13.1, run by us",
             insert_user_message,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(

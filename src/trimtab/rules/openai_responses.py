@@ -197,6 +197,7 @@ TABLE = RuleTable(
             "recorded: DeepSeek refused an item between a call and its output; "
             "deepseek-ai/awesome-deepseek-integration issue #740, DeepSeek-V3 issue #1588",
             move_outputs,
+            sure="certain",
             dialects=frozenset({STRICT_ORDER}),
         ),
         Rule(

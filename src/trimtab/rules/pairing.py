@@ -225,7 +225,7 @@ def _pop_stray(
     after: int,
 ) -> LocatedPart | None:
     """Remove and return the next stray result of ``call``: after it, and before its id is called
-    again; else one that stands before every call of its id, the newest."""
+    again; of the first call of its id else one before it, the newest."""
     messages = called[call.part.id]
     later = bisect_right(messages, call.message)
     again = messages[later] if later < len(messages) else None
@@ -233,7 +233,9 @@ def _pop_stray(
     index = bisect_left(candidates, after, key=lambda located: located.message)
     if index < len(candidates) and (again is None or candidates[index].message < again):
         return candidates.pop(index)
-    early = bisect_right(candidates, messages[0], key=lambda located: located.message)
+    if call.message > messages[0]:
+        return None
+    early = bisect_right(candidates, call.message, key=lambda located: located.message)
     return candidates.pop(early - 1) if early else None
 
 

@@ -6,7 +6,7 @@ single item.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from trimtab.jsontext.paths import Path
@@ -200,14 +200,23 @@ def goes_with(transcript: Transcript, place: Place) -> tuple[Path, ...]:
 def groups(transcript: Transcript) -> tuple[Group, ...]:
     """Groups: each run of the model's items up to the last result of its calls; overlapping runs
     are merged."""
-    pairs = transcript.passed(Pairs)
-    steps = [_group(transcript, pairs, *step) for step in _steps(transcript, pairs)]
+    pairs, in_use = transcript.passed(Pairs), transcript.passed(_Definitions).used
+    steps = [_group(transcript, pairs, *step, in_use) for step in _steps(transcript, pairs)]
     return join_linked(transcript, steps, server_answers=False)
 
 
-def _loads_tools(message: Message) -> bool:
-    """Whether it defines tools that a search found."""
-    return message.type == "tool_search_output" and bool(message.parts[0].tool)
+class _Definitions(MessagePass):
+    """Index of each tool search output whose tool is called later → index of that call."""
+
+    def __init__(self) -> None:
+        self.used: dict[int, int] = {}
+        self._found_by: dict[str, int] = {}
+
+    def add(self, number: int, message: Message) -> None:
+        if message.type == "tool_search_output":
+            self._found_by.update(dict.fromkeys(message.parts[0].tool.split(), number))
+        elif message.calls and message.calls[0].tool in self._found_by:
+            self.used.setdefault(self._found_by[message.calls[0].tool], number)
 
 
 def _steps(transcript: Transcript, pairs: Pairs) -> list[tuple[int, int]]:
@@ -239,7 +248,9 @@ def _leans_back(messages: Sequence[Message], first: int, end: int, step: tuple[i
     return bound and not any(messages[n].role == "user" for n in between)
 
 
-def _group(transcript: Transcript, pairs: Pairs, first: int, last: int) -> Group:
+def _group(
+    transcript: Transcript, pairs: Pairs, first: int, last: int, in_use: Container[int]
+) -> Group:
     messages = transcript.messages
     ours = [n for n in range(first, last + 1) if messages[n].role in ("assistant", "tool")]
     calls = [n for n in ours if messages[n].calls]
@@ -247,7 +258,7 @@ def _group(transcript: Transcript, pairs: Pairs, first: int, last: int) -> Group
     closed = (
         None not in answers
         and all(n in answers for n in ours if messages[n].results)
-        and not any(messages[n].type in _UNTOUCHED or _loads_tools(messages[n]) for n in ours)
+        and not any(messages[n].type in _UNTOUCHED or n in in_use for n in ours)
     )
     return Group(messages, transcript.base, ours, closed=closed, has_calls=bool(calls))
 
