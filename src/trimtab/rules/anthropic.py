@@ -6,12 +6,12 @@ Sources: quoted error texts, Anthropic's documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -159,6 +159,23 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
     for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
         yield Repair(finding.path, "trailing white space taken off", ops)
+
+
+def _but_last_words(names: Mapping[str, str]) -> Scan:
+    """``scan_flaws`` without the model's last words: "except for the optional final assistant
+    message", which may be empty where a prefill is taken."""
+    scan = scan_flaws(names)
+
+    def find(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        last, messages = len(transcript.messages) - 1, transcript.messages
+        spared = messages and messages[last].role == "assistant"
+        for finding in scan(transcript, open_tail):
+            number, part = finding.data
+            if not (spared and number == last and part.path == ("content",)
+                    and part.flaw in ("empty", "no-parts")):  # fmt: skip
+                yield finding
+
+    return find
 
 
 def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -358,17 +375,24 @@ TABLE = RuleTable(
         ),
         Rule(
             "empty_text",
-            "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "messages: text content blocks must be non-empty (white space: text content blocks "
+            "must contain non-whitespace text)",
+            "anthropics/claude-code issues #59812 and #23369",
             remove_parts,
             sure="certain",
         ),
         Rule(
             "empty_result_text",
             "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "anthropics/claude-code issue #59812",
             remove_empty_texts,
             sure="certain",
+        ),
+        Rule(
+            "blank_result_text",
+            "messages: text content blocks must contain non-whitespace text",
+            "anthropics/claude-code issue #23369 (whether of tool results too is not known)",
+            remove_empty_texts,
         ),
         Rule(
             "no_content",
@@ -434,11 +458,12 @@ TABLE = RuleTable(
         scan_unreadable,
         scan_pairing,
         scan_blank_names,
-        scan_flaws(
+        _but_last_words(
             {
                 "empty": "empty_text",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
+                "blank-inner": "blank_result_text",
                 "no-parts": "no_content",
                 "not-list": "content_not_list",
                 "misplaced": "misplaced_part",

@@ -157,13 +157,19 @@ def read_message(message: Any) -> Message:
         blocks += part_blocks
         parts.append(part)
     blocks += _more(message)
-    if content is None and not any(p.kind == "call" for p in parts):
+    if content is None and not _says_otherwise(message, parts):
         parts.append(Part("text", ("content",), flaw="null"))
     listed, prefix = isinstance(content, list), message.get("prefix") is True
     return Message(
         role, tuple(blocks), tuple(parts), listed, type="prefix" if prefix else "",
         tool_state=tuple(tool_state(content)),
     )  # fmt: skip
+
+
+def _says_otherwise(message: Any, parts: list[Part]) -> bool:
+    """Whether something else than content is said: a call, reasoning, speech, a refusal."""
+    spoken = any(part.kind in ("call", "reasoning") for part in parts)
+    return spoken or bool(message.get("audio") or message.get("refusal"))
 
 
 def _result(message: Any) -> Message:
