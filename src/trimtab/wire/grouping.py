@@ -57,7 +57,7 @@ def join_linked(
             number += 1
             last = max(last, joins.get(number, number))
         run = groups[first : last + 1]
-        if len(run) == 1 or not _adjoin(transcript, run):
+        if len(run) == 1 or not _adjoin(run):
             done += [
                 _opened(transcript, one)
                 if number in opened or len(run) > 1 or (server_answers and _owes(transcript, one))
@@ -103,12 +103,9 @@ def _joins(transcript: Transcript, groups: Sequence[Group]) -> tuple[dict[int, i
     return joins, opened
 
 
-def _adjoin(transcript: Transcript, run: Sequence[Group]) -> bool:
-    """Whether nothing stands between these groups that belongs to none of them, and a reader who
-    takes turns by role finds the run ending as a step does."""
+def _adjoin(run: Sequence[Group]) -> bool:
+    """Whether nothing stands between these groups that belongs to none of them."""
     if any(group.partial for group in run[:-1]):
-        return False
-    if transcript.facts.alternates and transcript.messages[run[-1].last].role == "assistant":
         return False
     return all(one.last + 1 == after.first for one, after in pairwise(run))
 
