@@ -28,6 +28,8 @@ from trimtab.wire.base import text_part as text_part
 name = "anthropic"
 merges_roles = True
 results_in_user = True
+places_system = True
+"""Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
 goes_with = alone
 may_anchor = any_call

@@ -21,6 +21,8 @@ merges_roles = True
 """Pairs are checked as if neighbouring messages of one role were merged, because the first repair
 merges them."""
 results_in_user = True
+places_system = True
+"""Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
 goes_with = alone
 may_anchor = any_call
