@@ -103,7 +103,7 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
     call = next((b for b in enumerate(messages[called].blocks) if b[1].item == part.path), None)
     if call is None or call[1].kind != "call" or call[1].sealed:
         return None
-    if not transcript.format.may_anchor(messages[called], part):
+    if part.refers or not transcript.format.may_anchor(messages[called], part):
         return None
     results = [(n, r) for n in group.numbers for r in messages[n].results if r.id == part.id]
     if len(results) != 1:

@@ -38,12 +38,12 @@ from trimtab.rules.content import (
     respell_ids,
     scan_ends,
     scan_flaws,
-    scan_server_results,
     scan_unreadable,
     unreadable_row,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import scan_server_results
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.bedrock import APART, ID
@@ -94,12 +94,14 @@ TABLE = RuleTable(
             "types: <class 'list'>, <class 'tuple'>",
             "botocore 1.44.5 service model",
             make_content_list,
+            sure="certain",
         ),
         Rule(
             "misplaced_part",
             "`tool_result` blocks can only be in `user` messages",
             "tghamm/Anthropic.SDK issue #128; Amazon Bedrock API reference: toolUse is the model's",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "no_messages",
@@ -107,6 +109,7 @@ TABLE = RuleTable(
             "starts with a user message.",
             "langgenius/dify issue #12340",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "arguments_not_object",
@@ -114,6 +117,7 @@ TABLE = RuleTable(
             "json object for the field and try again.",
             "vercel/ai PR #19023",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "id_format",
@@ -121,6 +125,7 @@ TABLE = RuleTable(
             "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
             "botocore 1.44.5 service model (1 to 64 characters)",
             respell_ids(re.compile(ID.pattern.replace("{1,64}", "+")), 64),
+            sure="certain",
         ),
         Rule(
             "name_format",
@@ -129,12 +134,14 @@ TABLE = RuleTable(
             "regular expression pattern: [a-zA-Z0-9_-]+",
             "openclaw/openclaw issue #12892",
             respell_names,
+            sure="certain",
         ),
         Rule(
             "result_not_list",
             'Parameter validation failed: Missing required parameter in toolResult: "content"',
             "botocore 1.44.5 service model",
             make_result_list,
+            sure="certain",
         ),
         Rule(
             "json_not_object",
@@ -142,6 +149,7 @@ TABLE = RuleTable(
             "invalid. Provide a json object for the field and try again.",
             "aws/aws-sdk-js-v3 issue #7330",
             json_as_text,
+            sure="certain",
         ),
         Rule(
             "reasoning_unsigned",
@@ -150,6 +158,7 @@ TABLE = RuleTable(
             "string)",
             "langchain-ai/langchain-aws issue #401; vercel/ai PR #17591",
             remove_parts,
+            sure="certain",
             dialects=frozenset({*CLAUDE, "bedrock-deepseek"}),
         ),
         Rule(
@@ -158,6 +167,7 @@ TABLE = RuleTable(
             "again. (behind reasoning: Cache point cannot be inserted after reasoning block.)",
             "strands-agents/harness-sdk PR #3677; anomalyco/opencode issue #36517",
             remove_marks,
+            sure="certain",
         ),
         Rule(
             "blank_text",
@@ -165,6 +175,7 @@ TABLE = RuleTable(
             "text to the text field, and try again.",
             "continuedev/continue issue #9767; boto/botocore issue #3525",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "no_content",
@@ -172,6 +183,7 @@ TABLE = RuleTable(
             "object to the content field and try again.",
             "earendil-works/pi PR #3443",
             make_content_list,
+            sure="certain",
         ),
         Rule(
             "roles_alternate",
@@ -179,6 +191,7 @@ TABLE = RuleTable(
             "conversation alternates between user and assistant roles and try again.",
             "langchain-ai/langchain-aws issue #192",
             alternation.merge_neighbours(lambda facts: facts.dialect in APART),
+            sure="certain",
         ),
         Rule(
             "server_orphan",
@@ -192,6 +205,7 @@ TABLE = RuleTable(
             "The toolUse blocks at messages.1.content contain duplicate Ids",
             "BerriAI/litellm PR #20049",
             rename_calls,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
@@ -199,6 +213,7 @@ TABLE = RuleTable(
             "tooluse_jQ912rboYgzgLULQpRxWot",
             "agno-agi/agno issue #6698",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -207,6 +222,7 @@ TABLE = RuleTable(
             "`tool_result` blocks.",
             "Amazon-Q-Developer/language-servers PR #1235",
             answer_calls,
+            sure="certain",
             dialects=CLAUDE,
         ),
         Rule(
@@ -215,12 +231,14 @@ TABLE = RuleTable(
             "blocks of previous turn.",
             "Just-Curieous/Curie issue #16",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
             "The toolResult blocks at messages.2.content contain duplicate Ids: tooluse_abc123",
             "BerriAI/litellm issue #20047",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "empty_error_result",
@@ -228,6 +246,7 @@ TABLE = RuleTable(
             "value is error.",
             "aws-samples/sample-multi-agent-orchestration-chat-on-agentcore issue #15",
             make_result_list,
+            sure="certain",
         ),
         Rule(
             "empty_result",
@@ -251,6 +270,7 @@ TABLE = RuleTable(
             "strands-agents/harness-sdk issue #1223; quarkiverse/quarkus-langchain4j issue #1983; "
             "langchain-ai/langchain-aws PR #1118",
             alternation.split_mixed_turns,
+            sure="certain",
             dialects=APART,
         ),
         Rule(
@@ -258,12 +278,14 @@ TABLE = RuleTable(
             "A text block must be included when using documents.",
             "archestra-ai/archestra PR #4220",
             add_document_text,
+            sure="certain",
         ),
         Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
             remove_marks,
+            sure="certain",
         ),
         Rule(
             "first_not_user",
@@ -271,6 +293,7 @@ TABLE = RuleTable(
             "starts with a user message.",
             "langgenius/dify issue #12340",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "thinking_missing",
@@ -288,6 +311,7 @@ TABLE = RuleTable(
             "the conversation to be a user message.)",
             "NousResearch/hermes-agent PR #101401; i-am-bee/beeai-framework issue #753",
             append_user_message,
+            sure="certain",
         ),
         Rule(
             "empty_system",
@@ -295,6 +319,7 @@ TABLE = RuleTable(
             "valid min length: 1",
             "botocore 1.44.5 service model",
             remove_value,
+            sure="certain",
         ),
         Rule(
             "toolconfig_missing",
@@ -302,6 +327,7 @@ TABLE = RuleTable(
             "blocks.",
             "langgenius/dify issue #7328; aws-samples/bedrock-access-gateway PR #239",
             declare_tools,
+            sure="certain",
         ),
         Rule(
             "toolconfig_empty",
@@ -309,6 +335,7 @@ TABLE = RuleTable(
             "0, valid min length: 1",
             "botocore 1.44.5 service model",
             remove_value,
+            sure="certain",
         ),
     ),
     scans=(

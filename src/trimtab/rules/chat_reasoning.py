@@ -53,12 +53,13 @@ def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]
     """reasoning_missing: Kimi requires reasoning in messages with calls, DeepSeek in all messages
     of a turn with calls."""
     facts = transcript.facts
-    if facts.dialect not in REASONERS or facts.thinking == "disabled":
+    named = "reasoning_missing" in facts.refused
+    if not named and (facts.dialect not in REASONERS or facts.thinking == "disabled"):
         return
     lost = transcript.passed(_Lost)
-    if facts.thinking != "enabled" and not lost.some:
+    if not named and facts.thinking != "enabled" and not lost.some:
         return
-    for number in lost.around if facts.dialect == "deepseek" else lost.calling:
+    for number in lost.calling if facts.dialect == "kimi" else lost.around:
         detail = "no reasoning_content in a turn with calls"
         yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
 

@@ -87,12 +87,14 @@ TABLE = RuleTable(
             "Invalid request: 'input' is required.",
             "Gemini API reference, Interactions: input",
             _begin,
+            sure="certain",
         ),
         Rule(
             "not_a_step",
             "Input should be a valid dictionary or object to extract fields from",
             "google-genai 3.4: InteractionsInput is a text, contents or steps",
             _shape,
+            sure="certain",
         ),
         Rule(
             "no_content",
@@ -105,6 +107,7 @@ TABLE = RuleTable(
             "Invalid value at 'input[1].arguments' (type.googleapis.com/google.protobuf.Struct)",
             "google-genai 3.4: FunctionCallStep.arguments is an object",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "result_missing",
@@ -112,17 +115,19 @@ TABLE = RuleTable(
             "google-genai 3.4: FunctionResultStep.result is required; google/adk-python issue "
             "#4381 has the words for call_id",
             _say_nothing,
+            sure="certain",
         ),
-        Rule("duplicate_call", _COUNTS, _COUNTS_SOURCE, rename_calls),
-        Rule("call_unanswered", _COUNTS, _COUNTS_SOURCE, answer_calls),
-        Rule("result_late", _COUNTS, _COUNTS_SOURCE, answer_calls),
+        Rule("duplicate_call", _COUNTS, _COUNTS_SOURCE, rename_calls, sure="certain"),
+        Rule("call_unanswered", _COUNTS, _COUNTS_SOURCE, answer_calls, sure="certain"),
+        Rule("result_late", _COUNTS, _COUNTS_SOURCE, answer_calls, sure="certain"),
         Rule(
             "orphan_result",
             "Missing call_id in content of type function_result",
             "google/adk-python issue #4381; for ids that name no call: " + _COUNTS_SOURCE,
             remove_orphan_results,
+            sure="certain",
         ),
-        Rule("duplicate_result", _COUNTS, _COUNTS_SOURCE, remove_orphan_results),
+        Rule("duplicate_result", _COUNTS, _COUNTS_SOURCE, remove_orphan_results, sure="certain"),
     ),
     scans=(
         scan_unreadable,

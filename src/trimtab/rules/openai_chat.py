@@ -53,6 +53,7 @@ from trimtab.rules.content import (
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
 
 _FREE_IDS = frozenset({
     *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
@@ -73,6 +74,7 @@ TABLE = RuleTable(
             "but got an empty array instead.",
             "danny-avila/LibreChat issue #10408; CopilotKit/CopilotKit issue #529",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "blank_tool_name",
@@ -80,6 +82,7 @@ TABLE = RuleTable(
             "with minimum length 1, but got an empty string instead.",
             "continuedev/continue issues #11645, #9784 and #5091",
             name_unnamed_calls,
+            sure="certain",
         ),
         Rule(
             "arguments_not_string",
@@ -87,6 +90,7 @@ TABLE = RuleTable(
             "expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string (Mistral's takes an object, too)",
             make_arguments_object,
+            sure="certain",
             except_for=MISTRAL,
         ),
         Rule(
@@ -94,6 +98,7 @@ TABLE = RuleTable(
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference (its blocks inside a chat message go to it as they are)",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "arguments_not_json",
@@ -101,6 +106,7 @@ TABLE = RuleTable(
             "call_function_abraty2ssz2_1 (2013)",
             "earendil-works/pi issue #5468",
             make_arguments_object,
+            sure="certain",
             dialects=frozenset({"minimax"}),
         ),
         Rule(
@@ -109,6 +115,7 @@ TABLE = RuleTable(
             "length 10485760, but got a string with length 10605342 instead.",
             "Shopify/roast issue #52",
             split_long_strings,
+            sure="certain",
             dialects=OPENAI,
         ),
         Rule(
@@ -117,12 +124,14 @@ TABLE = RuleTable(
             "langchain4j/langchain4j issue #1105; run-llama/llama_index issue #17555; "
             "vercel/ai PR #13744",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "empty_parts",
             "Param Incorrect: messages[2] assistant content must contain at least one part",
             "farion1231/cc-switch issue #464",
             fill_empty_answer,
+            sure="certain",
             dialects=frozenset({"xiaomi"}),
         ),
         Rule(
@@ -130,6 +139,7 @@ TABLE = RuleTable(
             "invalid params, duplicate tool_call id: call_function_bhjpilv3nd53_1",
             "VicBilibily/GCMP PR #120 (MiniMax); elsewhere one of the two results is one too many",
             rename_calls,
+            sure="certain",
         ),
         Rule(
             "repeated_call_id",
@@ -146,6 +156,7 @@ TABLE = RuleTable(
             "maximum length 40, but got a string with length 46 instead.",
             "BerriAI/litellm issue #17343; microsoft/autogen issue #6377",
             respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+            sure="certain",
             except_for=_FREE_IDS,
         ),
         Rule(
@@ -155,6 +166,7 @@ TABLE = RuleTable(
             "jackmpcollins/magentic issue #276; nearai/ironclaw issue #1241 (mistral-large-latest, "
             "March 2026); mistral-common: tokenizers 3 to 11",
             respell_ids_to_nine,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -165,6 +177,7 @@ TABLE = RuleTable(
             "router-for-me/CLIProxyAPI issue #2798; dust-tt/srchd PR #75 (Kimi); "
             "camel-ai/camel issue #1467 (Mistral)",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -172,6 +185,7 @@ TABLE = RuleTable(
             "following `tool_use` blocks must begin with a matching number of them.",
             "Amazon-Q-Developer/language-servers PR #1235 (Anthropic's blocks in a chat message)",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "orphan_result",
@@ -181,6 +195,7 @@ TABLE = RuleTable(
             "sipeed/picoclaw issue #870; charmbracelet/crush issue #279; "
             "MiniMax-AI/MiniMax-M2 issue #76; lobehub/lobehub issue #11408",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
@@ -188,6 +203,7 @@ TABLE = RuleTable(
             "'call_gmd4tanjXcwOxfPawOnDmq6R', in messages[7] and messages[8].",
             "agno-agi/agno issue #5116; mistral-common: Duplicate tool call id in tool results",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "server_orphan",
@@ -197,11 +213,19 @@ TABLE = RuleTable(
             remove_parts,
         ),
         Rule(
+            "tool_reference_unknown",
+            "Tool reference 'LSP' not found in available tools",
+            "anthropics/claude-code issues #78485 and #79970 (Anthropic's blocks in chat)",
+            remove_references,
+            sure="certain",
+        ),
+        Rule(
             "too_many_calls",
             "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum "
             "length 128, but got an array with length 200 instead.",
             "openai/openai-dotnet issue #317; github/copilot-cli issue #669",
             split_calls,
+            sure="certain",
             dialects=OPENAI,
         ),
         Rule(
@@ -211,6 +235,7 @@ TABLE = RuleTable(
             "at index 2)",
             "mnfst/modelparams.dev issue #29; iOfficeAI/AionUi issue #2746",
             insert_reasoning_placeholder,
+            sure="certain",
             dialects=REASONERS,
         ),
         Rule(
@@ -225,6 +250,7 @@ TABLE = RuleTable(
             "Assistant message must have either content or tool_calls, but not none.",
             "OpenHands/OpenHands issue #8685",
             fill_empty_answer,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -232,6 +258,7 @@ TABLE = RuleTable(
             "Unexpected role 'system' after role 'assistant'",
             "mistral-common 1.13.1, run by us",
             insert_user_message,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -255,6 +282,7 @@ TABLE = RuleTable(
             "assistant",
             "mistral-common 1.13.1, run by us",
             append_user_message,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -262,6 +290,7 @@ TABLE = RuleTable(
             "Cannot have 2 or more assistant messages at the end of the list.",
             "llama.cpp server, run by us",
             append_user_message,
+            sure="certain",
             dialects=frozenset({"llamacpp"}),
         ),
         Rule(
@@ -270,6 +299,7 @@ TABLE = RuleTable(
             "an array with length 325 instead.",
             "vishalmysore/Tools4AI issue #16",
             remove_surplus_tools,
+            sure="certain",
             dialects=OPENAI,
         ),
     ),
@@ -290,9 +320,10 @@ TABLE = RuleTable(
                 "input": "input_not_object",
                 "json": "arguments_not_json",
                 "long": "string_too_long",
-                "server": "server_orphan",
             }
         ),
+        scan_server_results("server tool call"),
+        scan_references,
         scan_ends(first_user=False),
     ),
     may_drop_reasoning=may_drop_reasoning,

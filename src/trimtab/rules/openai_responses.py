@@ -79,12 +79,14 @@ TABLE = RuleTable(
             "provided.",
             "quoted refusal in public repositories",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "not_an_item",
             "Invalid type for 'input[0]': expected an input item, but got a string instead.",
             "quoted refusal in public repositories",
             shape_item,
+            sure="certain",
         ),
         Rule(
             "null_content",
@@ -92,12 +94,14 @@ TABLE = RuleTable(
             "but got null instead.",
             "QuantumNous/new-api issue #4776",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "part_of_speaker",
             "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
             "jeremychone/rust-genai PR #119; jamesrochabrun/SwiftOpenAI issue #136",
             make_output_text,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -105,6 +109,7 @@ TABLE = RuleTable(
             "Invalid type for 'input[1].arguments': expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "output_type",
@@ -112,6 +117,7 @@ TABLE = RuleTable(
             "got an object instead.",
             "quoted refusal in public repositories; vllm-project/vllm PR #41355",
             shape_output,
+            sure="certain",
         ),
         Rule(
             "encrypted_content",
@@ -126,6 +132,7 @@ TABLE = RuleTable(
             "underscores, or dashes, but this value contained additional characters.",
             "anomalyco/opencode issue #25065; langchain-ai/langchainjs issue #11044",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -134,6 +141,7 @@ TABLE = RuleTable(
             "got a string with length 416 instead.",
             "can1357/oh-my-pi issue #284; NousResearch/hermes-agent issue #10788",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -141,6 +149,7 @@ TABLE = RuleTable(
             "Invalid 'input[111].id': 'msg_097e…'. Expected an ID that begins with 'fc'.",
             "continuedev/continue issue #11494; openai/codex issue #33176",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -149,6 +158,7 @@ TABLE = RuleTable(
             "again.",
             "OpenRouterTeam/ai-sdk-provider issue #254; vercel/ai PR #13383",
             remove_duplicate_item,
+            sure="certain",
         ),
         Rule(
             "call_id_missing",
@@ -156,6 +166,7 @@ TABLE = RuleTable(
             "but got an empty string instead.",
             "BigPizzaV3/CodexPlusPlus issue #315",
             rename_call_ids,
+            sure="certain",
         ),
         Rule(
             "call_id_too_long",
@@ -163,6 +174,7 @@ TABLE = RuleTable(
             "64, but got a string with length 116 instead.",
             "AnswerDotAI/fastllm issue #45",
             respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+            sure="certain",
         ),
         Rule(
             "duplicate_call",
@@ -170,12 +182,14 @@ TABLE = RuleTable(
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629; mnfst/llm-gateway PR #2858",
             rename_call_ids,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
             "No tool output found for function call call_U80UaBc1YfQVSXfZiKGqTvN7.",
             "symgraph/GhidrAssist issue #78",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "calls_interleaved",
@@ -183,6 +197,7 @@ TABLE = RuleTable(
             "recorded: DeepSeek refused an item between a call and its output; "
             "deepseek-ai/awesome-deepseek-integration issue #740, DeepSeek-V3 issue #1588",
             move_outputs,
+            sure="certain",
             dialects=frozenset({STRICT_ORDER}),
         ),
         Rule(
@@ -191,6 +206,7 @@ TABLE = RuleTable(
             "call_uelfkqtHfJDC4Btqeoozq82e.",
             "continuedev/continue issue #10092",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
@@ -198,6 +214,7 @@ TABLE = RuleTable(
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "reasoning_alone",
@@ -205,6 +222,7 @@ TABLE = RuleTable(
             "item.",
             "continuedev/continue issue #8933",
             remove_reasoning,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(

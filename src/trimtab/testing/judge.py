@@ -61,7 +61,7 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
         transcript = _read(api, style, tree, record.model)
         usage = TokenSizes(counter_for(config.counter, model=record.model, format=api.format))
         chain = prompt_parts(transcript, tree, usage)
-        record.violations = rules.check(transcript)
+        record.violations = rules.check(transcript, doubtful=True)
         if not record.violations:
             _only_objects(transcript, tree)
         broken = compaction.refused(tree, config.secret) if api.format == "anthropic" else ("", "")

@@ -14,8 +14,8 @@ from trimtab.wire.base import (
     alone,
     any_call,
     compact,
-    group_turns,
     in_result,
+    linking_ids,
     media_block,
     other_block,
     text_or_none,
@@ -24,6 +24,8 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
+from trimtab.wire.grouping import group_turns
+from trimtab.wire.tool_state import tool_state
 
 name = "anthropic"
 merges_roles = True
@@ -39,13 +41,13 @@ _PARTS = {
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
 }
 head_keys = ("system", "tools")
-_SPEAKER = {
-    "tool_use": "assistant",
-    "tool_result": "user",
-    "thinking": "assistant",
-    "redacted_thinking": "assistant",
+_MISPLACED = {
+    "tool_use": "user",
+    "tool_result": "assistant",
+    "thinking": "user",
+    "redacted_thinking": "user",
 }
-"""Block type → the only role whose messages may contain it."""
+"""Block type → the role whose messages may not contain it."""
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -128,9 +130,30 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         max_output=tree.get("max_tokens"),
         thinking=str(thinking.get("type", "")) if isinstance(thinking, dict) else "",
         tools=tuple(str(t.get("name", "")) for t in tools) if tools else None,
-        extra={"marked_head": marked, "compacting": bool(tree.get("compaction"))},
+        extra={
+            "marked_head": marked,
+            "compacting": bool(tree.get("compaction")),
+            "container": tree.get("container") is not None,
+            "more_tools": _has_more_tools(tree),
+        },
         managed=_is_managed(tree.get("context_management")),
     )
+
+
+def _has_more_tools(tree: Any) -> bool:
+    """Whether tools may be had that ``tools`` does not name: those of toolsets and MCP servers, and
+    those that a message adds."""
+    if tree.get("mcp_servers"):
+        return True
+    if any("toolset" in str(tool.get("type", "")) for tool in _dicts(tree.get("tools"))):
+        return True
+    added = (one for m in _dicts(tree.get("messages")) if m.get("role") == "system"
+             for one in _dicts(m.get("content")))  # fmt: skip
+    return any(one.get("type") == "tool_addition" for one in added)
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in _as_list(value) if isinstance(one, dict))
 
 
 def _is_managed(asked: Any) -> bool:
@@ -171,7 +194,7 @@ def read_message(message: Any) -> Message:
     ]
     return Message(
         role, tuple(blocks), tuple(parts), isinstance(content, list),
-        inner_marks=tuple(_inner_marks(content)),
+        inner_marks=tuple(_inner_marks(content)), tool_state=tuple(tool_state(content)),
     )  # fmt: skip
 
 
@@ -195,9 +218,10 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
         flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _SPEAKER and role != _SPEAKER[kind]:
+    if kind in _MISPLACED and role == _MISPLACED[kind]:
+        own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
-            "other", path, tool=kind, flaw="misplaced", marked=marked
+            "other", path, own, tool=kind, flaw="misplaced", marked=marked
         )
     if kind == "tool_use":
         return _read_call(part, path, marked)
@@ -221,14 +245,21 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     block = other_block(_unmarked(part), path)
     if kind in ("server_tool_use", "mcp_tool_use"):
         return [block], Part(
-            "server-call", path, str(part.get("id", "")), (*path, "id"), marked=marked
-        )
+            "server-call", path, str(part.get("id", "")), (*path, "id"), kind, marked=marked,
+            refers=_callers(part),
+        )  # fmt: skip
     if isinstance(kind, str) and kind.endswith("_tool_result"):
         call_id = str(part.get("tool_use_id", ""))
         return [block], Part(
-            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked
-        )
-    return [block], Part("other", path, marked=marked)
+            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked,
+            refers=_callers(part),
+        )  # fmt: skip
+    return [block], Part("other", path, tool=str(kind), marked=marked, refers=linking_ids(part))
+
+
+def _callers(part: Any) -> tuple[str, ...]:
+    """The id of the server's call on whose behalf this tool was called: code that it runs."""
+    return linking_ids(part.get("caller"))
 
 
 def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
@@ -256,7 +287,7 @@ def _read_call(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
         "call", (*path, "input"), path, compact(value), label=tool, tool=tool,
         call_id=call_id, spelling="json", sealed=flaw == "arguments",
     )  # fmt: skip
-    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked)
+    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked, _callers(part))
 
 
 def _read_result(part: Any, path: Path, call_id: str) -> Iterator[Block]:

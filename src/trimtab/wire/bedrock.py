@@ -14,7 +14,8 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.base import alone, any_call, compact, group_turns, media_block, other_block
+from trimtab.wire.base import alone, any_call, compact, linking_ids, media_block, other_block
+from trimtab.wire.grouping import group_turns
 
 name = "bedrock"
 merges_roles = True
@@ -236,7 +237,9 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     blocks, kind = _read_content(part, path, _kind(role))
     file = "video" in part or not _is_pdf(part)
     media = "document" if "document" in part else ""
-    return blocks, Part(kind, path, tool=media, flaw="file" if file else "")
+    unknown = linking_ids(part) if kind == "other" else ()
+    name = media or (next(iter(part), "") if unknown else "")
+    return blocks, Part(kind, path, tool=name, flaw="file" if file else "", refers=unknown)
 
 
 def _is_pdf(part: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Message, Part, PartKind
 from trimtab.transcript.tokens import IMAGE_TOKENS, SEALED_CHARS_PER_TOKEN
-from trimtab.wire.base import compact, in_result, media_block, other_block
+from trimtab.wire.base import compact, in_result, linking_ids, media_block, other_block
 
 MARK = "prompt_cache_breakpoint"
 LONGEST_ID = 64
@@ -315,7 +315,8 @@ _READERS: Mapping[str, Callable[[Any, Path, str, bool], Iterator[Block]]] = {
 def _single(item: Any, kind: str) -> Message:
     """Items without a partner: server calls, compactions, references and unknown types."""
     role: Any = "assistant" if kind in _SERVER_RUN or kind in _BY_MODEL else "other"
-    part, shown, fixed, payload = Part("other", ()), item, 0, 0
+    part = Part("other", (), tool=kind, refers=linking_ids(item))
+    shown, fixed, payload = item, 0, 0
     if kind in _SERVER_RUN:
         part = Part("server-call", (), str(item.get("id") or ""), tool=kind)
     if kind == "compaction":
