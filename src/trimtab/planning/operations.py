@@ -15,6 +15,7 @@ from trimtab.planning import runs
 from trimtab.planning.dropped_ranges import IntervalSet
 from trimtab.planning.edits import (
     EMPTIED,
+    after_placed_system,
     between_systems,
     dropped_groups,
     group_index,
@@ -152,7 +153,7 @@ def _drop(
     mark = _last_mark(transcript, tree, items)
     host = note_host(transcript, groups, dropped)
     if host is None:
-        made = _stand_ins(transcript, groups, edit.text, mark)
+        made = _stand_ins(transcript, groups, dropped, edit.text, mark)
         rest = [*items[len(made) :], *_referring(transcript, groups)]
         ops: list[PathOp] = [*map(Set, items, made), *(Delete(path) for path in rest)]
         return Applied(edit, (*items[: len(made)], *rest), tuple(ops))
@@ -259,17 +260,21 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
 
 
 def _stand_ins(
-    transcript: Transcript, groups: Sequence[Group], note: str, mark: Any
+    transcript: Transcript,
+    groups: Sequence[Group],
+    dropped: IntervalSet | None,
+    note: str,
+    mark: Any,
 ) -> list[Any]:
     """The messages in place of a run: one with the note.  Between two system messages, of which the
     first has to precede the model and the second to follow the user, there are two."""
     message = transcript.format.text_message
-    if between_systems(transcript, groups):
+    if between_systems(transcript, groups, dropped):
         return [message("assistant", EMPTIED), message("user", note, marked=mark)]
-    return [message(_stand_in(transcript, groups), note, marked=mark)]
+    return [message(_stand_in(transcript, groups, dropped), note, marked=mark)]
 
 
-def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
+def _stand_in(transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None) -> str:
     """The role of the message in place of a run: not the role of the next message.
 
     A message of the model would become the beginning of its next turn, which may have to begin
@@ -277,10 +282,8 @@ def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
     """
     if transcript.facts.stand_in:
         return transcript.facts.stand_in
-    before = groups[0].first - 1
-    if getattr(transcript.format, "places_system", False) and before >= 0:
-        if transcript.messages[before].role == "system":
-            return "assistant"  # which a system message has to precede
+    if after_placed_system(transcript, groups[0], dropped):
+        return "assistant"
     return "user" if speaker_after(transcript, groups[-1]) == "assistant" else "assistant"
 
 

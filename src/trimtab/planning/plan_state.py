@@ -197,7 +197,9 @@ class PlanState(ShownBlocks):
         count, groups = self.usage.counter, self.transcript.groups
         host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.drops)
         if host is None:
-            pair = between_systems(self.transcript, (groups[run.first], groups[run.last]))
+            pair = between_systems(
+                self.transcript, (groups[run.first], groups[run.last]), self.drops
+            )
             beside = count(EMPTIED) + count.scaled(MESSAGE_TOKENS) if pair else 0
             return count(run.note) + count.scaled(MESSAGE_TOKENS) + beside
         message = self.transcript.messages[host]
