@@ -11,7 +11,8 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable
+from trimtab.rules import system_order
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, reports
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -159,6 +160,16 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
     for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
         yield Repair(finding.path, "trailing white space taken off", ops)
+
+
+@reports("no_content")
+def _empty_messages(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings no_content: in all but a last message of the model's, which the quote exempts."""
+    for finding in scan_flaws({"no-parts": "no_content"})(transcript, open_tail):
+        number, _ = finding.data
+        last = number == len(transcript.messages) - 1
+        if not (last and transcript.messages[number].role == "assistant"):
+            yield finding
 
 
 def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -399,6 +410,41 @@ TABLE = RuleTable(
             _unmark,
             sure="certain",
         ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            sure="certain",
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            sure="certain",
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+        ),
         Rule(
             "first_not_user",
             'messages: first message must use the "user" role',
@@ -439,7 +485,6 @@ TABLE = RuleTable(
                 "empty": "empty_text",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
-                "no-parts": "no_content",
                 "not-list": "content_not_list",
                 "misplaced": "misplaced_part",
                 "arguments": "arguments_not_object",
@@ -449,6 +494,7 @@ TABLE = RuleTable(
                 "empty-compaction": "compaction_empty",
             }
         ),
+        _empty_messages,
         _marks,
         _compactions,
         scan_server_results(
@@ -456,6 +502,7 @@ TABLE = RuleTable(
         ),  # no refusal is quoted
         scan_pending,
         scan_references,
+        system_order.scan_placed,
         scan_thinking_first,
         _trailing_space,
         scan_ends(first_user=True, last_user=refuses_prefill),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.jsontext.paths import PathOp, Set
-from trimtab.rules import alternation, anthropic
+from trimtab.rules import alternation, anthropic, system_order
 from trimtab.rules.base import Finding, Rule, RuleTable
 from trimtab.rules.bedrock_content import (
     CLAUDE,
@@ -287,6 +287,43 @@ TABLE = RuleTable(
             remove_marks,
             sure="certain",
         ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
+        ),
         Rule(
             "first_not_user",
             "A conversation must start with a user message. Try again with a conversation that "
@@ -364,6 +401,7 @@ TABLE = RuleTable(
         alternation.scan_mixed_turns("file_beside_result", is_file),
         scan_documents,
         scan_marks,
+        system_order.scan_placed,
         scan_thinking_first,
         scan_ends(first_user=True, last_user=last_must_be_user),
     ),

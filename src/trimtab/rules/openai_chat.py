@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import DialectLimit, Rule, RuleTable
 from trimtab.rules.chat_dialects import (
     LONGEST_ID,
@@ -269,6 +270,31 @@ TABLE = RuleTable(
             insert_model_message,
             dialects=MISTRAL,
         ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "charmbracelet/crush issue #3050",
+            system_order.join_first,
+            dialects=frozenset({"llamacpp"}),
+        ),
+        Rule(
+            "roles_alternate",
+            "After the optional system message, conversation roles must alternate "
+            "user/assistant/user/assistant/...",
+            "a chat template's words, as llama.cpp, vLLM and LM Studio pass them on",
+            system_order.alternate,
+            dialects=frozenset(),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
+        ),
         Rule(
             "no_user",
             "messages 参数非法。请检查文档。 (1214)",
@@ -312,6 +338,9 @@ TABLE = RuleTable(
         scan_reasoning,
         scan_contents,
         scan_order,
+        system_order.scan_not_first,
+        system_order.scan_alternating,
+        system_order.scan_misplaced,
         scan_blank_names,
         scan_flaws(
             {

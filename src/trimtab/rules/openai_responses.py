@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import Rule, RuleTable
 from trimtab.rules.content import (
     make_arguments_object,
@@ -118,6 +119,23 @@ TABLE = RuleTable(
             "quoted refusal in public repositories; vllm-project/vllm PR #41355",
             shape_output,
             sure="certain",
+        ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "lmstudio-ai/lmstudio-bug-tracker issue #2298; lemonade-sdk/lemonade issue #2674",
+            system_order.join_first,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
         ),
         Rule(
             "encrypted_content",
@@ -249,6 +267,8 @@ TABLE = RuleTable(
         scan_call_ids,
         scan_items,
         scan_input,
+        system_order.scan_not_first,
+        system_order.scan_misplaced,
         scan_flaws(
             {
                 "item": "not_an_item",

@@ -181,6 +181,8 @@ def read_message(message: Any) -> Message:
     if isinstance(content, (dict, tuple)) and content:
         blocks.append(other_block(content, ("content",)))
         parts.append(Part("other", ("content",), flaw="not-list"))
+    elif role == "system" and content == [] and message.get("output_config") is not None:
+        pass  # it only sets options, and is accepted anywhere
     elif not isinstance(content, list) or not content:
         parts.append(Part("text", ("content",), flaw="no-parts"))
     for index, item in enumerate(_as_list(content)):
