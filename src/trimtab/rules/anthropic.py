@@ -40,6 +40,7 @@ from trimtab.rules.server_tools import (
     scan_references,
     scan_server_results,
 )
+from trimtab.rules.tool_names import ANTHROPIC_NAME, respell_names, scan_tool_names
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
@@ -265,6 +266,12 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "name_format",
+            "tools.12.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
+            "modelcontextprotocol/typescript-sdk issue #413 ({1,128} today)",
+            respell_names,
+        ),
+        Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
@@ -480,6 +487,7 @@ TABLE = RuleTable(
         scan_unreadable,
         scan_pairing,
         scan_blank_names,
+        scan_tool_names(ANTHROPIC_NAME),
         scan_flaws(
             {
                 "empty": "empty_text",

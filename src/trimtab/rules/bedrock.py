@@ -24,7 +24,6 @@ from trimtab.rules.bedrock_content import (
     make_result_list,
     remove_marks,
     remove_value,
-    respell_names,
     scan_documents,
     scan_head,
     scan_marks,
@@ -44,9 +43,10 @@ from trimtab.rules.content import (
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.rules.server_tools import scan_server_results
+from trimtab.rules.tool_names import respell_names, scan_tool_names
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.bedrock import APART, ID
+from trimtab.wire.bedrock import APART, ID, TOOL_NAME
 
 
 def binds_thinking(facts: Facts) -> bool:
@@ -385,7 +385,6 @@ TABLE = RuleTable(
                 "empty": "blank_text",
                 "arguments": "arguments_not_object",
                 "id": "id_format",
-                "name": "name_format",
                 "result-no-list": "result_not_list",
                 "json": "json_not_object",
                 "empty-error": "empty_error_result",
@@ -394,6 +393,7 @@ TABLE = RuleTable(
             }
         ),
         scan_head,
+        scan_tool_names(TOOL_NAME),
         alternation.scan_alternation,
         scan_pairing,
         scan_server_results("server tool use"),

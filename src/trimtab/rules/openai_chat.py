@@ -51,13 +51,16 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 
 _FREE_IDS = frozenset({
-    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
+    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
+      "dashscope", "other", *MISTRAL),
 })  # fmt: skip
 """Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
 
@@ -86,6 +89,14 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "name_format",
+            "Invalid 'messages[9].tool_calls[0].function.name': string does not match pattern. "
+            "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90; hackers365/xiaozhi-esp32-server-golang issue #268",
+            respell_names,
+            dialects=OPENAI | {"deepseek", "groq", "cerebras"},
+        ),
+        Rule(
             "arguments_not_string",
             "Invalid type for 'messages[1].tool_calls[0].function.arguments': "
             "expected a string, but got an object instead.",
@@ -109,6 +120,16 @@ TABLE = RuleTable(
             make_arguments_object,
             sure="certain",
             dialects=frozenset({"minimax"}),
+        ),
+        Rule(
+            "arguments_cut",
+            'The "function.arguments" parameter of the code model must be in JSON format. (vLLM: '
+            "Unterminated string starting at: line 1 column 14 (char 13); llama.cpp: Failed to "
+            "parse tool call arguments as JSON)",
+            "HKUDS/nanobot issue #1487 (DashScope); vllm-project/vllm PR #48922, issue #47761; "
+            "ggml-org/llama.cpp issue #22948",
+            wrap_cut_arguments,
+            dialects=frozenset({"dashscope", "vllm", "llamacpp"}),
         ),
         Rule(
             "string_too_long",
@@ -342,6 +363,8 @@ TABLE = RuleTable(
         system_order.scan_alternating,
         system_order.scan_misplaced,
         scan_blank_names,
+        scan_tool_names(OPENAI_NAME),
+        scan_flaws({"json": "arguments_cut"}),
         scan_flaws(
             {
                 "null": "null_content",

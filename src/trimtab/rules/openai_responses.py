@@ -19,6 +19,7 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.responses_ids import (
@@ -41,6 +42,7 @@ from trimtab.rules.responses_items import (
     shape_item,
     shape_output,
 )
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.openai_responses import companions, may_lose_id
 from trimtab.wire.responses_items import LONGEST_ID
@@ -111,6 +113,21 @@ TABLE = RuleTable(
             "OpenAI API reference: arguments is a JSON string",
             make_arguments_object,
             sure="certain",
+        ),
+        Rule(
+            "arguments_cut",
+            "Unterminated string starting at: line 1 column 9 (char 8)",
+            "vllm-project/vllm issues #47761 and #55495; local-inference-lab/vllm issue #684",
+            wrap_cut_arguments,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "name_format",
+            "Invalid 'input[3].name': string does not match pattern. Expected a string that "
+            "matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90 (the words of chat)",
+            respell_names,
+            dialects=_OPENAI,
         ),
         Rule(
             "output_type",
@@ -266,6 +283,7 @@ TABLE = RuleTable(
         scan_order,
         scan_call_ids,
         scan_items,
+        scan_tool_names(OPENAI_NAME),
         scan_input,
         system_order.scan_not_first,
         system_order.scan_misplaced,
@@ -275,6 +293,7 @@ TABLE = RuleTable(
                 "null": "null_content",
                 "speaker": "part_of_speaker",
                 "arguments": "arguments_not_string",
+                "json": "arguments_cut",
                 "output": "output_type",
                 "sealed": "encrypted_content",
             }

@@ -131,8 +131,8 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     """Model and family, ``maxTokens``, thinking mode, declared tools.
 
     ``extra``: paths of the cache points outside the messages (``marked_head``) and of empty system
-    texts (``empty_system``), the tools' indices and names (``tool_names``), and the key that
-    requests thinking (``thinking_key``).
+    texts (``empty_system``), and the key that requests thinking
+    (``thinking_key``).
     """
     body = isinstance(tree, dict)
     model = model or (tree.get("modelId") if body else None)
@@ -161,7 +161,6 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         extra={
             "marked_head": tuple(marked),
             "empty_system": tuple(empty),
-            "tool_names": names,
             "thinking_key": key,
         },
     )
@@ -295,8 +294,6 @@ def _read_call(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     flaw = "" if isinstance(use.get("input"), dict) else "arguments"
     if not flaw and not ID.fullmatch(call_id):
         flaw = "id"
-    if not flaw and not TOOL_NAME.fullmatch(tool):
-        flaw = "name"
     block = Block(
         "call", (*path, "toolUse", "input"), path, compact(use.get("input")), label=tool,
         tool=tool, call_id=call_id if role == "assistant" else None, spelling="json",
