@@ -111,6 +111,21 @@ def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> I
         yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
 
 
+@reports("mark_order")
+def _mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for path in transcript.facts.extra.get("late_hours", ()):
+        yield Finding("mark_order", path, "one hour behind five minutes")
+
+
+def _shorten_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Later cache breakpoints last five minutes, as the one before them does."""
+    for finding in findings:
+        path = (*finding.path, "cache_control", "ttl")
+        yield Repair(path, "a cache breakpoint lasts five minutes", (Set(path, "5m"),))
+
+
 def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """With thinking enabled the last model turn that calls tools must begin with thinking."""
     if transcript.facts.thinking != "enabled" or binds_thinking(transcript.facts):
@@ -453,6 +468,15 @@ TABLE = RuleTable(
             system_order.move_to_prompt,
         ),
         Rule(
+            "mark_order",
+            "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "headroomlabs-ai/headroom issue #2939; cnighswonger/claude-code-cache-fix issue #44",
+            _shorten_marks,
+            sure="certain",
+        ),
+        Rule(
             "first_not_user",
             'messages: first message must use the "user" role',
             "Anthropic API reference",
@@ -504,6 +528,7 @@ TABLE = RuleTable(
         ),
         _empty_messages,
         _marks,
+        _mark_order,
         _compactions,
         scan_server_results(
             "server_tool_use", except_tool="mcp_tool_result"

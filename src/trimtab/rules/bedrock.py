@@ -20,13 +20,16 @@ from trimtab.rules.bedrock_content import (
     disable_thinking,
     is_file,
     json_as_text,
+    lift_marks,
     make_content_list,
     make_result_list,
     remove_marks,
     remove_value,
     scan_documents,
     scan_head,
+    scan_mark_order,
     scan_marks,
+    shorten_marks,
 )
 from trimtab.rules.content import (
     append_user_message,
@@ -281,6 +284,25 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "nested_mark",
+            "Parameter validation failed: Unknown parameter in messages[0].content[0].toolResult."
+            'content[0]: "cachePoint", must be one of: json, text, image, document, video, '
+            "searchResult",
+            "botocore 1.44.8 service model; langchain-ai/langchain-aws PR #503 (the service itself "
+            "took one: Portkey-AI/gateway issue #1762)",
+            lift_marks,
+        ),
+        Rule(
+            "mark_order",
+            "messages.3.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "Portkey-AI/gateway issue #1762",
+            shorten_marks,
+            sure="certain",
+            dialects=CLAUDE,
+        ),
+        Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
@@ -401,6 +423,7 @@ TABLE = RuleTable(
         alternation.scan_mixed_turns("file_beside_result", is_file),
         scan_documents,
         scan_marks,
+        scan_mark_order,
         system_order.scan_placed,
         scan_thinking_first,
         scan_ends(first_user=True, last_user=last_must_be_user),

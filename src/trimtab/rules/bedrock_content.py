@@ -10,7 +10,7 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair
+from trimtab.rules.base import Finding, Repair, reports
 from trimtab.rules.content import PLACEHOLDER
 from trimtab.transcript.model import Part
 from trimtab.transcript.transcript import Transcript
@@ -40,6 +40,18 @@ def scan_marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     spare = len(beside) + len(sound) - MAX_MARKS
     for path in (*sound, *beside)[: max(spare, 0)]:
         yield Finding("too_many_marks", path, f"{len(beside) + len(sound)} cache points")
+
+
+@reports("nested_mark", "mark_order")
+def scan_mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings nested_mark and mark_order."""
+    for number, message in enumerate(transcript.messages):
+        for block in message.blocks if message.results else ():
+            if block.kind == "other" and block.text.startswith('{"cachePoint"'):
+                path = (*transcript.base, number, *block.item)
+                yield Finding("nested_mark", path, "a cache point inside a tool result")
+    for path in transcript.facts.extra.get("late_hours", ()):
+        yield Finding("mark_order", path, "one hour behind five minutes")
 
 
 def scan_documents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -80,6 +92,26 @@ def remove_marks(
     """Cache points off."""
     for finding in findings:
         yield Repair(finding.path, "a cache point was taken off", (Delete(finding.path),))
+
+
+def lift_marks(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
+    """A cache point inside a tool result is put behind that result."""
+    depth = len(transcript.base) + 3  # messages, number, content, index of the result
+    for finding in findings:
+        *place, index = finding.path[:depth]
+        assert isinstance(index, int)
+        point = paths.get(tree, finding.path)
+        ops = (Delete(finding.path), Insert((*place, index + 1), point))
+        yield Repair(finding.path, "a cache point was put behind its tool result", ops)
+
+
+def shorten_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Later cache points last five minutes, as the one before them does."""
+    for finding in findings:
+        path = (*finding.path, "cachePoint", "ttl")
+        yield Repair(path, "a cache point lasts five minutes", (Set(path, "5m"),))
 
 
 def make_content_list(

@@ -23,7 +23,15 @@ GEMINI_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 """What each provider takes by its newest words; a spelling of ours fits all of them, and older
 words too, so that after a refusal the narrowest counts."""
 
-_NAMED = ("tool_use", "function_call", "custom_tool_call", "function_result", "function", "custom")
+_NAMED = (
+    "tool_use",
+    "tool",
+    "function_call",
+    "custom_tool_call",
+    "function_result",
+    "function",
+    "custom",
+)
 """Types of parts, items and choices whose ``name`` is a tool's."""
 _WRAPPERS = (
     *("function", "custom", "functionCall", "functionResponse", "function_call", "toolUse"),
