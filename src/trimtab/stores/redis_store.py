@@ -10,11 +10,11 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from trimtab.errors import MissingExtra, StoreError
+from trimtab.lazy import cached_property
 from trimtab.stores.base import (
     ConversationInfo,
     WriteBatch,
