@@ -26,10 +26,10 @@ from settings_words import as_keywords
 
 import trimtab
 
-SECONDS = 30.0
+SECONDS = 12.0
 """After which a child counts as hung; it takes half a second."""
 TURNS = (18, 20, 22)
-OWN_SEED = 1000
+OWN_SEED = 1_000_000
 """Seeds of the children's own conversations begin here; those of the threads at 0."""
 TOGETHER = 4
 """Children that run at one time."""
@@ -68,23 +68,28 @@ def forked(store: str | None, children: int, threads: int = 3) -> Outcome:
     fit, session = fitting(store)
     outcome, stop = Outcome(children), threading.Event()
 
-    def work(seed: int) -> None:
+    current = list(range(threads))
+    """The conversation that each thread is in; it goes on to another."""
+
+    def work(thread: int) -> None:
         while not stop.is_set():
             for turns in TURNS:
                 try:
-                    outcome.parent += fit(request(turns, seed)).report.warnings
+                    outcome.parent += fit(request(turns, current[thread])).report.warnings
                 except Exception:
                     outcome.parent.append(traceback.format_exc())
+            current[thread] += threads
 
-    fit(request(TURNS[-1]))
-    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(threads)]
+    fit(request(TURNS[-1], OWN_SEED - 1))
+    workers = [threading.Thread(target=work, args=(thread,)) for thread in range(threads)]
     for worker in workers:
         worker.start()
     running: dict[int, tuple[int, int, float]] = {}
     sent: dict[int, str] = {}
     for number in range(children):
         time.sleep(0.003 * (number % 7))  # at another point of the threads' work
-        running |= _child(fit, session, number)
+        seeds = (OWN_SEED + number, current[number % threads])
+        running |= _child(fit, session, number, seeds)
         while len(running) >= TOGETHER:
             _reap(running, sent, outcome)
     while running:
@@ -100,7 +105,10 @@ def forked(store: str | None, children: int, threads: int = 3) -> Outcome:
 
 
 def _child(
-    fit: Callable[[Any], Any], session: trimtab.Session | None, number: int
+    fit: Callable[[Any], Any],
+    session: trimtab.Session | None,
+    number: int,
+    seeds: tuple[int, int],
 ) -> dict[int, tuple[int, int, float]]:
     read, write = os.pipe()
     pid = os.fork()
@@ -108,20 +116,20 @@ def _child(
         os.close(write)
         return {pid: (number, read, time.monotonic() + SECONDS)}
     try:
-        faulthandler.dump_traceback_later(SECONDS - 5, file=sys.stderr)
+        faulthandler.dump_traceback_later(SECONDS - 2, file=sys.stderr)
         with os.fdopen(write, "w") as out:
-            json.dump(_fitted_in_child(fit, session, number), out)
+            json.dump(_fitted_in_child(fit, session, seeds), out)
     finally:
         os._exit(0)
 
 
 def _fitted_in_child(
-    fit: Callable[[Any], Any], session: trimtab.Session | None, number: int
+    fit: Callable[[Any], Any], session: trimtab.Session | None, seeds: tuple[int, int]
 ) -> dict[str, Any]:
     problems: list[str] = []
     digests: dict[int, str] = {}
     try:
-        for seed in (OWN_SEED + number, number % 3):
+        for seed in seeds:
             for turns in TURNS:
                 done = fit(request(turns, seed))
                 problems += done.report.warnings

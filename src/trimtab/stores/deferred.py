@@ -7,9 +7,9 @@ can be read; held entries cannot, because their writer has them already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from threading import RLock
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 from trimtab.stores.memory import MemoryStore
 
@@ -25,7 +25,7 @@ class DeferredStore:
         self.url, self.is_local = store.url, store.is_local
         self.store = store
         self._tenant, self._known_by = tenant, known_by
-        self._lock = RLock()
+        self._lock = Lock()
         self._held: MemoryStore | None = MemoryStore()
         self._batches: list[WriteBatch] = []
         self._held_bytes = 0

@@ -6,11 +6,11 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
-from threading import RLock
 from typing import Any, NamedTuple
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
+from trimtab.forking import Lock
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
@@ -66,7 +66,7 @@ class Tenants:
         self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
         self._parsed_bytes = 0
         """Of all texts in ``_growing``."""
-        self._lock, self._quiet = RLock(), StoreBackoff()
+        self._lock, self._quiet = Lock(), StoreBackoff()
         self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
 
     @property
