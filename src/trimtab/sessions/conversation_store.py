@@ -91,6 +91,7 @@ class ConversationStore:
 
     def _loaded(self, id: str) -> Conversation:
         conversation = Conversation(id)
+        self._answer_to(lambda: self.store.adopt(id))
         self._read(conversation)
         return conversation
 
