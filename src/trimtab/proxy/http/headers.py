@@ -118,7 +118,10 @@ def fingerprints(
     if not sent:
         return ()
     keys = list(dict.fromkeys(map(credentials.bare_key, sent)))
-    former = [sent, [f"Bearer {keys[0]}"]] if len(keys) == 1 else [sent]
+    former = [sent]
+    if len(keys) == 1:
+        bearer = f"Bearer {keys[0]}"
+        former = [[bearer], [bearer, keys[0]], sent]
     return tuple(dict.fromkeys(map(_digest, (keys, *former))))
 
 
