@@ -98,14 +98,14 @@ def test_a_conversation_that_goes_on_is_kept_whole_under_one_name(
             for seed in (4, 5):
                 sent_through(server.url, provider, seed, keyed(key, ("authorization",)))
             server.proxy.tenants.close()
-        store = stores.open_store(f"sqlite:///{file}")
-        rows = [row for row in store.conversations() if row.tenant == name]
+        mine = stores.open(f"sqlite:///{file}", name)
+        rows = [row for row in mine.store.conversations() if row.tenant == name]
         assert len(rows) == 2
-        handles = {handle for row in rows for handle in store.handles(name, row.conversation)}
+        handles = {handle for row in rows for handle in mine.store.handles(name, row.conversation)}
         assert handles == originals_of(expected, key).keys()
+        assert all(mine.original(handle) for handle in handles)
         sizes.add(sum(row.entries for row in rows))
-        assert list(stores.faults(store, lambda tenant: stores.open(store, tenant))) == []
-        store.close()
+        mine.store.close()
     assert len(sizes) == 1
 
 
