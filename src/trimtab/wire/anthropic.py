@@ -160,7 +160,7 @@ def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
         content = message.get("content") if isinstance(message, dict) else None
         for index, part in enumerate(_as_list(content)):
             if isinstance(part, dict) and isinstance(part.get("content"), list):
-                path = ("messages", number, "content", index, "content")
+                path: Path = ("messages", number, "content", index, "content")
                 lists.append((path, part["content"]))
             if mark_of(part) is not None:
                 lists.append((("messages", number, "content", index), [part]))
