@@ -215,12 +215,11 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "name_format",
-        r"(?:\bname\b|names?\]?|function_?name|toolspec\.name)\S*:? .{0,80}(?:should match|"
-        r"must match|does not match|satisfy regular expression|must be a-z|invalid (?:characters|"
-        r"name)|"
-        r"must (?:start with|contain only|consist of)|can only contain|string does not match)|"
+        r"(?:\bname\b|function_?name)\S*:? .{0,80}(?:(?:should|must|does not) match|"
+        r"satisfy regular expression|must be a-z|invalid characters|"
+        r"must (?:start with|contain only|consist of)|can only contain)|"
         r"invalid (?:function|tool) name|(?:function|tool) name\S* .{0,60}(?:invalid|not valid|"
-        r"must|illegal)",
+        r"illegal)",
     ),
     _family(
         "invalid_other", "string_too_long",
