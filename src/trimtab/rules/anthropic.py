@@ -45,6 +45,7 @@ from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
 MAX_MARKS = 4
+_OCTOBER_2026 = "2026-10-21"
 _VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?:-([a-z]+))?")
 
 
@@ -109,6 +110,28 @@ def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> I
     for finding in findings:
         path = (*finding.path, "cache_control")
         yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
+
+
+@reports("sampling_refused")
+def _sampling(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for key in transcript.facts.extra.get("sampling", ()):
+        yield Finding("sampling_refused", (key,), f"{key} is set")
+
+
+def _remove_key(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
+    """The parameter is taken out."""
+    for finding in findings:
+        done = f"{finding.path[0]} was taken out: this version of the API refuses it"
+        yield Repair(finding.path, done, (Delete(finding.path),), (finding.path,))
+
+
+def _remove_citations(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Citations are taken off a text of the user; the text stays."""
+    for finding in findings:
+        path = (*finding.path, "citations")
+        yield Repair(path, "citations were taken off a text", (Delete(path),), (path,))
 
 
 @reports("mark_order")
@@ -467,6 +490,34 @@ TABLE = RuleTable(
             "models before Opus 4.8",
             system_order.move_to_prompt,
         ),
+        # --- what version 2026-10-21 of the API refuses and 2023-06-01 takes
+        Rule(
+            "sampling_refused",
+            "temperature: Extra inputs are not permitted (top_p, top_k and default values too)",
+            "qiita.com, Synthorai, 01a0067e88747257a4e6: sent to both versions; codersera.com, "
+            "anthropic-api-2026-10-21-sdk-migration-guide-2026",
+            _remove_key,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
+        Rule(
+            "document_of_model",
+            "400 for a document block directly in an assistant message (words not recorded)",
+            "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
+            "claude-api-version-2026-10-21",
+            remove_parts,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
+        Rule(
+            "citations_of_user",
+            "400 for non-empty citations on a text block in a user message (words not recorded)",
+            "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
+            "claude-api-version-2026-10-21",
+            _remove_citations,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
         Rule(
             "mark_order",
             "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come "
@@ -515,6 +566,8 @@ TABLE = RuleTable(
         scan_flaws(
             {
                 "empty": "empty_text",
+                "document": "document_of_model",
+                "citations": "citations_of_user",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
                 "not-list": "content_not_list",
@@ -529,6 +582,7 @@ TABLE = RuleTable(
         _empty_messages,
         _marks,
         _mark_order,
+        _sampling,
         _compactions,
         scan_server_results(
             "server_tool_use", except_tool="mcp_tool_result"

@@ -71,6 +71,8 @@ class Rule:
     sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
+    since: str = ""
+    """The first version of the provider's API that refuses it; "": every version."""
     does: str = ""
     """The repair in one line; "": the first line of ``make_repairs``'s docstring."""
 
@@ -91,7 +93,7 @@ class Rule:
         if self.name in facts.refused:
             return True
         sure = ("certain", "refused") if doubtful else ("certain",)
-        return self.sure in sure and self.applies_to(facts.dialect)
+        return self.sure in sure and self.applies_to(facts.dialect) and facts.version >= self.since
 
 
 @dataclass(frozen=True)

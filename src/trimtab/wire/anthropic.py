@@ -48,6 +48,7 @@ _MISPLACED = {
     "redacted_thinking": "user",
 }
 """Block type → the role whose messages may not contain it."""
+_SAMPLING = ("temperature", "top_p", "top_k")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -136,6 +137,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "container": tree.get("container") is not None,
             "more_tools": _has_more_tools(tree),
             "late_hours": tuple(_late_hours(tree)),
+            "sampling": tuple(key for key in _SAMPLING if key in tree),
         },
         managed=_is_managed(tree.get("context_management")),
     )
@@ -249,6 +251,8 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     if kind == "text":
         block_kind: Any = "system" if role == "system" else "text"
         flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
+        if role == "user" and part.get("citations"):
+            flaw = flaw or "citations"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
     if kind in _MISPLACED and role == _MISPLACED[kind]:
@@ -274,7 +278,8 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     if kind == "compaction":
         return _read_compaction(part, path, marked)
     if kind in ("image", "document"):
-        return [_media(part, path, kind)], Part("media", path, marked=marked)
+        flaw = "document" if kind == "document" and role == "assistant" else ""
+        return [_media(part, path, kind)], Part("media", path, flaw=flaw, marked=marked)
     block = other_block(_unmarked(part), path)
     if kind in ("server_tool_use", "mcp_tool_use"):
         return [block], Part(

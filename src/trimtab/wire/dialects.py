@@ -113,6 +113,25 @@ def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
     return replace(facts, dialect=dialect, stand_in=cast(Any, STAND_INS.get(dialect, "")))
 
 
+VERSIONS = ("2026-10-21",)
+"""Versions of Anthropic's API that refuse what 2023-06-01 takes; its SDK sends them from 2.0 on."""
+
+
+class VersionFormat:
+    """A format as one version of the provider's API takes it: only ``Facts.version`` differs."""
+
+    def __init__(self, format: Any, version: str) -> None:
+        self._format, self._version = format, version
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._format, name)
+
+    def read_facts(self, tree: Any, model: str | None) -> Facts:
+        """The format's facts, with this version."""
+        facts: Facts = self._format.read_facts(tree, model)
+        return replace(facts, version=self._version)
+
+
 class DialectFormat:
     """A format in one provider's dialect: only ``Facts.dialect`` and ``Facts.stand_in`` differ."""
 

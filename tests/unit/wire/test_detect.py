@@ -188,7 +188,9 @@ ADDRESSES = {
     "https://open.bigmodel.cn/api/paas/v4/chat/completions": ("openai-chat", "glm"),
     "https://api.minimax.io/v1/chat/completions": ("openai-chat", "minimax"),
     "https://api.mistral.ai/v1/chat/completions": ("openai-chat", "mistral"),
-    "https://api.groq.com/openai/v1/chat/completions": ("openai-chat", "other"),
+    "https://api.groq.com/openai/v1/chat/completions": ("openai-chat", "groq"),
+    "https://api.cerebras.ai/v1/chat/completions": ("openai-chat", "cerebras"),
+    "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions": ("openai-chat", "dashscope"),
     "http://localhost:8000/v1/chat/completions": ("openai-chat", "openai"),
     "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions": (
         "openai-chat", "other"),
@@ -213,7 +215,7 @@ def test_the_address_tells_the_format_and_the_dialect(url: str, told: tuple[str,
         ("mistral-large-2411", "x.services.ai.azure.com", "mistral-v3"),
         ("gpt-5.1", "x.openai.azure.com", "azure"),
         ("open-mixtral-8x22b", "api.mistral.ai", "mistral-v3"),
-        ("moonshotai/kimi-k2-instruct", "api.groq.com", "other"),
+        ("moonshotai/kimi-k2-instruct", "api.groq.com", "groq"),
     ],
 )
 def test_who_passes_requests_on_leaves_the_rules_to_the_models_maker(
