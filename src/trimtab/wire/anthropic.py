@@ -39,6 +39,8 @@ may_anchor = any_call
 _ROLES = {"system": "system", "user": "user", "assistant": "assistant"}
 _PARTS = {
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
+    *("mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload", "browser_state"),
+    *("tool_reference", "tool_addition", "tool_removal", "tool_search_tool_result"),
 }
 head_keys = ("system", "tools")
 _MISPLACED = {
@@ -48,6 +50,8 @@ _MISPLACED = {
     "redacted_thinking": "user",
 }
 """Block type → the role whose messages may not contain it."""
+_DATED = re.compile(r"[a-z]_20\d{6}$")
+"""The type of a tool that the API knows: ``code_execution_20260120``."""
 _SAMPLING = ("temperature", "top_p", "top_k")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
@@ -69,6 +73,11 @@ def detect(tree: Any) -> str | None:
     if isinstance(tree, dict):
         if any(isinstance(t, dict) and "input_schema" in t for t in tree.get("tools") or ()):
             return "tools have an input_schema"
+        if any(
+            isinstance(t, dict) and _DATED.search(str(t.get("type")))
+            for t in tree.get("tools") or ()
+        ):
+            return "a tool's type ends with a date"
         if tree.get("system") is not None:
             return "the system prompt stands beside the messages"
         for key in ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking"):

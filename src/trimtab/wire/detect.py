@@ -155,8 +155,8 @@ def detect(request: Any, *, url: str | None = None, headers: Headers | None = No
     if name == CHAT:
         host_says = dialects.of_host(host) or ("azure" if "api-key" in fields else "")
         dialect = dialects.combine_dialects(host_says, dialect)
-    asked = fields.get("anthropic-version", "") if name == anthropic.name else ""
-    return Detected(name, dialect, reason, asked if asked in dialects.VERSIONS else "")
+    _, _, version = dialects.with_version(name, fields).partition(":")
+    return Detected(name, dialect, reason, version)
 
 
 _PATHS: tuple[tuple[re.Pattern[str], str], ...] = (

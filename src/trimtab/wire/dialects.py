@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -71,7 +72,7 @@ STAND_INS = {"mistral": "assistant", "mistral-v3": "assistant", "deepseek": "use
 and DeepSeek demands reasoning with every assistant message in a turn with calls."""
 
 _THINKS = re.compile(
-    r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
+    r"deepseek-(v[4-9]|reasoner|flash|pro)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
     r"|(kimi|moonshot).*thinking"
 )
 """Models of DeepSeek and Moonshot that think unless the request says no (their documentation)."""
@@ -115,6 +116,12 @@ def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
 
 VERSIONS = ("2026-10-21",)
 """Versions of Anthropic's API that refuse what 2023-06-01 takes; its SDK sends them from 2.0 on."""
+
+
+def with_version(format: str, headers: Mapping[str, str]) -> str:
+    """The format as ``fit`` takes it: with the version of Anthropic's API that a header names."""
+    version = headers.get("anthropic-version", "") if format == "anthropic" else ""
+    return f"{format}:{version}" if version in VERSIONS else format
 
 
 class VersionFormat:
