@@ -209,11 +209,12 @@ def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool
 
 
 def _is_plain(planner: Planner, number: int) -> bool:
-    """Whether a message is the user's, has no results, and is not folded yet."""
+    """Whether a message is the user's, has no results and nothing that other messages may refer
+    to, and is not folded yet."""
     message = planner.transcript.messages[number]
     of_group = planner.transcript.table.of_message[number] >= 0
-    own = message.role == "user" and not message.results and not of_group
-    return own and not planner.state.is_crossed(number)
+    own = message.role == "user" and not message.results and not message.is_linked
+    return own and not of_group and not planner.state.is_crossed(number)
 
 
 def _run(planner: Planner, stretch: Stretch, end: int) -> Run:

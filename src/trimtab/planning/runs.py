@@ -184,7 +184,7 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
     run stays and the user speaks next, the run ends with a text of ours.
     """
     group = transcript.groups[run.last]
-    if group.has_calls:
+    if group.has_calls and transcript.messages[group.last].role != "assistant":
         bare = run.opening is not None and not anchored and meets_user(transcript, run)
         return Closing(group.first) if bare else None
     blocks = enumerate(transcript.messages[group.last].blocks)

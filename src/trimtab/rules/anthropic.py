@@ -6,13 +6,13 @@ Sources: quoted error texts, Anthropic's documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.rules import system_order
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable, reports
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan, reports
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -201,14 +201,21 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
         yield Repair(finding.path, "trailing white space taken off", ops)
 
 
-@reports("no_content")
-def _empty_messages(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """Findings no_content: in all but a last message of the model's, which the quote exempts."""
-    for finding in scan_flaws({"no-parts": "no_content"})(transcript, open_tail):
-        number, _ = finding.data
-        last = number == len(transcript.messages) - 1
-        if not (last and transcript.messages[number].role == "assistant"):
-            yield finding
+def _but_last_words(names: Mapping[str, str]) -> Scan:
+    """``scan_flaws`` without the model's last words: "except for the optional final assistant
+    message", which may be empty where a prefill is taken."""
+    scan = scan_flaws(names)
+
+    def find(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        last, messages = len(transcript.messages) - 1, transcript.messages
+        spared = messages and messages[last].role == "assistant"
+        for finding in scan(transcript, open_tail):
+            number, part = finding.data
+            if not (spared and number == last and part.path == ("content",)
+                    and part.flaw in ("empty", "no-parts")):  # fmt: skip
+                yield finding
+
+    return find
 
 
 def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -414,17 +421,24 @@ TABLE = RuleTable(
         ),
         Rule(
             "empty_text",
-            "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "messages: text content blocks must be non-empty (white space: text content blocks "
+            "must contain non-whitespace text)",
+            "anthropics/claude-code issues #59812 and #23369",
             remove_parts,
             sure="certain",
         ),
         Rule(
             "empty_result_text",
             "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "anthropics/claude-code issue #59812",
             remove_empty_texts,
             sure="certain",
+        ),
+        Rule(
+            "blank_result_text",
+            "messages: text content blocks must contain non-whitespace text",
+            "anthropics/claude-code issue #23369 (whether of tool results too is not known)",
+            remove_empty_texts,
         ),
         Rule(
             "no_content",
@@ -563,13 +577,15 @@ TABLE = RuleTable(
         scan_pairing,
         scan_blank_names,
         scan_tool_names(ANTHROPIC_NAME),
-        scan_flaws(
+        _but_last_words(
             {
                 "empty": "empty_text",
                 "document": "document_of_model",
                 "citations": "citations_of_user",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
+                "blank-inner": "blank_result_text",
+                "no-parts": "no_content",
                 "not-list": "content_not_list",
                 "misplaced": "misplaced_part",
                 "arguments": "arguments_not_object",
@@ -579,7 +595,6 @@ TABLE = RuleTable(
                 "empty-compaction": "compaction_empty",
             }
         ),
-        _empty_messages,
         _marks,
         _mark_order,
         _sampling,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
-from trimtab.jsontext.paths import Delete, Insert, Set
+from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable, last_turn_start, turn_ranges
 from trimtab.rules.content import (
     BEGIN,
@@ -76,8 +76,9 @@ def _merge_contents(
             host -= 1
         parts = paths.get(tree, (*finding.path, "parts"))
         end = (*base, host, "parts", messages[host].width)
-        ops = (*(Insert(end, part) for part in parts), Delete(finding.path))
-        yield Repair(finding.path, "merged into the content before it", ops)
+        ops: list[PathOp] = [Insert(end, part) for part in parts]
+        done = "merged into the content before it"
+        yield Repair(finding.path, done, (*ops, Delete(finding.path)))
 
 
 def _begin(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:

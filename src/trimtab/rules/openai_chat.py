@@ -58,11 +58,8 @@ from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
 from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 
-_FREE_IDS = frozenset({
-    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
-      "dashscope", "other", *MISTRAL),
-})  # fmt: skip
-"""Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
+_UNPAIRED = frozenset({"llamacpp"})
+"""Servers that take calls and results in any number and order (run by us)."""
 
 TABLE = RuleTable(
     rows=(
@@ -103,7 +100,7 @@ TABLE = RuleTable(
             "OpenAI API reference: arguments is a JSON string (Mistral's takes an object, too)",
             make_arguments_object,
             sure="certain",
-            except_for=MISTRAL,
+            except_for=MISTRAL | _UNPAIRED,
         ),
         Rule(
             "input_not_object",
@@ -162,6 +159,7 @@ TABLE = RuleTable(
             "VicBilibily/GCMP PR #120 (MiniMax); elsewhere one of the two results is one too many",
             rename_calls,
             sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "repeated_call_id",
@@ -179,7 +177,7 @@ TABLE = RuleTable(
             "BerriAI/litellm issue #17343; microsoft/autogen issue #6377",
             respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
             sure="certain",
-            except_for=_FREE_IDS,
+            dialects=OPENAI,
         ),
         Rule(
             "id_format",
@@ -200,6 +198,7 @@ TABLE = RuleTable(
             "camel-ai/camel issue #1467 (Mistral)",
             answer_calls,
             sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "result_late",
@@ -218,6 +217,7 @@ TABLE = RuleTable(
             "MiniMax-AI/MiniMax-M2 issue #76; lobehub/lobehub issue #11408",
             remove_orphan_results,
             sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "duplicate_result",
@@ -226,6 +226,7 @@ TABLE = RuleTable(
             "agno-agi/agno issue #5116; mistral-common: Duplicate tool call id in tool results",
             remove_orphan_results,
             sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "server_orphan",
@@ -270,9 +271,8 @@ TABLE = RuleTable(
         Rule(
             "empty_answer",
             "Assistant message must have either content or tool_calls, but not none.",
-            "OpenHands/OpenHands issue #8685",
+            "OpenHands/OpenHands issue #8685 (mistral-common: only tokenizers 1 and 3)",
             fill_empty_answer,
-            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(

@@ -97,9 +97,10 @@ def abandon_pending(
 
 @reports("tool_reference_unknown")
 def scan_references(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """Findings tool_reference_unknown: a reference to a tool that is not declared."""
+    """Findings tool_reference_unknown: a reference to a tool that is not declared.  Where no tools
+    are given, or some that can't be told, only a refusal says so."""
     facts = transcript.facts
-    doubt = facts.bare or facts.extra.get("more_tools")
+    doubt = facts.tools is None or facts.extra.get("more_tools")
     if doubt and "tool_reference_unknown" not in facts.refused:
         return
     declared = set(facts.tools or ())

@@ -24,8 +24,7 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
-from trimtab.wire.grouping import group_turns
-from trimtab.wire.tool_state import tool_state
+from trimtab.wire.grouping import group_turns, tool_state
 
 name = "anthropic"
 merges_roles = True
@@ -274,11 +273,8 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     if kind == "tool_result":
         call_id = str(part.get("tool_use_id", ""))
         blocks = list(_read_result(part, path, call_id))
-        flaw = (
-            "empty-inner" if any(b.kind == "result" and not b.text.strip() for b in blocks) else ""
-        )
-        if not isinstance(part.get("content"), list):
-            flaw = ""
+        listed = isinstance(part.get("content"), list)
+        flaw = _empty_inner([b.text for b in blocks if b.kind == "result"]) if listed else ""
         return blocks, Part(
             "result", path, call_id, (*path, "tool_use_id"), flaw=flaw, marked=marked
         )
@@ -304,6 +300,13 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     return [block], Part("other", path, tool=str(kind), marked=marked, refers=linking_ids(part))
 
 
+def _empty_inner(texts: list[str]) -> str:
+    """The flaw of a result by its texts: one is empty, or only white space."""
+    if "" in texts:
+        return "empty-inner"
+    return "blank-inner" if any(not text.strip() for text in texts) else ""
+
+
 def _callers(part: Any) -> tuple[str, ...]:
     """The id of the server's call on whose behalf this tool was called: code that it runs."""
     return linking_ids(part.get("caller"))
@@ -319,9 +322,9 @@ def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], 
     block = Block("other", path, path, text, sealed=True, identity="compaction")
     if content is None:
         return [block], Part("other", path, marked=marked)
-    flaw = "" if isinstance(content, str) and content else "empty-compaction"
+    flaw = "empty-compaction" if content == "" else ""
     signed = "signed" if isinstance(part.get("signature"), str) else ""
-    kind: PartKind = "other" if flaw else "compaction"
+    kind: PartKind = "compaction" if isinstance(content, str) and content else "other"
     return [block], Part(kind, path, tool=signed, flaw=flaw, marked=marked)
 
 

@@ -29,8 +29,7 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
-from trimtab.wire.grouping import group_turns
-from trimtab.wire.tool_state import tool_state
+from trimtab.wire.grouping import group_turns, tool_state
 
 name = "openai-chat"
 merges_roles = False
@@ -157,13 +156,19 @@ def read_message(message: Any) -> Message:
         blocks += part_blocks
         parts.append(part)
     blocks += _more(message)
-    if content is None and not any(p.kind == "call" for p in parts):
+    if content is None and not _says_otherwise(message, parts):
         parts.append(Part("text", ("content",), flaw="null"))
     listed, prefix = isinstance(content, list), message.get("prefix") is True
     return Message(
         role, tuple(blocks), tuple(parts), listed, type="prefix" if prefix else "",
         tool_state=tuple(tool_state(content)),
     )  # fmt: skip
+
+
+def _says_otherwise(message: Any, parts: list[Part]) -> bool:
+    """Whether something else than content is said: a call, reasoning, speech, a refusal."""
+    spoken = any(part.kind in ("call", "reasoning") for part in parts)
+    return spoken or bool(message.get("audio") or message.get("refusal"))
 
 
 def _result(message: Any) -> Message:
