@@ -164,21 +164,22 @@ def _late_hours(tree: Any) -> Iterator[Path]:
 
 def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
     """(path, ``cache_control``) of each part that carries one, in the API's order."""
-    lists: list[tuple[Path, Any]] = [(("tools",), tree.get("tools"))]
-    lists.append((("system",), tree.get("system")))
+    for key in ("tools", "system"):
+        yield from _marks_in(tree.get(key), (key,))
     for number, message in enumerate(_as_list(tree.get("messages"))):
         content = message.get("content") if isinstance(message, dict) else None
         for index, part in enumerate(_as_list(content)):
-            if isinstance(part, dict) and isinstance(part.get("content"), list):
-                path = ("messages", number, "content", index, "content")
-                lists.append((path, part["content"]))
-            if mark_of(part) is not None:
-                lists.append((("messages", number, "content", index), [part]))
-    for path, items in lists:
-        whole = len(path) == 4  # one part of a message, not a list of them
-        for index, part in enumerate(_as_list(items)):
+            path: Path = ("messages", number, "content", index)
+            if isinstance(part, dict):
+                yield from _marks_in(part.get("content"), (*path, "content"))
             if (mark := mark_of(part)) is not None:
-                yield path if whole else (*path, index), mark
+                yield path, mark
+
+
+def _marks_in(parts: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    for index, part in enumerate(_as_list(parts)):
+        if (mark := mark_of(part)) is not None:
+            yield (*path, index), mark
 
 
 def _has_more_tools(tree: Any) -> bool:
