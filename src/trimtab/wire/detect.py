@@ -36,7 +36,7 @@ FormatName = Literal[
     "openai-chat:glm", "openai-chat:minimax", "openai-chat:mistral", "openai-chat:mistral-v3",
     "openai-chat:xiaomi", "openai-chat:openrouter", "openai-chat:vllm", "openai-chat:llamacpp",
     "openai-chat:groq", "openai-chat:cerebras", "openai-chat:dashscope", "openai-chat:other",
-    "anthropic:2026-10-21",
+    "anthropic:2023-06-01", "anthropic:2026-10-21",
 ]  # fmt: skip
 """What ``format=`` accepts: a format, for the chat format optionally a dialect, and for Anthropic's
 a version of its API."""

@@ -114,14 +114,15 @@ def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
     return replace(facts, dialect=dialect, stand_in=cast(Any, STAND_INS.get(dialect, "")))
 
 
-VERSIONS = ("2026-10-21",)
-"""Versions of Anthropic's API that refuse what 2023-06-01 takes; its SDK sends them from 2.0 on."""
+VERSIONS = ("2023-06-01", "2026-10-21")
+"""Versions of Anthropic's API, oldest first.  Its SDK sends the newest from 2.0 on, which refuses
+some of what the oldest takes."""
 
 
 def with_version(format: str, headers: Mapping[str, str]) -> str:
     """The format as ``fit`` takes it: with the version of Anthropic's API that a header names."""
     version = headers.get("anthropic-version", "") if format == "anthropic" else ""
-    return f"{format}:{version}" if version in VERSIONS else format
+    return f"{format}:{version}" if version in VERSIONS[1:] else format
 
 
 class VersionFormat:

@@ -254,3 +254,19 @@ def test_the_answer_can_be_taken_along_as_a_format() -> None:
     assert trimtab.check(request) == ()
     assert [v.rule for v in doubtful.found(request, detected.name)] == ["user_after_result"]
     assert trimtab.detect({"contents": []}).name == "gemini"
+
+
+def test_a_header_tells_the_version_of_anthropics_api_where_rules_differ() -> None:
+    body = {
+        "model": "claude-opus-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "q"}],
+    }
+    address = "https://api.anthropic.com/v1/messages"
+    for version, name in (
+        ("2023-06-01", "anthropic"),
+        ("2026-10-21", "anthropic:2026-10-21"),
+        ("2031-01-01", "anthropic"),
+    ):
+        found = trimtab.detect(body, url=address, headers={"Anthropic-Version": version})
+        assert (found.name, found.dialect) == (name, "anthropic")
