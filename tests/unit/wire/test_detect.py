@@ -190,7 +190,7 @@ ADDRESSES = {
     "https://api.mistral.ai/v1/chat/completions": ("openai-chat", "mistral"),
     "https://api.groq.com/openai/v1/chat/completions": ("openai-chat", "groq"),
     "https://api.cerebras.ai/v1/chat/completions": ("openai-chat", "cerebras"),
-    "https://dashscope.aliyuncs.com/compatible-mode/v1/chat/completions": ("openai-chat", "dashscope"),
+    "https://dashscope.aliyuncs.com/api/v1/chat/completions": ("openai-chat", "dashscope"),
     "http://localhost:8000/v1/chat/completions": ("openai-chat", "openai"),
     "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions": (
         "openai-chat", "other"),
