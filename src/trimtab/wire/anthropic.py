@@ -39,12 +39,12 @@ _PARTS = {
 }
 head_keys = ("system", "tools")
 _MISPLACED = {
-    "tool_use": "user",
-    "tool_result": "assistant",
-    "thinking": "user",
-    "redacted_thinking": "user",
+    "tool_use": ("user", "system"),
+    "tool_result": ("assistant", "system"),
+    "thinking": ("user", "system"),
+    "redacted_thinking": ("user", "system"),
 }
-"""Block type → the role whose messages may not contain it."""
+"""Block type → the roles whose messages may not contain it."""
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -215,7 +215,7 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
         flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _MISPLACED and role == _MISPLACED[kind]:
+    if kind in _MISPLACED and role in _MISPLACED[kind]:
         own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
             "other", path, own, tool=kind, flaw="misplaced", marked=marked
