@@ -78,16 +78,20 @@ def check(
     format: FormatName | None = None,
     model: str | None = None,
     open_tail: bool = False,
+    doubtful: bool = False,
 ) -> tuple[Violation, ...]:
     """The reasons why a provider would refuse this request; ``()`` if it is acceptable.
 
     Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).
+    ``doubtful``: also what may be refused: somebody was, and this request may differ from theirs.
+    Such a violation is not ``certain``, and nothing is repaired for it before a refusal.
     Raises InvalidRequest, InvalidSetting.
     """
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     tree = RequestBody.of(request).tree
     detected, _ = wire.find(tree, format)
-    return rules.check(wire.read(tree, detected, model=model), open_tail=open_tail)
+    transcript = wire.read(tree, detected, model=model)
+    return rules.check(transcript, open_tail=open_tail, doubtful=doubtful)
 
 
 @naming_nearest
