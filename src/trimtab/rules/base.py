@@ -7,6 +7,7 @@ Each format has a table in a file of its own.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -232,16 +233,20 @@ def repair(
 ) -> Repaired:
     """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
-    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``.  A row that
-    raises is left out and named in ``failures``; without it, it raises.
+    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``; and what these
+    repairs break.  A row that raises is left out and named in ``failures``; without it, it raises.
     """
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
-    seen: tuple[Transcript | None, list[Finding]] = (None, [])
+    seen = transcript, find_all(table, transcript, open_tail, failures)
+    given = Counter(finding.rule for finding in seen[1])
+    ours: set[str] = set()
+    """Rows that are broken more often than they were: by our own repairs."""
     for _ in range(MAX_PASSES):
         before = len(done.passes)
         for row in table.rows:
-            if not row.is_refused_by(done.transcript.facts, doubtful=doubtful):
+            wanted = row.is_refused_by(done.transcript.facts, doubtful=doubtful)
+            if not (wanted or row.name in ours):
                 continue
             for _ in range(MAX_PASSES):  # deferred repairs come before the next rows
                 if seen[0] is not done.transcript:  # else there is nothing new to see
@@ -256,6 +261,14 @@ def repair(
                     break
         if len(done.passes) == before:
             break
+        if seen[0] is not done.transcript:
+            seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
+        found = Counter(finding.rule for finding in seen[1])
+        ours |= {
+            row.name
+            for row in table.rows
+            if row.is_refused_by(done.transcript.facts) and found[row.name] > given[row.name]
+        }
     return done
 
 

@@ -262,6 +262,13 @@ TABLE = RuleTable(
             dialects=REASONERS,
         ),
         Rule(
+            "reasoning_partly_missing",
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "mnfst/modelparams.dev issue #29 (whether the model thinks is not known)",
+            insert_reasoning_placeholder,
+            dialects=REASONERS,
+        ),
+        Rule(
             "content_and_calls",
             "Assistant message must have either content or tool_calls, but not both.",
             "langchain-ai/langchain issue #21196; mistral-common: tokenizers 1 to 3",

@@ -271,6 +271,15 @@ TABLE = RuleTable(
             dialects=_OPENAI,
         ),
         Rule(
+            "reasoning_parted",
+            "Item 'rs_0c3876…' of type 'reasoning' was provided without its required following "
+            "item.",
+            "continuedev/continue issue #8933 (whether outputs of other calls may stand between is "
+            "not known)",
+            remove_reasoning,
+            dialects=_OPENAI,
+        ),
+        Rule(
             "reasoning_missing",
             "Item 'fc_07b27a…' of type 'function_call' was provided without its required "
             "'reasoning' item: 'rs_07b27a…'.",

@@ -43,12 +43,12 @@ _PARTS = {
 }
 head_keys = ("system", "tools")
 _MISPLACED = {
-    "tool_use": "user",
-    "tool_result": "assistant",
-    "thinking": "user",
-    "redacted_thinking": "user",
+    "tool_use": ("user", "system"),
+    "tool_result": ("assistant", "system"),
+    "thinking": ("user", "system"),
+    "redacted_thinking": ("user", "system"),
 }
-"""Block type → the role whose messages may not contain it."""
+"""Block type → the roles whose messages may not contain it."""
 _DATED = re.compile(r"[a-z]_20\d{6}$")
 """The type of a tool that the API knows: ``code_execution_20260120``."""
 _SAMPLING = ("temperature", "top_p", "top_k")
@@ -264,7 +264,7 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
             flaw = flaw or "citations"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _MISPLACED and role == _MISPLACED[kind]:
+    if kind in _MISPLACED and role in _MISPLACED[kind]:
         own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
             "other", path, own, tool=kind, flaw="misplaced", marked=marked

@@ -100,7 +100,8 @@ KINDS = {
         {CHAT: UNQUOTED, STEPS: TAKES},
     ),
     "reasoning that is wanted back": Kind(
-        "reasoning_missing thinking_missing reasoning_alone reasoning_unlinked signature_missing",
+        "reasoning_missing reasoning_partly_missing thinking_missing reasoning_alone "
+        "reasoning_parted reasoning_unlinked signature_missing",
         {STEPS: UNQUOTED},
     ),
     "roles in the wrong order": Kind(
