@@ -85,7 +85,7 @@ class Guard:
 
     def flow(self, request: Any, target: RequestTarget) -> Flow:
         """The retry flow of one request to ``target``."""
-        keywords: FitKeywords = {"format": target.format}
+        keywords: FitKeywords = {"format": target.fitted_as}
         if target.model:
             keywords["model"] = target.model
         return flow(
@@ -109,7 +109,7 @@ class Guard:
         if target.format not in ("anthropic", "openai-responses") or target.model:
             return None
         try:
-            fitted = self._fit({"format": target.format}, body)
+            fitted = self._fit({"format": target.fitted_as}, body)
         except Exception:  # what is wrong with it shows when it is fitted to be sent
             return None
         return fitted if fitted.compaction_offer is not None else None
