@@ -133,12 +133,6 @@ class Fitted:
         return str(self._result.prepared.transcript.format.name)
 
     @cached_property
-    def spoken(self) -> str:
-        """The format with its dialect, as the setting ``format`` takes it."""
-        facts = self._result.prepared.transcript.facts
-        return f"{self.format}:{facts.dialect}" if facts.dialect else self.format
-
-    @cached_property
     def factor(self) -> float:
         """The factor that scales our count to the model's tokenizer."""
         return self._result.prepared.sizes.counter.factor
