@@ -223,6 +223,12 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
             f"{name}: {fitted.output_asked:,} output tokens are asked for; of the window "
             f"{fitted.reserve:,} are kept free for them (reserve_share)"
         )
+    if effect.known.at and effect.known.described:
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.known.until))
+        yield (
+            f"{name}: a refusal taught {effect.known.described}; this holds until {until}, or "
+            "until trimtab doctor --forget"
+        )
     if fitted.released:
         yield "pins gave way to the window: what was undone or pinned did not fit"
 

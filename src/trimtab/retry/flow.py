@@ -305,11 +305,10 @@ class _RequestFlow:
 
     def _tell_learned(self, fresh: ModelLimits, refusal: Refusal) -> None:
         """Log what was learned, from what and until when."""
-        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.learned.until(
-            replace(fresh, at=self.learned.clock()))))  # fmt: skip
-        whom = "all conversations" if any(
-            len(told) >= CONVERSATIONS for told in fresh.told.values()
-        ) else "this conversation"  # fmt: skip
+        dated = replace(fresh, at=self.learned.clock())
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(dated.until))
+        by_all = any(len(told) >= CONVERSATIONS for told in fresh.told.values())
+        whom = "all conversations" if by_all else "this conversation"
         logger().info(
             "learned from a refusal (%s %s) of %s: %s, for %s until %s; "
             "trimtab doctor --forget takes it back",

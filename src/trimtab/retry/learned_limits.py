@@ -87,7 +87,7 @@ class ModelLimits:
 
     @property
     def described(self) -> str:
-        """The limits in words, for logs and people."""
+        """The limits in words, for logs and people; "" if there are only counts to compare."""
         words = {
             "window": self.limit, "body bytes": self.request_bytes, "images": self.images,
             "chars of a tool result": self.result_chars, "output tokens": self.output,
@@ -97,7 +97,12 @@ class ModelLimits:
         parts += self.rules
         if self.unnamed is not None:
             parts.append(f"refused without a reason {self.unnamed[3]} time(s)")
-        return ", ".join(parts) or "counts to compare"
+        return ", ".join(parts)
+
+    @property
+    def until(self) -> float:
+        """When they expire, in seconds since 1970."""
+        return self.at + BELIEVED[self.exactness]
 
     @property
     def known_rules(self) -> tuple[str, ...]:
@@ -185,10 +190,6 @@ class LearnedLimits:
         """(key, limits) of all that is known and has not expired, by key."""
         known = ((key, self.get(key)) for key in sorted(self._facts))
         return [(key, limits) for key, limits in known if limits is not NO_LIMITS]
-
-    def until(self, known: ModelLimits) -> float:
-        """When these limits expire, in seconds of the clock."""
-        return known.at + BELIEVED[known.exactness]
 
     def accepted(self, key: str, tokens: int, output: int) -> None:
         """Record that a prompt of ``tokens`` (ours) was accepted; drop limits it contradicts."""
