@@ -95,7 +95,7 @@ def _learned(store: Store) -> Iterator[tuple[str, str, LearnedLimits, str]]:
 
 
 def _forget(url: str, endpoint: str) -> int:
-    """Forget what was learned of an endpoint, or of all; return 3 if nothing was."""
+    """Forget what was learned of an endpoint, or of all.  Raises ExitWith if nothing was."""
     store, count = _opened(url)[0], 0
     for tenant, key, learned, text in _learned(store):
         if endpoint in ("all", key, destination_in(key)):

@@ -136,5 +136,5 @@ def test_what_refusals_taught_is_listed_and_forgotten(
     assert "forgotten, tenant other" in capsys.readouterr().out
     assert main(["doctor", "--store", url]) == 0
     assert "learned from refusals" not in capsys.readouterr().out
-    assert main(["doctor", "--store", url, "--forget", "all"]) == 3
+    assert main(["doctor", "--store", url, "--forget", "all"]) == 6
     assert "nothing was learned of all" in capsys.readouterr().err
