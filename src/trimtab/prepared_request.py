@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from trimtab import reducers, rules
@@ -17,6 +16,7 @@ from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.message_cache import MessageCache
 from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock

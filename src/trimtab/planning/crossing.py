@@ -147,11 +147,13 @@ def _is_drop_note(planner: Planner, number: int) -> bool:
 
 def _may_begin(planner: Planner, number: int) -> bool:
     """Whether a fold may begin with this message of the model: the fold puts a user message before
-    it, which must not follow another user message or results."""
+    it, which must not follow another user message or results, nor a system message that has to
+    precede the model."""
     if number == 0:
         return True
-    before = planner.transcript.messages[number - 1]
-    return before.role in ("system", "assistant")
+    before = planner.transcript.messages[number - 1].role
+    placed = getattr(planner.transcript.format, "places_system", False)
+    return before == "assistant" or (before == "system" and not placed)
 
 
 def _units(planner: Planner) -> Iterator[tuple[int, int]]:

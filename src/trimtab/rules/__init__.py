@@ -19,6 +19,7 @@ from trimtab.rules.base import violations as _violations
 from trimtab.rules.chat_reasoning import REASONERS
 from trimtab.rules.id_case import with_id_case
 from trimtab.rules.ignored import with_ignored
+from trimtab.rules.shape import with_shape
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.base import Format
@@ -133,4 +134,5 @@ __all__ = [
     "may_drop_reasoning",
     "repair",
     "takes_words_beside_calls",
+    "with_shape",
 ]

@@ -11,7 +11,8 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan
+from trimtab.rules import system_order
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan, reports
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -39,6 +40,7 @@ from trimtab.rules.server_tools import (
     scan_references,
     scan_server_results,
 )
+from trimtab.rules.tool_names import ANTHROPIC_NAME, respell_names, scan_tool_names
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
@@ -107,6 +109,21 @@ def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> I
     for finding in findings:
         path = (*finding.path, "cache_control")
         yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
+
+
+@reports("mark_order")
+def _mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for path in transcript.facts.extra.get("late_hours", ()):
+        yield Finding("mark_order", path, "one hour behind five minutes")
+
+
+def _shorten_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Later cache breakpoints last five minutes, as the one before them does."""
+    for finding in findings:
+        path = (*finding.path, "cache_control", "ttl")
+        yield Repair(path, "a cache breakpoint lasts five minutes", (Set(path, "5m"),))
 
 
 def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -271,6 +288,12 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "name_format",
+            "tools.12.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
+            "modelcontextprotocol/typescript-sdk issue #413 ({1,128} today)",
+            respell_names,
+        ),
+        Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
@@ -423,6 +446,50 @@ TABLE = RuleTable(
             _unmark,
             sure="certain",
         ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            sure="certain",
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            sure="certain",
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+        ),
+        Rule(
+            "mark_order",
+            "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "headroomlabs-ai/headroom issue #2939; cnighswonger/claude-code-cache-fix issue #44",
+            _shorten_marks,
+            sure="certain",
+        ),
         Rule(
             "first_not_user",
             'messages: first message must use the "user" role',
@@ -458,6 +525,7 @@ TABLE = RuleTable(
         scan_unreadable,
         scan_pairing,
         scan_blank_names,
+        scan_tool_names(ANTHROPIC_NAME),
         _but_last_words(
             {
                 "empty": "empty_text",
@@ -475,12 +543,14 @@ TABLE = RuleTable(
             }
         ),
         _marks,
+        _mark_order,
         _compactions,
         scan_server_results(
             "server_tool_use", except_tool="mcp_tool_result"
         ),  # no refusal is quoted
         scan_pending,
         scan_references,
+        system_order.scan_placed,
         scan_thinking_first,
         _trailing_space,
         scan_ends(first_user=True, last_user=refuses_prefill),

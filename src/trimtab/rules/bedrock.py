@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.jsontext.paths import PathOp, Set
-from trimtab.rules import alternation, anthropic
+from trimtab.rules import alternation, anthropic, system_order
 from trimtab.rules.base import Finding, Rule, RuleTable
 from trimtab.rules.bedrock_content import (
     CLAUDE,
@@ -20,14 +20,16 @@ from trimtab.rules.bedrock_content import (
     disable_thinking,
     is_file,
     json_as_text,
+    lift_marks,
     make_content_list,
     make_result_list,
     remove_marks,
     remove_value,
-    respell_names,
     scan_documents,
     scan_head,
+    scan_mark_order,
     scan_marks,
+    shorten_marks,
 )
 from trimtab.rules.content import (
     append_user_message,
@@ -44,9 +46,10 @@ from trimtab.rules.content import (
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.rules.server_tools import scan_server_results
+from trimtab.rules.tool_names import respell_names, scan_tool_names
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.bedrock import APART, ID
+from trimtab.wire.bedrock import APART, ID, TOOL_NAME
 
 
 def binds_thinking(facts: Facts) -> bool:
@@ -281,11 +284,67 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "nested_mark",
+            "Parameter validation failed: Unknown parameter in messages[0].content[0].toolResult."
+            'content[0]: "cachePoint", must be one of: json, text, image, document, video, '
+            "searchResult",
+            "botocore 1.44.8 service model; langchain-ai/langchain-aws PR #503 (the service itself "
+            "took one: Portkey-AI/gateway issue #1762)",
+            lift_marks,
+        ),
+        Rule(
+            "mark_order",
+            "messages.3.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "Portkey-AI/gateway issue #1762",
+            shorten_marks,
+            sure="certain",
+            dialects=CLAUDE,
+        ),
+        Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
             remove_marks,
             sure="certain",
+        ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
         ),
         Rule(
             "first_not_user",
@@ -348,7 +407,6 @@ TABLE = RuleTable(
                 "empty": "blank_text",
                 "arguments": "arguments_not_object",
                 "id": "id_format",
-                "name": "name_format",
                 "result-no-list": "result_not_list",
                 "json": "json_not_object",
                 "empty-error": "empty_error_result",
@@ -357,6 +415,7 @@ TABLE = RuleTable(
             }
         ),
         scan_head,
+        scan_tool_names(TOOL_NAME),
         alternation.scan_alternation,
         scan_pairing,
         scan_server_results("server tool use"),
@@ -364,6 +423,8 @@ TABLE = RuleTable(
         alternation.scan_mixed_turns("file_beside_result", is_file),
         scan_documents,
         scan_marks,
+        scan_mark_order,
+        system_order.scan_placed,
         scan_thinking_first,
         scan_ends(first_user=True, last_user=last_must_be_user),
     ),

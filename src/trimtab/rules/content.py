@@ -151,6 +151,14 @@ def make_arguments_object(
         yield Repair(path, done, (Set(path, value),))
 
 
+def wrap_cut_arguments(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Arguments that were cut off, and so are no JSON, are kept as one text in an object."""
+    for repair in make_arguments_object(transcript, tree, findings):
+        yield repair._replace(taken=tuple(op.path for op in repair.ops if isinstance(op, Set)))
+
+
 def _as_object(value: Any) -> Any:
     if isinstance(value, str):
         try:

@@ -31,6 +31,7 @@ from trimtab.rules.gemini_turns import (
     scan_pairing,
 )
 from trimtab.rules.pairing import path_of_part
+from trimtab.rules.tool_names import GEMINI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.model import Facts, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini
@@ -232,6 +233,14 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "name_format",
+            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
+            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
+            respell_names,
+        ),
+        Rule(
             "arguments_not_object",
             "Invalid value at 'contents[1].parts[0].function_call.args' "
             "(type.googleapis.com/google.protobuf.Struct)",
@@ -320,6 +329,7 @@ TABLE = RuleTable(
     ),
     scans=(
         scan_unreadable,
+        scan_tool_names(GEMINI_NAME),
         _roles,
         scan_flaws(
             {

@@ -23,6 +23,7 @@ from trimtab.rules.content import (
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.tool_names import GEMINI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini_interactions
 
@@ -103,6 +104,14 @@ TABLE = RuleTable(
             _fill,
         ),
         Rule(
+            "name_format",
+            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
+            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
+            respell_names,
+        ),
+        Rule(
             "arguments_not_object",
             "Invalid value at 'input[1].arguments' (type.googleapis.com/google.protobuf.Struct)",
             "google-genai 3.4: FunctionCallStep.arguments is an object",
@@ -131,6 +140,7 @@ TABLE = RuleTable(
     ),
     scans=(
         scan_unreadable,
+        scan_tool_names(GEMINI_NAME),
         _no_input,
         scan_pairing,
         scan_flaws(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import DialectLimit, Rule, RuleTable
 from trimtab.rules.chat_dialects import (
     LONGEST_ID,
@@ -50,13 +51,21 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
 from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 
 _UNPAIRED = frozenset({"llamacpp"})
 """Servers that take calls and results in any number and order (run by us)."""
+
+_FREE_IDS = frozenset({
+    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
+      "dashscope", "other", *MISTRAL),
+})  # fmt: skip
+"""Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
 
 TABLE = RuleTable(
     rows=(
@@ -83,6 +92,14 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "name_format",
+            "Invalid 'messages[9].tool_calls[0].function.name': string does not match pattern. "
+            "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90; hackers365/xiaozhi-esp32-server-golang issue #268",
+            respell_names,
+            dialects=OPENAI | {"deepseek", "groq", "cerebras"},
+        ),
+        Rule(
             "arguments_not_string",
             "Invalid type for 'messages[1].tool_calls[0].function.arguments': "
             "expected a string, but got an object instead.",
@@ -106,6 +123,16 @@ TABLE = RuleTable(
             make_arguments_object,
             sure="certain",
             dialects=frozenset({"minimax"}),
+        ),
+        Rule(
+            "arguments_cut",
+            'The "function.arguments" parameter of the code model must be in JSON format. (vLLM: '
+            "Unterminated string starting at: line 1 column 14 (char 13); llama.cpp: Failed to "
+            "parse tool call arguments as JSON)",
+            "HKUDS/nanobot issue #1487 (DashScope); vllm-project/vllm PR #48922, issue #47761; "
+            "ggml-org/llama.cpp issue #22948",
+            wrap_cut_arguments,
+            dialects=frozenset({"dashscope", "vllm", "llamacpp"}),
         ),
         Rule(
             "string_too_long",
@@ -277,6 +304,31 @@ TABLE = RuleTable(
             insert_model_message,
             dialects=MISTRAL,
         ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "charmbracelet/crush issue #3050",
+            system_order.join_first,
+            dialects=frozenset({"llamacpp"}),
+        ),
+        Rule(
+            "roles_alternate",
+            "After the optional system message, conversation roles must alternate "
+            "user/assistant/user/assistant/...",
+            "a chat template's words, as llama.cpp, vLLM and LM Studio pass them on",
+            system_order.alternate,
+            dialects=frozenset(),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
+        ),
         Rule(
             "no_user",
             "messages 参数非法。请检查文档。 (1214)",
@@ -320,7 +372,12 @@ TABLE = RuleTable(
         scan_reasoning,
         scan_contents,
         scan_order,
+        system_order.scan_not_first,
+        system_order.scan_alternating,
+        system_order.scan_misplaced,
         scan_blank_names,
+        scan_tool_names(OPENAI_NAME),
+        scan_flaws({"json": "arguments_cut"}),
         scan_flaws(
             {
                 "null": "null_content",

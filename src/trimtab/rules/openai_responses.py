@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import Rule, RuleTable
 from trimtab.rules.content import (
     make_arguments_object,
@@ -18,6 +19,7 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.responses_ids import (
@@ -40,6 +42,7 @@ from trimtab.rules.responses_items import (
     shape_item,
     shape_output,
 )
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.openai_responses import companions, may_lose_id
 from trimtab.wire.responses_items import LONGEST_ID
@@ -112,12 +115,44 @@ TABLE = RuleTable(
             sure="certain",
         ),
         Rule(
+            "arguments_cut",
+            "Unterminated string starting at: line 1 column 9 (char 8)",
+            "vllm-project/vllm issues #47761 and #55495; local-inference-lab/vllm issue #684",
+            wrap_cut_arguments,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "name_format",
+            "Invalid 'input[3].name': string does not match pattern. Expected a string that "
+            "matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90 (the words of chat)",
+            respell_names,
+            dialects=_OPENAI,
+        ),
+        Rule(
             "output_type",
             "Invalid type for 'input[0].output': expected one of a string or array of objects, but "
             "got an object instead.",
             "quoted refusal in public repositories; vllm-project/vllm PR #41355",
             shape_output,
             sure="certain",
+        ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "lmstudio-ai/lmstudio-bug-tracker issue #2298; lemonade-sdk/lemonade issue #2674",
+            system_order.join_first,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
         ),
         Rule(
             "encrypted_content",
@@ -257,13 +292,17 @@ TABLE = RuleTable(
         scan_order,
         scan_call_ids,
         scan_items,
+        scan_tool_names(OPENAI_NAME),
         scan_input,
+        system_order.scan_not_first,
+        system_order.scan_misplaced,
         scan_flaws(
             {
                 "item": "not_an_item",
                 "null": "null_content",
                 "speaker": "part_of_speaker",
                 "arguments": "arguments_not_string",
+                "json": "arguments_cut",
                 "output": "output_type",
                 "sealed": "encrypted_content",
             }

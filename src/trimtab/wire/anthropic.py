@@ -29,6 +29,8 @@ from trimtab.wire.grouping import group_turns, tool_state
 name = "anthropic"
 merges_roles = True
 results_in_user = True
+places_system = True
+"""Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
 goes_with = alone
 may_anchor = any_call
@@ -132,9 +134,40 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "compacting": bool(tree.get("compaction")),
             "container": tree.get("container") is not None,
             "more_tools": _has_more_tools(tree),
+            "late_hours": tuple(_late_hours(tree)),
         },
         managed=_is_managed(tree.get("context_management")),
     )
+
+
+def _late_hours(tree: Any) -> Iterator[Path]:
+    """Paths of breakpoints of one hour behind one of five minutes; the API reads tools first, then
+    the system prompt, then the messages."""
+    short = False
+    for path, mark in _breakpoints(tree):
+        hour = isinstance(mark, dict) and mark.get("ttl") == "1h"
+        if hour and short:
+            yield path
+        short = short or not hour
+
+
+def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """(path, ``cache_control``) of each part that carries one, in the API's order."""
+    lists: list[tuple[Path, Any]] = [(("tools",), tree.get("tools"))]
+    lists.append((("system",), tree.get("system")))
+    for number, message in enumerate(_as_list(tree.get("messages"))):
+        content = message.get("content") if isinstance(message, dict) else None
+        for index, part in enumerate(_as_list(content)):
+            if isinstance(part, dict) and isinstance(part.get("content"), list):
+                inner: Path = ("messages", number, "content", index, "content")
+                lists.append((inner, part["content"]))
+            if mark_of(part) is not None:
+                lists.append((("messages", number, "content", index), [part]))
+    for path, items in lists:
+        whole = len(path) == 4  # one part of a message, not a list of them
+        for index, part in enumerate(_as_list(items)):
+            if (mark := mark_of(part)) is not None:
+                yield path if whole else (*path, index), mark
 
 
 def _has_more_tools(tree: Any) -> bool:
@@ -178,6 +211,8 @@ def read_message(message: Any) -> Message:
     if isinstance(content, (dict, tuple)) and content:
         blocks.append(other_block(content, ("content",)))
         parts.append(Part("other", ("content",), flaw="not-list"))
+    elif role == "system" and content == [] and message.get("output_config") is not None:
+        pass  # it only sets options, and is accepted anywhere
     elif not isinstance(content, list) or not content:
         parts.append(Part("text", ("content",), flaw="no-parts"))
     for index, item in enumerate(_as_list(content)):

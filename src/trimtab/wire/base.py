@@ -6,6 +6,7 @@ The shared code reads a request into a transcript and caches its messages.
 from __future__ import annotations
 
 import hashlib
+import json
 import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -382,3 +383,19 @@ def in_result(block: Block, call_id: str | None) -> Block:
 def text_or_none(value: Any) -> str | None:
     """``value`` if it is a text: a model that is named by anything else is not known."""
     return value if isinstance(value, str) else None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def json_flaw(text: str) -> str:
+    """ "json" for arguments that a strict parser rejects, else ""."""
+    try:
+        _STRICT(text)
+    except (ValueError, RecursionError):
+        return "json"
+    return ""

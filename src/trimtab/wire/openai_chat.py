@@ -6,7 +6,6 @@ blocks that gateways accept inside chat messages; ``dialects`` names the provide
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from trimtab.wire.base import (
     alone,
     compact,
     in_result,
+    json_flaw,
     linking_ids,
     media_block,
     other_block,
@@ -393,26 +393,10 @@ def _call(call: Any, path: Path) -> Read:
     text, tool, call_id = inner.get(key), text_of(inner.get("name")), text_of(call.get("id"))
     flaw = "arguments"
     if isinstance(text, str):
-        flaw = long_flaw(text) or ("" if custom else _json_flaw(text))
+        flaw = long_flaw(text) or ("" if custom else json_flaw(text))
     block = Block(
         "call", (*path, outer, key), path, text if isinstance(text, str) else compact(text),
         label=tool, tool=tool, call_id=call_id, sealed=flaw == "arguments",
         spelling="string" if custom else "json-string",
     )  # fmt: skip
     return [block], Part("call", path, call_id, (*path, "id"), tool, flaw)
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
-
-
-_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
-
-
-def _json_flaw(text: str) -> str:
-    """ "json" for arguments that a strict parser rejects, else ""."""
-    try:
-        _STRICT(text)
-    except (ValueError, RecursionError):
-        return "json"
-    return ""

@@ -259,7 +259,19 @@ ANTHROPIC: dict[str, list[Any]] = {
     ],
     "first_not_user": [
         anthropic(a([SUMMARY]), u()),
-        anthropic({"role": "system", "content": "s"}, u()),
+        anthropic({"role": "system", "content": [], "output_config": {"effort": "low"}}, u()),
+    ],
+    "system_first": [
+        anthropic({"role": "system", "content": [], "output_config": {"effort": "low"}}, u()),
+        anthropic(u(), system="s"),
+    ],
+    "system_place": [
+        anthropic(u(), {"role": "system", "content": "s"}, a("a"), u()),
+        anthropic(u(), a("a"), u(), {"role": "system", "content": "s"}),
+        anthropic(u(), a([server(), served()]), {"role": "system", "content": "s"}, a("a"), u()),
+    ],
+    "mark_order": [
+        anthropic(u([t("q", cache_control={"type": "ephemeral", "ttl": "1h"}), t("q", **MARK)])),
     ],
     "last_not_user": [
         anthropic(u(), a("a"), model=OLD_CLAUDE),
@@ -340,6 +352,10 @@ BEDROCK: dict[str, list[Any]] = {
     ],
     "document_without_text": [bedrock(bu(DOC, {"text": "q"}))],
     "too_many_marks": [bedrock(bu(*[{"text": "q"}, POINT] * 4))],
+    "mark_order": [
+        bedrock(bu({"text": "q"}, {"cachePoint": {"type": "default", "ttl": "1h"}},
+                   {"text": "q"}, POINT)),
+    ],
     "first_not_user": [bedrock({"role": "system", "content": [{"text": "s"}]}, bu())],
     "last_not_user": [
         bedrock(bu(), ba()),

@@ -31,14 +31,13 @@ KINDS = {
     "nothing to answer": Kind("no_messages no_input"),
     "a call without a name": Kind(
         "blank_tool_name name_format",
-        {RESPONSES: UNQUOTED, GEMINI: UNQUOTED, STEPS: UNQUOTED},
     ),
     "arguments of the wrong type": Kind(
         "arguments_not_string arguments_not_object input_not_object"
     ),
     "arguments that are no JSON": Kind(
-        "arguments_not_json",
-        {RESPONSES: UNQUOTED, CLAUDE: NONE, BEDROCK: NONE, GEMINI: NONE, STEPS: NONE},
+        "arguments_not_json arguments_cut",
+        {CLAUDE: NONE, BEDROCK: NONE, GEMINI: NONE, STEPS: NONE},
     ),
     "a result of the wrong type": Kind(
         "output_type result_not_list json_not_object response_not_object result_missing",
@@ -107,6 +106,10 @@ KINDS = {
         "first_not_user roles_alternate call_order system_late user_after_result no_user",
         {RESPONSES: TAKES, STEPS: UNQUOTED},
     ),
+    "a system message out of its place": Kind(
+        "system_first system_place system_in_a_row system_not_first system_unsupported system_late",
+        {GEMINI: NONE, STEPS: NONE},
+    ),
     "the model speaks last": Kind(
         "last_not_user two_answers_last trailing_space", {RESPONSES: TAKES, STEPS: UNQUOTED}
     ),
@@ -123,7 +126,7 @@ KINDS = {
         {RESPONSES: UNQUOTED, GEMINI: UNQUOTED, STEPS: UNQUOTED},
     ),
     "cache breakpoints": Kind(
-        "empty_marked too_many_marks stray_mark",
+        "empty_marked too_many_marks stray_mark mark_order nested_mark",
         {CHAT: UNQUOTED, RESPONSES: UNQUOTED, GEMINI: NONE, STEPS: NONE},
     ),
     "compactions": Kind(
