@@ -98,7 +98,8 @@ def ids(cases: list[Any]) -> list[str]:
 @pytest.mark.parametrize(("rule", "request_"), PROVOKING, ids=ids(PROVOKING))
 def test_each_row_is_provoked_and_its_repair_makes_it_pass(rule: str, request_: Any) -> None:
     format, before = spoken(rule), copy.deepcopy(request_)
-    assert {found.rule for found in doubtful.found(request_, format)} == {rule}
+    found = {found.rule for found in doubtful.found(request_, format)}
+    assert found - ({"name_format"} if rule == "blank_tool_name" else set()) == {rule}
     repaired = doubtful.repaired(request_, format).tree
     assert request_ == before
     assert doubtful.found(repaired, format) == []
@@ -112,7 +113,10 @@ def test_each_row_is_provoked_and_its_repair_makes_it_pass(rule: str, request_: 
 
 
 def test_every_row_is_provoked() -> None:
-    elsewhere = {"unreadable_text", "result_id_case"}  # tests/unit/rules has those of all formats
+    elsewhere = {  # tests/unit/rules has those of all formats
+        *("unreadable_text", "result_id_case", "name_format", "arguments_cut"),
+        *("system_not_first", "system_place", "roles_alternate"),
+    }
     assert {rule for rule, _ in PROVOKING} == {row.name for row in TABLE.rows} - elsewhere
 
 
