@@ -143,7 +143,8 @@ def _rows(table: RuleTable) -> Iterator[str]:
 def whose(row: Rule) -> str:
     """The dialects that have the rule, in words."""
     told = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
-    return f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
+    told = f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
+    return f"from version {row.since} on" if row.since else told or "whoever refused it"
 
 
 def _cell(text: str) -> str:

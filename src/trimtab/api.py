@@ -91,9 +91,9 @@ def check(
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     tree = RequestBody.of(request).tree
     detected, _ = wire.find(tree, format)
-    read = wire.read(tree, detected, model=model)
-    violations = rules.check(read, open_tail=open_tail, doubtful=doubtful)
-    return rules.with_shape(violations, detected, tree)
+    transcript = wire.read(tree, detected, model=model)
+    found = rules.check(transcript, open_tail=open_tail, doubtful=doubtful)
+    return rules.with_shape(found, detected, tree)
 
 
 @naming_nearest

@@ -61,12 +61,6 @@ from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 _UNPAIRED = frozenset({"llamacpp"})
 """Servers that take calls and results in any number and order (run by us)."""
 
-_FREE_IDS = frozenset({
-    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
-      "dashscope", "other", *MISTRAL),
-})  # fmt: skip
-"""Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
-
 TABLE = RuleTable(
     rows=(
         unreadable_row(

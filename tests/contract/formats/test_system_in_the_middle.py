@@ -94,8 +94,8 @@ def conversation(seed: int, *, bedrock: bool = False) -> Messages:
 def _tips(messages: Messages) -> Iterator[int]:
     """Where the client may ask the model: behind the user, and behind a system message."""
     for end in range(1, len(messages) + 1):
-        asks = end == len(messages) or messages[end]["role"] == "assistant"
-        if messages[end - 1]["role"] != "assistant" and asks:
+        models_turn = end == len(messages) or messages[end]["role"] == "assistant"
+        if models_turn and messages[end - 1]["role"] != "assistant":
             yield end
 
 

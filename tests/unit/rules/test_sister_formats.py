@@ -30,8 +30,10 @@ KINDS = {
     "ids that differ by case": Kind("result_id_case"),
     "nothing to answer": Kind("no_messages no_input"),
     "a call without a name": Kind(
-        "blank_tool_name name_format",
+        "blank_tool_name",
+        {RESPONSES: UNQUOTED, BEDROCK: "name_format", GEMINI: UNQUOTED, STEPS: UNQUOTED},
     ),
+    "tool names in a form that is refused": Kind("name_format"),
     "arguments of the wrong type": Kind(
         "arguments_not_string arguments_not_object input_not_object"
     ),
@@ -106,10 +108,6 @@ KINDS = {
         "first_not_user roles_alternate call_order system_late user_after_result no_user",
         {RESPONSES: TAKES, STEPS: UNQUOTED},
     ),
-    "a system message out of its place": Kind(
-        "system_first system_place system_in_a_row system_not_first system_unsupported system_late",
-        {GEMINI: NONE, STEPS: NONE},
-    ),
     "the model speaks last": Kind(
         "last_not_user two_answers_last trailing_space", {RESPONSES: TAKES, STEPS: UNQUOTED}
     ),
@@ -123,11 +121,19 @@ KINDS = {
     ),
     "too many of something": Kind(
         "too_many_calls too_many_tools too_many_marks",
-        {RESPONSES: UNQUOTED, GEMINI: UNQUOTED, STEPS: UNQUOTED},
+        {GEMINI: UNQUOTED, STEPS: UNQUOTED},
+    ),
+    "system messages among the others": Kind(
+        "system_first system_place system_in_a_row system_unsupported system_not_first",
+        {GEMINI: "contents have no such role", STEPS: "steps have no such role"},
+    ),
+    "what a dated version refuses": Kind(
+        "sampling_refused document_of_model citations_of_user",
+        dict.fromkeys((CHAT, RESPONSES, BEDROCK, GEMINI, STEPS), "the API has no dated versions"),
     ),
     "cache breakpoints": Kind(
         "empty_marked too_many_marks stray_mark mark_order nested_mark",
-        {CHAT: UNQUOTED, RESPONSES: UNQUOTED, GEMINI: NONE, STEPS: NONE},
+        {CHAT: UNQUOTED, GEMINI: NONE, STEPS: NONE},
     ),
     "compactions": Kind(
         "compaction_empty compaction_ambiguous compaction_misplaced compaction_behind",
