@@ -33,7 +33,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("bedrock", {"messages": [{"role": "user", "content": [{"text": "x"}]},
                               {"role": "usr", "content": [{"text": "x"}]}]},
      "unknown_role", "enum value set"),
-    ("gemini", {"contents": [{"role": "usr", "parts": [{"text": "x"}]}]}, "unknown_role",
+    ("gemini", {"contents": [{"role": "usr", "parts": [{"text": "x"}]}]}, "invalid_role",
      "valid role"),
     ("gemini-interactions", {"input": [{"role": "usr", "content": "x"}]}, "unknown_role",
      "valid role"),
