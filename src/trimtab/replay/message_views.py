@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
+from trimtab.logs.recording import Recording
 from trimtab.replay import text_features
-from trimtab.replay.recording import Recording
 from trimtab.replay.text_features import Context, Span
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.token_sizes import TokenSizes

@@ -1,0 +1,95 @@
+"""Qwen Code: ``~/.qwen/projects/*/chats/*.jsonl``.
+
+A line has ``uuid``, ``parentUuid`` and a message of Gemini's format.  A system line of the subtype
+``chat_compression`` has the history that took the place of the earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from trimtab.logs.branches import Branch, Node, branches
+from trimtab.logs.recording import Recording
+from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.pricing.call_usage import read_call
+
+_NOT_SENT = ("realtime_message", "code_mode_tool_result")
+"""Subtypes of lines with a message that is no part of the history."""
+
+
+def is_qwen_code(values: Sequence[Any]) -> bool:
+    """Lines with uuid, parentUuid and a message that has parts."""
+    return any(
+        isinstance(v, dict) and "parentUuid" in v and "sessionId" in v and "parts" in _message(v)
+        for v in values[:200]
+    )
+
+
+def qwen_code(values: Sequence[Any]) -> Iterator[Recording]:
+    """The conversation, one recording between compressions; then what was taken back by a rewind;
+    then each subagent."""
+    lines = [v for v in values if isinstance(v, dict) and v.get("uuid")]
+    header = next((v for v in lines if v.get("sessionId")), {})
+    id_ = str(header.get("sessionId") or "session")
+    chains: dict[str, list[Any]] = {"": []}
+    for line in lines:
+        name = str(line.get("agentId") or "side") if line.get("isSidechain") else ""
+        chains.setdefault(name, []).append(line)
+    for name, chain in chains.items():
+        chain_id = f"{id_}/{name}" if name else id_
+        for number, branch in enumerate(branches(_nodes(chain))):
+            used = [chain[n]["model"] for n in branch.items if chain[n].get("model")]
+            yield from recordings(
+                _segments(chain, branch), f"{chain_id}~{number}" if number else chain_id,
+                source=project(header.get("cwd")), format="gemini", agent="qwen-code",
+                model=str(used[-1]) if used else None,
+                task="sidechain" if name else "branch" if number else "main",
+            )  # fmt: skip
+
+
+def _message(line: Mapping[str, Any]) -> Mapping[str, Any]:
+    message = line.get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def _compressed(line: Mapping[str, Any]) -> list[Any] | None:
+    """The history that a compression leaves; None for any other line."""
+    payload = line.get("systemPayload")
+    history = payload.get("compressedHistory") if isinstance(payload, dict) else None
+    is_compression = line.get("subtype") == "chat_compression" and isinstance(history, list)
+    return history if is_compression else None
+
+
+def _nodes(lines: Sequence[Mapping[str, Any]]) -> list[Node]:
+    return [
+        Node(
+            str(line["uuid"]), str(line.get("parentUuid") or ""), seconds(line.get("timestamp")),
+            is_item=(isinstance(_message(line).get("parts"), list)
+                     and line.get("subtype") not in _NOT_SENT) or _compressed(line) is not None,
+            is_model=_message(line).get("role") == "model",
+            begins=line.get("type") == "user",
+        )
+        for line in lines
+    ]  # fmt: skip
+
+
+def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[Segment]:
+    segments, own = [Segment()], [False]
+    for number in branch.items:
+        line, time = lines[number], seconds(lines[number].get("timestamp"))
+        if (history := _compressed(line)) is not None:
+            segments.append(Segment(carried=len(history)))
+            own.append(False)
+            for content in history:
+                segments[-1].add(content, time)
+        else:
+            usage = read_call(line.get("usageMetadata"), line.get("model"), str(line["uuid"]))
+            message = _message(line)
+            segments[-1].add(
+                {"role": message.get("role") or "user", "parts": message["parts"]}, time,
+                usage if message.get("role") == "model" else None,
+            )  # fmt: skip
+            segments[-1].window = line.get("contextWindowSize") or segments[-1].window
+        own[-1] |= number in branch.own
+    return [segment for segment, is_own in zip(segments, own, strict=True) if is_own]
