@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from trimtab import wire
 from trimtab.cli import files
-from trimtab.cli.exit_codes import UNKNOWN_FORMAT, USAGE, ExitWith
+from trimtab.cli.exit_codes import UNKNOWN_FORMAT, USAGE, ExitWith, is_json
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest
 from trimtab.jsontext import paths
@@ -69,8 +69,8 @@ def request_of(args: Namespace) -> FoundRequest:
         files.read(args.file)  # says what is wrong with the path
     logs = log_files.read([args.file]) if packed else log_files.of_bytes(data, _name(args))
     is_log = packed or args.file.endswith(_LINES) or args.turn is not None
-    # Two bodies that nobody called a log are two values, not a log of two requests.
-    unanswered = logs.unanswered if is_log or len(logs.unanswered) == 1 else []
+    # Several bodies that nobody called a log are no JSON, and not a log of requests.
+    unanswered = logs.unanswered if is_log or is_json(data) else []
     if requests := _requests(logs.recordings, unanswered):
         return _chosen(args, requests)
     if unread := next((problem for problem in logs.problems if problem.agent), None):

@@ -26,6 +26,7 @@ from typing import NamedTuple
 class Node:
     """One line: its id and its parent's ("": it names none).
 
+    ``time``: where the file's order does not tell which line is newest; in seconds.
     ``is_item``: whether it is part of the conversation, or only a link between lines.  ``answer``:
     the id of the model's answer that it is a piece of, ``calls``: the ids of the calls in it,
     ``results``: of the calls that it answers.  ``is_model``: whether the model wrote it.

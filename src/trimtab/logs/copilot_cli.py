@@ -69,7 +69,7 @@ def _nodes(events: Sequence[Mapping[str, Any]]) -> list[Node]:
         if kind == "session.snapshot_rewind":
             parent = parents.get(str(data.get("upToEventId")), parent)
         nodes.append(Node(
-            str(event.get("id") or f"line {number}"), parent, seconds(event.get("timestamp")),
+            str(event.get("id") or f"line {number}"), parent,
             is_item=kind in _ITEMS, is_model=kind == "assistant.message",
         ))  # fmt: skip
     return nodes

@@ -13,6 +13,7 @@ from typing import Any
 from trimtab.logs.recording import Recording
 from trimtab.logs.segments import Segment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
+from trimtab.rules.gemini import SENTINEL
 
 
 def is_gemini_cli(values: Sequence[Any]) -> bool:
@@ -72,10 +73,14 @@ def _segment(messages: Sequence[Mapping[str, Any]]) -> tuple[Segment, str | None
             model = message.get("model") or model
             calls = [c for c in message.get("toolCalls") or () if isinstance(c, dict)]
             known = {part["functionCall"].get("id") for part in parts if "functionCall" in part}
-            said = parts + [
+            asked: list[dict[str, Any]] = [
                 {"functionCall": {key: call[key] for key in ("id", "name", "args") if key in call}}
-                for call in calls if call.get("id") not in known
-            ]  # fmt: skip
+                for call in calls
+                if call.get("id") not in known
+            ]
+            if asked and not known:  # the log has no signatures; the client sends this in a resume
+                asked[0]["thoughtSignature"] = SENTINEL
+            said = parts + asked
             if said:
                 usage = _usage(message.get("tokens"), model, str(message.get("id") or ""))
                 segment.add({"role": "model", "parts": said}, time, usage)

@@ -44,7 +44,7 @@ def recordings(
 ) -> Iterator[FoundRecording]:
     """Every conversation in the lines of one file, with the number of its first line.
 
-    A recording without turns is a request that nobody answered.
+    A recording without turns is a request that nobody has answered yet.
     """
     values = [value for _, value in lines]
     if all(any(is_log([value]) for is_log in _EXPORTS) for value in values):
@@ -66,7 +66,9 @@ def _session(
         yield line, f"a damaged session log: {type(error).__name__}: {error}"[:160]
         return
     answered = [recording for recording in found if recording.turns]
-    for recording in answered or found[-1:]:
+    main = [recording for recording in found if recording.task in ("", "main")]
+    waiting = [recording for recording in (main or found)[-1:] if not recording.turns]
+    for recording in [*answered, *waiting]:
         yield line, recording.renamed(source=recording.source or source, origin=origin)
     if not found:
         yield line, NO_TURN

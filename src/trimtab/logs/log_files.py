@@ -43,8 +43,8 @@ class Problem:
 class LoadedLogs:
     """The recordings in the order of the files, and the problems.
 
-    ``unanswered``: recordings without a turn of the model, each one request; listed as problems
-    too, as nothing can be replayed or billed of them.
+    ``unanswered``: recordings without a turn of the model, each one request.  Nothing can be
+    replayed or billed of them, so a log that has nothing else is a problem, too.
     """
 
     recordings: list[Recording] = field(default_factory=list)
@@ -141,13 +141,16 @@ def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs
     if agent := unread_agent([value for _, value in lines]):
         logs.problems.append(Problem(name, lines[0][0], what_to_do(agent), agent))
         return
-    for line, result in kinds.recordings(lines, source=source, origin=name):
+    found = list(kinds.recordings(lines, source=source, origin=name))
+    answered = {line for line, result in found if isinstance(result, Recording) and result.turns}
+    for line, result in found:
         if isinstance(result, str):
             logs.problems.append(Problem(name, line, result))
         elif result.turns:
             logs.recordings.append(result)
         else:
-            logs.problems.append(Problem(name, line, kinds.NO_TURN))
+            if line not in answered:
+                logs.problems.append(Problem(name, line, kinds.NO_TURN))
             if result.views and result.views[-1].role != "assistant":
                 logs.unanswered.append(result)
 

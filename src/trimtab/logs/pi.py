@@ -50,8 +50,8 @@ def _nodes(entries: Sequence[Mapping[str, Any]]) -> list[Node]:
         message = _message(entry)
         nodes.append(Node(
             str(entry.get("id") or f"line {number}"), str(entry.get("parentId") or ""),
-            seconds(entry.get("timestamp")), is_item=entry.get("type") in _ITEMS,
-            is_model=message.get("role") == "assistant", begins=message.get("role") == "user",
+            is_item=entry.get("type") in _ITEMS, is_model=message.get("role") == "assistant",
+            begins=message.get("role") == "user",
         ))  # fmt: skip
     return nodes
 

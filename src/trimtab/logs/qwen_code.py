@@ -29,7 +29,7 @@ def is_qwen_code(values: Sequence[Any]) -> bool:
 def qwen_code(values: Sequence[Any]) -> Iterator[Recording]:
     """The conversation, one recording between compressions; then what was taken back by a rewind;
     then each subagent."""
-    lines = [v for v in values if isinstance(v, dict) and v.get("uuid")]
+    lines = _joined([v for v in values if isinstance(v, dict) and v.get("uuid")])
     header = next((v for v in lines if v.get("sessionId")), {})
     id_ = str(header.get("sessionId") or "session")
     chains: dict[str, list[Any]] = {"": []}
@@ -53,6 +53,24 @@ def _message(line: Mapping[str, Any]) -> Mapping[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
+def _joined(lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """One line for each uuid: a message may be written in several, which share it."""
+    joined: dict[str, Mapping[str, Any]] = {}
+    for line in lines:
+        before = joined.get(str(line["uuid"]))
+        if before is not None:
+            old, new = _message(before).get("parts") or [], _message(line).get("parts") or []
+            message = {**_message(line), "parts": old if old == new else [*old, *new]}
+            line = {**before, **line, "message": message}
+        joined[str(line["uuid"])] = line
+    return list(joined.values())
+
+
+def _is_sent(line: Mapping[str, Any]) -> bool:
+    is_message = line.get("type") in ("user", "assistant", "tool_result")
+    return is_message and bool(_message(line).get("parts")) and line.get("subtype") not in _NOT_SENT
+
+
 def _compressed(line: Mapping[str, Any]) -> list[Any] | None:
     """The history that a compression leaves; None for any other line."""
     payload = line.get("systemPayload")
@@ -64,9 +82,8 @@ def _compressed(line: Mapping[str, Any]) -> list[Any] | None:
 def _nodes(lines: Sequence[Mapping[str, Any]]) -> list[Node]:
     return [
         Node(
-            str(line["uuid"]), str(line.get("parentUuid") or ""), seconds(line.get("timestamp")),
-            is_item=(isinstance(_message(line).get("parts"), list)
-                     and line.get("subtype") not in _NOT_SENT) or _compressed(line) is not None,
+            str(line["uuid"]), str(line.get("parentUuid") or ""),
+            is_item=_is_sent(line) or _compressed(line) is not None,
             is_model=_message(line).get("role") == "model",
             begins=line.get("type") == "user",
         )
