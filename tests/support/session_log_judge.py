@@ -206,6 +206,10 @@ def _gemini_cli(values: Values) -> list[list[Step]]:
 
 
 def _copilot(values: Values) -> list[list[Step]]:
+    ids = [value.get("id") for value in values]
+    for n in [n for n, value in enumerate(values) if value["type"] == "session.snapshot_rewind"]:
+        gone = range(ids.index(values[n]["data"]["upToEventId"]), n)
+        values = [{"type": ""} if m in gone else value for m, value in enumerate(values)]
     found = [_step()]
     for value in values:
         data = value.get("data", {})

@@ -102,7 +102,9 @@ class _Tree:
                     inner.add(parent)
                     break
                 parent = self.parents[parent]
-        leaves = [n for n, node in enumerate(self.nodes) if node.is_item and n not in inner]
+        items = [number for number, node in enumerate(self.nodes) if node.is_item]
+        leaves = [number for number in items if number not in inner]
+        leaves = leaves or items[-1:]  # all lines make a circle
         times: list[float] = []
         for node in self.nodes:
             last = times[-1] if times else 0.0

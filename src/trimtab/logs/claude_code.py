@@ -21,7 +21,7 @@ def is_claude_code(values: Sequence[Any]) -> bool:
         isinstance(v, dict)
         and "parentUuid" in v
         and v.get("type") in ("user", "assistant")
-        and "parts" not in (v.get("message") or {})
+        and "parts" not in _message(v)
         for v in values[:200]
     )
 

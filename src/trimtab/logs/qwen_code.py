@@ -100,13 +100,26 @@ def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[Segmen
             own.append(False)
             for content in history:
                 segments[-1].add(content, time)
+        elif _answers_more(line, segments[-1]):
+            last = segments[-1].items[-1]
+            segments[-1].items[-1] = {**last, "parts": [*last["parts"], *_message(line)["parts"]]}
         else:
             usage = read_call(line.get("usageMetadata"), line.get("model"), str(line["uuid"]))
             message = _message(line)
-            segments[-1].add(
-                {"role": message.get("role") or "user", "parts": message["parts"]}, time,
-                usage if message.get("role") == "model" else None,
-            )  # fmt: skip
+            is_model = message.get("role") == "model"
+            content = {"role": message.get("role") or "user", "parts": message["parts"]}
+            segments[-1].add(content, time, usage if is_model else None)
             segments[-1].window = line.get("contextWindowSize") or segments[-1].window
         own[-1] |= number in branch.own
     return [segment for segment, is_own in zip(segments, own, strict=True) if is_own]
+
+
+def _answers_more(line: Mapping[str, Any], segment: Segment) -> bool:
+    """Whether a line has another result of the model's last turn: each call has a line of its own,
+    and all go out in one content."""
+    last = segment.items[-1] if segment.items else None
+    return bool(
+        line.get("type") == "tool_result"
+        and last
+        and all(isinstance(part, dict) and "functionResponse" in part for part in last["parts"])
+    )
