@@ -122,7 +122,7 @@ def _add(segment: NeutralSegment, entry: Mapping[str, Any]) -> None:
             if isinstance(content, str):
                 texts = [content]
             segment.answer(
-                texts, calls, time, usage=_usage(message), reasoning=_reasoning(blocks, message)
+                texts, calls, time, usage=_usage(entry), reasoning=_reasoning(blocks, message)
             )
         case "toolResult":
             segment.result(
@@ -154,7 +154,9 @@ def _call_id(id_: Any) -> str:
     return str(id_ or "").partition("|")[0]
 
 
-def _usage(message: Mapping[str, Any]) -> CallUsage | None:
+def _usage(entry: Mapping[str, Any]) -> CallUsage | None:
+    """What a call was billed.  A fork copies entries with their ids: they count once."""
+    message = _message(entry)
     usage = message.get("usage")
     if not isinstance(usage, dict):
         return None
@@ -163,4 +165,5 @@ def _usage(message: Mapping[str, Any]) -> CallUsage | None:
         "cache_read_input_tokens": usage.get("cacheRead") or 0,
         "cache_creation_input_tokens": usage.get("cacheWrite") or 0,
     }  # fmt: skip
-    return read_call(tokens, message.get("model"), str(message.get("responseId") or ""))
+    own_id = f"{entry['id']} {entry.get('timestamp')}" if entry.get("id") else ""
+    return read_call(tokens, message.get("model"), str(message.get("responseId") or own_id))

@@ -62,5 +62,5 @@ def recordings(segments: Sequence[Segment], id_: str, **common: Any) -> Iterator
             id=f"{id_}#{number}" if len(segments) > 1 else id_, messages=segment.items,
             times=tuple(segment.times) if any(segment.times) else (),
             usages=tuple(segment.usages) if any(segment.usages) else (),
-            session=id_, carried=segment.carried if number else 0, window=segment.window, **common,
+            session=id_, carried=segment.carried, window=segment.window, **common,
         )  # fmt: skip

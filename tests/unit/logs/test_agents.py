@@ -179,6 +179,6 @@ def test_a_damaged_log_is_a_problem_and_never_an_exception(tmp_path, agent):
     name, values, *_ = LOGS[agent]
     for number, value in enumerate(values):
         for key in value:
-            for odd in (None, 7, "x", [], {}, [None], {"content": 5}):
+            for odd in (None, 7, [None], {"content": 5}):
                 damaged = [*values[:number], {**value, key: odd}, *values[number + 1 :]]
                 log_files.read([written(tmp_path / name, damaged)])

@@ -5,6 +5,7 @@ Does not know any agent's log.
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -95,4 +96,4 @@ def test_in_whatever_order_a_tree_is_written_its_branches_are_the_same(data, siz
     for items in wanted:  # each is a path: every item stands behind its parent
         assert items[0] == "a0"
         by_id = {node.id: node.parent for node in nodes}
-        assert all(by_id[child] == parent for parent, child in zip(items, items[1:], strict=False))
+        assert all(by_id[child] == parent for parent, child in itertools.pairwise(items))
