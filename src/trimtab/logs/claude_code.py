@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab.logs.branches import Branch, Node, branches
 from trimtab.logs.recording import Recording
-from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
 
 
@@ -84,16 +84,16 @@ def _nodes(lines: Sequence[Mapping[str, Any]]) -> list[Node]:
     return nodes
 
 
-def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[Segment]:
+def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[LogSegment]:
     """The messages of a branch; pieces of one answer are joined.  Segments before the fork belong
     to the newer branch."""
-    segments, answers, own = [Segment()], dict[str, int](), [False]
+    segments, answers, own = [LogSegment()], dict[str, int](), [False]
     for number in branch.items:
         line = lines[number]
         message = line["message"]
         role, content = message["role"], message.get("content")
         if line.get("isCompactSummary") and segments[-1].items:
-            segments.append(Segment(carried=1))
+            segments.append(LogSegment(carried=1))
             answers = {}
             own.append(False)
         own[-1] |= number in branch.own

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.logs.recording import Recording
-from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import read_call
 
 
@@ -24,8 +24,8 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
     what the user took back."""
     meta: Mapping[str, Any] = {}
     model: str | None = None
-    segments, before = [Segment()], None
-    withdrawn: list[Segment] = []
+    segments, before = [LogSegment()], None
+    withdrawn: list[LogSegment] = []
     for value in values:
         if not isinstance(value, dict) or not isinstance(value.get("payload"), dict):
             continue
@@ -46,7 +46,7 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
                 segments[-1] = kept
             case "compacted":
                 replacement = _replacement(payload)
-                segments.append(Segment(carried=len(replacement)))
+                segments.append(LogSegment(carried=len(replacement)))
                 for item in replacement:
                     segments[-1].add(item, time)
     instructions = meta.get("base_instructions") or meta.get("instructions")
@@ -61,7 +61,7 @@ def codex(values: Sequence[Any]) -> Iterator[Recording]:
         yield from recordings([segment], f"{id_}~{number}", task="branch", **common)
 
 
-def _usage(payload: Mapping[str, Any], model: str | None, before: Any, segment: Segment) -> Any:
+def _usage(payload: Mapping[str, Any], model: str | None, before: Any, segment: LogSegment) -> Any:
     """Record a token count as the usage of the model's last item; return its running total.
 
     The client logs the same count again without a new call: then the running total is unchanged
@@ -85,12 +85,12 @@ _CONTEXT = ("<environment_context>", "<user_instructions>", "# AGENTS.md instruc
 """How messages begin that the client writes in the user's name."""
 
 
-def _rolled_back(segment: Segment, turns: Any) -> Segment:
+def _rolled_back(segment: LogSegment, turns: Any) -> LogSegment:
     """A segment without the last ``turns`` messages of the user and all that followed."""
     asked = [number for number, item in enumerate(segment.items) if _is_asked(item)]
     count = turns if isinstance(turns, int) and turns > 0 else 1
     end = asked[-min(count, len(asked))] if asked else len(segment.items)
-    return Segment(
+    return LogSegment(
         segment.items[:end], segment.times[:end], segment.usages[:end],
         min(segment.carried, end), segment.window,
     )  # fmt: skip

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.logs.recording import Recording
-from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
 from trimtab.rules.gemini import SENTINEL
 
@@ -61,9 +61,9 @@ def gemini_cli(values: Sequence[Any]) -> Iterator[Recording]:
         )  # fmt: skip
 
 
-def _segment(messages: Sequence[Mapping[str, Any]]) -> tuple[Segment, str | None]:
+def _segment(messages: Sequence[Mapping[str, Any]]) -> tuple[LogSegment, str | None]:
     """(contents as they are sent, the model used last)."""
-    segment, model = Segment(), None
+    segment, model = LogSegment(), None
     for message in messages:
         parts, time = _parts(message.get("content")), seconds(message.get("timestamp"))
         if message.get("type") == "user":

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from trimtab.logs.segments import Segment
+from trimtab.logs.segments import LogSegment
 from trimtab.pricing.call_usage import CallUsage
 
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
@@ -48,7 +48,7 @@ Parts = Sequence[str | LoggedImage]
 
 
 @dataclass
-class NeutralSegment(Segment):
+class NeutralSegment(LogSegment):
     """A segment that writes texts, calls and results as messages of ``format``."""
 
     format: str = "openai-chat"

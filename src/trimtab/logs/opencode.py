@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.logs.recording import Recording
-from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
 
 
@@ -27,7 +27,7 @@ def opencode(values: Sequence[Any]) -> Iterator[Recording]:
     """The conversation as Anthropic messages (opencode's log has a format of its own)."""
     value: Mapping[str, Any] = values[0]
     info = value.get("info") or {}
-    segment, model = Segment(), None
+    segment, model = LogSegment(), None
     for message in value.get("messages") or ():
         about, parts = message.get("info") or {}, message.get("parts") or ()
         time = seconds((about.get("time") or {}).get("created"))

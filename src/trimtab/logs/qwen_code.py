@@ -11,7 +11,7 @@ from typing import Any
 
 from trimtab.logs.branches import Branch, Node, branches
 from trimtab.logs.recording import Recording
-from trimtab.logs.segments import Segment, project, recordings, seconds
+from trimtab.logs.segments import LogSegment, project, recordings, seconds
 from trimtab.pricing.call_usage import read_call
 
 _NOT_SENT = ("realtime_message", "code_mode_tool_result")
@@ -91,12 +91,12 @@ def _nodes(lines: Sequence[Mapping[str, Any]]) -> list[Node]:
     ]  # fmt: skip
 
 
-def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[Segment]:
-    segments, own = [Segment()], [False]
+def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[LogSegment]:
+    segments, own = [LogSegment()], [False]
     for number in branch.items:
         line, time = lines[number], seconds(lines[number].get("timestamp"))
         if (history := _compressed(line)) is not None:
-            segments.append(Segment(carried=len(history)))
+            segments.append(LogSegment(carried=len(history)))
             own.append(False)
             for content in history:
                 segments[-1].add(content, time)
@@ -114,7 +114,7 @@ def _segments(lines: Sequence[Mapping[str, Any]], branch: Branch) -> list[Segmen
     return [segment for segment, is_own in zip(segments, own, strict=True) if is_own]
 
 
-def _answers_more(line: Mapping[str, Any], segment: Segment) -> bool:
+def _answers_more(line: Mapping[str, Any], segment: LogSegment) -> bool:
     """Whether a line has another result of the model's last turn: each call has a line of its own,
     and all go out in one content."""
     last = segment.items[-1] if segment.items else None

@@ -17,7 +17,7 @@ from trimtab.pricing.call_usage import CallUsage
 
 
 @dataclass
-class Segment:
+class LogSegment:
     """Items between two compactions, with their times and the billed usage of model calls.
 
     ``carried``: how many leading items the compaction put in place of the earlier history.
@@ -53,7 +53,7 @@ def project(cwd: Any) -> str:
     return PurePosixPath(str(cwd).replace("\\", "/")).name if cwd else ""
 
 
-def recordings(segments: Sequence[Segment], id_: str, **common: Any) -> Iterator[Recording]:
+def recordings(segments: Sequence[LogSegment], id_: str, **common: Any) -> Iterator[Recording]:
     """A recording of each segment that has items; ``common``: fields that all share."""
     for number, segment in enumerate(segments):
         if not segment.items:
