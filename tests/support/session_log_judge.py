@@ -218,7 +218,7 @@ def _copilot(values: Values) -> list[list[Step]]:
         match value["type"]:
             case "user.message":
                 found[-1].then.append(data.get("transformedContent") or data["content"])
-            case "system.notification":
+            case "system.notification" if "<system_notification>" in data["content"]:
                 found[-1].then.append(data["content"])
             case "assistant.message" if data["content"] or data.get("toolRequests"):
                 calls = [call["toolCallId"] for call in data.get("toolRequests", ())]

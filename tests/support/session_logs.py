@@ -162,7 +162,9 @@ def copilot_cli() -> Values:
         event("e4", "e3", "assistant.message", content="I look.", toolRequests=[
             call("t1", path="a"), call("t2", "task", prompt="Explore the tables.")]),
         event("e5", "e4", "assistant.message", content="I explore.", **side),
-        done("e6", "e5", "t2", success=True, result={"content": "two"}),
+        event("e5b", "e5", "system.notification", content="Discovered AGENTS.md"),
+        event("e5c", "e5b", "user.message", content="Be quick."),
+        done("e6", "e5c", "t2", success=True, result={"content": "two"}),
         done("e7", "e6", "t1", success=False, error={"message": "no such file"}),
         event("e8", "e7", "assistant.message", content="MySQL or Postgres."),
         event("e9", "e8", "user.message", content=WITHDRAWN),

@@ -19,6 +19,9 @@ _ITEMS = (
     "session.compaction_complete",
 )  # fmt: skip
 
+_FOR_THE_MODEL = "<system_notification>"
+"""How a notification begins that the model is told; others are for the screen."""
+
 
 def is_copilot_cli(values: Sequence[Any]) -> bool:
     """Events of a session: a type with a dot, and data."""
@@ -119,7 +122,9 @@ def _segments(
                 sent = data.get("transformedContent") or data.get("content")
                 segments[-1].say(parts_of(sent), time)
             case "system.notification":
-                segments[-1].say(parts_of(data.get("content")), time)
+                content = str(data.get("content") or "")
+                if content.startswith(_FOR_THE_MODEL):
+                    segments[-1].say([content], time)
             case "assistant.message":
                 segments[-1].answer([str(data.get("content") or "")], _calls(data), time)
             case "tool.execution_complete":

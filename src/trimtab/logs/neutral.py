@@ -94,23 +94,40 @@ class NeutralSegment(LogSegment):
         self.add(message, time, usage)
 
     def result(self, call: str, parts: Parts, time: float | None, *, failed: bool = False) -> None:
-        """The result of a call.  Anthropic takes those of one answer in one message; a chat
+        """The result of a call, right behind the answer with the call: the user may have spoken
+        while the tool ran.  Anthropic takes all results of an answer in one message; a chat
         completion takes no image in a result: it follows as the user's."""
         images = [part for part in parts if isinstance(part, LoggedImage)]
+        place = self._behind(call)
         if self.format != "anthropic":
             text = "\n".join(part for part in parts if isinstance(part, str))
-            self.add({"role": "tool", "tool_call_id": call, "content": text}, time)
+            self._insert(place, {"role": "tool", "tool_call_id": call, "content": text}, time)
             self.say(images, time)
             return
         block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call}
         block["content"] = self._content(parts) if images else "\n".join(map(str, parts))
         if failed:
             block["is_error"] = True
-        last = self.items[-1] if self.items else None
-        if last and last["role"] == "user" and _is_results(last["content"]):
-            last["content"].append(block)
+        if place and _is_results(self.items[place - 1]):
+            self.items[place - 1]["content"].append(block)
         else:
-            self.add({"role": "user", "content": [block]}, time)
+            self._insert(place, {"role": "user", "content": [block]}, time)
+
+    def _behind(self, call: str) -> int:
+        """The place behind the answer with a call and its results so far; the end if there is
+        none."""
+        for number in range(len(self.items) - 1, -1, -1):
+            if call in _calls_of(self.items[number]):
+                number += 1
+                while number < len(self.items) and _is_results(self.items[number]):
+                    number += 1
+                return number
+        return len(self.items)
+
+    def _insert(self, place: int, item: Any, time: float | None) -> None:
+        self.items.insert(place, item)
+        self.times.insert(place, time)
+        self.usages.insert(place, None)
 
     def _content(self, parts: Parts) -> Any:
         if len(parts) == 1 and isinstance(parts[0], str):
@@ -142,8 +159,17 @@ def parts_of(content: Any) -> list[str | LoggedImage]:
     return parts
 
 
-def _is_results(content: Any) -> bool:
-    return isinstance(content, list) and all(block["type"] == "tool_result" for block in content)
+def _calls_of(message: Mapping[str, Any]) -> list[str]:
+    calls = [call["id"] for call in message.get("tool_calls") or ()]
+    content = message["content"] if message["role"] == "assistant" else ()
+    blocks = content if isinstance(content, list) else ()
+    return calls + [block["id"] for block in blocks if block["type"] == "tool_use"]
+
+
+def _is_results(message: Mapping[str, Any]) -> bool:
+    content = message["content"]
+    blocks = content if message["role"] == "user" and isinstance(content, list) else ()
+    return message["role"] == "tool" or any(block["type"] == "tool_result" for block in blocks)
 
 
 def _as_text(arguments: Any) -> str:
