@@ -151,7 +151,7 @@ def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs
         else:
             if line not in answered:
                 logs.problems.append(Problem(name, line, kinds.NO_TURN))
-            if result.views and result.views[-1].role != "assistant":
+            if result.views and result.views[-1].role not in ("assistant", "system"):
                 logs.unanswered.append(result)
 
 

@@ -13,7 +13,12 @@ from typing import Any, NamedTuple
 from trimtab.logs.segments import LogSegment
 from trimtab.pricing.call_usage import CallUsage
 
-_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+_REASONING_FIELDS = {
+    "reasoning_content": "reasoning_content", "reasoning": "reasoning",
+    "reasoning_text": "reasoning_text", "reasoning_details": "reasoning_content",
+}  # fmt: skip
+"""Field that the reasoning came in → the field that takes its text (``reasoning_details`` is a list
+of objects, of which logs keep the text)."""
 
 
 def format_for(model: str | None) -> str:
@@ -82,9 +87,8 @@ class NeutralSegment(LogSegment):
             return
         message: dict[str, Any] = {"role": "assistant", "content": "\n".join(texts) or None}
         for thought in reasoning:
-            if thought.signature in _REASONING_FIELDS:
-                before = message.get(thought.signature, "")
-                message[thought.signature] = before + thought.text
+            if field := _REASONING_FIELDS.get(thought.signature):
+                message[field] = message.get(field, "") + thought.text
         if calls:
             message["tool_calls"] = [
                 {"id": call.id, "type": "function",

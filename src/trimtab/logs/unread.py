@@ -8,34 +8,28 @@ from typing import Any
 _KIMI = ("_checkpoint", "_usage", "_system_prompt")
 
 
-def _any(values: Sequence[Any], test: Callable[[Mapping[str, Any]], bool]) -> bool:
-    return any(isinstance(value, dict) and test(value) for value in values[:20])
-
-
-_AGENTS: dict[str, Callable[[Sequence[Any]], bool]] = {
-    "Kimi": lambda values: _any(
-        values,
-        lambda v: v.get("role") in _KIMI
-        or (v.get("type") == "metadata" and "protocol_version" in v),
+_AGENTS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "Kimi": lambda line: (
+        line.get("role") in _KIMI or (line.get("type") == "metadata" and "protocol_version" in line)
     ),
-    "droid": lambda values: _any(
-        values, lambda v: v.get("type") == "session_start" and "id" in v and "cwd" in v
+    "droid": lambda line: line.get("type") == "session_start" and "id" in line and "cwd" in line,
+    "Amp": lambda line: (
+        str(line.get("id")).startswith("T-") and line.keys() >= {"v", "created", "messages"}
     ),
-    "Amp": lambda values: _any(
-        values, lambda v: str(v.get("id")).startswith("T-") and isinstance(v.get("messages"), list)
+    "Antigravity": lambda line: "step_index" in line and "created_at" in line,
+    "Cursor": lambda line: (
+        "role" in line and isinstance(line.get("message"), dict) and "type" not in line
     ),
-    "Cursor": lambda values: _any(
-        values, lambda v: "role" in v and isinstance(v.get("message"), dict) and "type" not in v
-    ),
-    "VS Code's chat": lambda values: _any(
-        values, lambda v: isinstance(v.get("requests"), list) and "requesterUsername" in v
-    ),
-}  # fmt: skip
+    "VS Code's chat": lambda line: "requesterUsername" in line and "requests" in line,
+}
+"""Agent → whether it wrote a line."""
+_HEAD = 20
 
 
 def unread_agent(values: Sequence[Any]) -> str | None:
     """The agent that wrote these lines; None if they are read, or by nobody we know."""
-    return next((name for name, is_log in _AGENTS.items() if is_log(values)), None)
+    lines = [value for value in values[:_HEAD] if isinstance(value, dict)]
+    return next((name for name, wrote in _AGENTS.items() if any(map(wrote, lines))), None)
 
 
 def what_to_do(agent: str) -> str:

@@ -156,7 +156,8 @@ UNREAD = [
     ("Kimi", [{"type": "metadata", "protocol_version": "1.4"}, {"type": "config.update"}]),
     ("droid", [{"type": "session_start", "id": "x", "cwd": "/w"}, {"type": "message"}]),
     ("Cursor", [{"role": "user", "message": {"content": [{"type": "text", "text": "hi"}]}}]),
-    ("Amp", [{"v": 3, "id": "T-1f", "messages": [{"role": "user", "content": []}]}]),
+    ("Amp", [{"v": 3, "id": "T-1f", "created": 1, "messages": [{"role": "user", "content": []}]}]),
+    ("Antigravity", [{"step_index": 0, "source": "user", "created_at": 1}]),
     ("VS Code's chat", [{"version": 3, "requesterUsername": "me", "requests": [{}]}]),
 ]
 
