@@ -125,15 +125,32 @@ def _is_claude_line(line: dict[str, Any]) -> bool:
 def _claude(values: Values) -> list[list[Step]]:
     lines = [v for v in values if not v.get("isSidechain") and "uuid" in v]
     spoken = [line for line in lines if _is_claude_line(line)]
-    leaf = max(spoken, key=lambda line: (line["timestamp"], spoken.index(line)))
+    by_id, inner = {line["uuid"]: line for line in reversed(lines)}, set[str]()
+    for line in spoken:
+        above = by_id.get(line.get("parentUuid") or line.get("logicalParentUuid"))
+        while above is not None and not _is_claude_line(above):
+            above = by_id.get(above.get("parentUuid") or above.get("logicalParentUuid"))
+        inner.add(above["uuid"] if above else "")
+    leaves = [line for line in spoken if line["uuid"] not in inner]
+    leaf = max(leaves, key=lambda line: (line["timestamp"], leaves.index(line)))
     results = {
         b.get("tool_use_id"): _text(b.get("content"))
         for line in reversed(spoken)
         for b in _blocks(line["message"]["content"])
         if b["type"] == "tool_result"
     }
+    beside = {  # a comment on a call stands in the line of its result
+        b.get("tool_use_id"): (
+            line,
+            [t["text"] for t in _blocks(line["message"]["content"]) if "text" in t],
+        )
+        for line in reversed(spoken)
+        for b in _blocks(line["message"]["content"])
+        if b["type"] == "tool_result"
+    }
     parts, done = [[_step()]], set[str]()
-    for line in _chain(lines, "uuid", "parentUuid", leaf):
+    chain = _chain(lines, "uuid", "parentUuid", leaf)
+    for line in chain:
         if not _is_claude_line(line):
             continue
         message = line["message"]
@@ -151,6 +168,9 @@ def _claude(values: Values) -> list[list[Step]]:
             calls = [b["id"] for b in blocks if b["type"] == "tool_use"]
             parts[-1].append(_step(texts, calls))
             parts[-1][-1].results.update({c: results[c] for c in calls if c in results})
+            for answer, comments in (beside[c] for c in calls if c in beside):
+                if not any(answer is v for v in chain):
+                    parts[-1][-1].then.extend(comments)
             continue
         for block in _blocks(message["content"]):
             if block["type"] == "text":
