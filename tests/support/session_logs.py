@@ -110,7 +110,7 @@ def gemini_cli() -> Values:
                 "result": [{"functionResponse": response}]}  # fmt: skip
 
     tokens = {"input": 100, "output": 5, "cached": 60, "thoughts": 7, "tool": 0, "total": 112}
-    model = {"type": "gemini", "model": "gemini-2.5-pro", "tokens": tokens}
+    model = {"type": "gemini", "model": "gemini-3-pro-preview", "tokens": tokens}
     reading = {"id": "g1", **model, "content": "I look."}
     return [
         {"sessionId": "s", "projectHash": "ab", "startTime": "2026-09-01T10:00:00.000Z",

@@ -66,6 +66,12 @@ def test_a_conversation_is_fitted_by_its_format_and_keeps_its_last_answer(tmp_pa
     assert list((tmp_path / "out" / "originals").iterdir())
 
 
+def test_a_conversation_without_tool_calls_is_fitted_by_the_format_of_its_log(tmp_path):
+    lines = [line for line in claude_code() if line["uuid"] in ("u0", "a2", "u4", "a4")]
+    done = batch.run(written(tmp_path / "s.jsonl", lines), tmp_path / "out", window="9k", jobs=1)
+    assert done.manifest["distinct"]["formats"] == {"anthropic": 1}
+
+
 @pytest.mark.parametrize("allowed", [False, True])
 def test_the_command_fails_where_records_failed_unless_that_is_allowed(tmp_path, allowed, capsys):
     corpus = tmp_path / "in"

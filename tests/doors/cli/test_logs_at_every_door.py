@@ -134,6 +134,19 @@ def test_a_session_that_waits_for_its_first_answer_is_a_request(tmp_path, capsys
     assert capsys.readouterr().out.startswith("accepted: anthropic")
 
 
+@pytest.mark.parametrize("agent", ["claude-code", "qwen-code", "copilot-cli", "pi"])
+def test_the_newest_prompt_is_the_last_request_though_only_older_ones_were_answered(
+    agent, tmp_path, capsysbinary
+):
+    name, values, *_ = LOGS[agent]
+    asked = max(n for n, value in enumerate(values) if ASKED in json.dumps(value))
+    path = written(tmp_path / name, values[: asked + 1])
+    assert main(["fit", path, "--window", "9k", "--no-config"]) == 0
+    out = capsysbinary.readouterr().out.decode()
+    assert ASKED in out
+    assert WITHDRAWN not in out
+
+
 @pytest.mark.parametrize("command", ["check", "fit", "explain"])
 def test_a_log_of_an_agent_that_is_not_read_gets_one_clear_line(tmp_path, command, capsys):
     path = written(tmp_path / "context.jsonl", [{"role": "_checkpoint", "id": 0}])
