@@ -16,12 +16,9 @@ from trimtab.pricing.call_usage import CallUsage, read_call
 
 
 def is_claude_code(values: Sequence[Any]) -> bool:
-    """Lines with uuid, parentUuid and a message that is not one of Gemini's format."""
+    """Lines with uuid, parentUuid and a message.  Qwen Code's have these too: it is asked first."""
     return any(
-        isinstance(v, dict)
-        and "parentUuid" in v
-        and v.get("type") in ("user", "assistant")
-        and "parts" not in _message(v)
+        isinstance(v, dict) and "parentUuid" in v and v.get("type") in ("user", "assistant")
         for v in values[:200]
     )
 

@@ -147,6 +147,22 @@ def test_the_newest_prompt_is_the_last_request_though_only_older_ones_were_answe
     assert WITHDRAWN not in out
 
 
+def test_behind_a_compaction_the_last_request_is_the_one_that_waits(tmp_path, capsysbinary):
+    lines = claude_code()
+    for uuid, parent, words, more in (
+        ("k", "a4", "So far: Postgres.", {"isCompactSummary": True}),
+        ("u5", "k", "And the schema?", {}),
+    ):
+        message = {"role": "user", "content": words}
+        time = {"timestamp": "2026-09-01T11:00:00.000Z"}
+        about = {**lines[0], **time, **more, "uuid": uuid, "parentUuid": parent}
+        lines.append({**about, "message": message})
+    path = written(tmp_path / "0f3a.jsonl", lines)
+    assert main(["fit", path, "--window", "9k", "--no-config"]) == 0
+    messages = json.loads(capsysbinary.readouterr().out)["messages"]
+    assert [message["content"] for message in messages] == ["So far: Postgres.", "And the schema?"]
+
+
 @pytest.mark.parametrize("command", ["check", "fit", "explain"])
 def test_a_log_of_an_agent_that_is_not_read_gets_one_clear_line(tmp_path, command, capsys):
     path = written(tmp_path / "context.jsonl", [{"role": "_checkpoint", "id": 0}])
