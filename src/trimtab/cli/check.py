@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 import trimtab
 from trimtab import wire
@@ -25,8 +26,12 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
-    tree = parse_bytes(request_of(args))
-    asked = {"format": setting(args, "format"), "model": setting(args, "model")}
+    found = request_of(args)
+    tree = parse_bytes(found.data)
+    asked: dict[str, Any] = {
+        "format": setting(args, "format") or found.facts.format,
+        "model": setting(args, "model") or found.facts.model,
+    }
     format, _ = wire.find(tree, asked["format"])
     found = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), doubtful=True, **asked)
     violations = [violation for violation in found if violation.certain]
