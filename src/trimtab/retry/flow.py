@@ -185,15 +185,14 @@ class _RequestFlow:
         except InvalidRequest:
             return None
         except CannotFit as error:
+            if self.strict:
+                raise
             self.cannot_fit = error
-            logger().error("sent as it came, it will probably be refused: %s", error)
+            logger().error("sent unchanged, it will probably be refused: %s", error)
         except Exception as error:
             if self.strict:
                 raise
-            logger().warning("sent as it came: %s: %s", type(error).__name__, _short(error))
-            return None
-        if self.strict:
-            raise self.cannot_fit
+            logger().warning("sent unchanged: %s: %s", type(error).__name__, _short(error))
         return None
 
     def _fit_any(self) -> Fitted:
