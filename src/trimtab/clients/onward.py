@@ -35,9 +35,7 @@ def http_classes(module: Any) -> tuple[Any, Any]:
 
         def handle_request(self, request: Any) -> Any:
             with logged_once(module, request):
-                answer = self._through.send(
-                    request, stream=True, auth=None, follow_redirects=False
-                )
+                answer = self._through.send(request, stream=True, auth=None, follow_redirects=False)
             return _passed_on(module, answer, sync_stream(answer))
 
         def close(self) -> None:

@@ -29,7 +29,6 @@ from trimtab.conversion.neutral_request import (
 )
 from trimtab.errors import (
     InvalidRequest,
-    InvalidSetting,
     NotAccepted,
     TrimtabError,
     expect_text,
@@ -39,6 +38,7 @@ from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
+from trimtab.wire.misnamed import no_format
 
 
 class _Format(NamedTuple):
@@ -85,7 +85,7 @@ def convert_request(
         format=cast(Any, format), model=model, open_tail=open_tail
     )  # checked as those of fit are
     if to not in _FORMATS:
-        raise InvalidSetting(f"no format {to!r}; choose one of {', '.join(_FORMATS)}")
+        raise no_format(to, _FORMATS, ())
     given = RequestBody.of(request).tree
     spoken = wire.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
