@@ -68,10 +68,10 @@ class OpenAIResponsesRewriter(RewriterBase):
     def _broken_event(self, tree: dict[str, Any], index: int) -> dict[str, Any]:
         """An event about an item for the client."""
         part = tree.get("content_index", 0)
-        if tree.get("type") == "response.output_text.delta":
-            if lead := self.break_before(tree.get("delta") or ""):
-                self._break = (index, part, lead)
-                return {**tree, "delta": lead + tree["delta"]}
+        is_text = tree.get("type") == "response.output_text.delta"
+        if is_text and (lead := self.break_before(tree.get("delta") or "")):
+            self._break = (index, part, lead)
+            return {**tree, "delta": lead + tree["delta"]}
         if self._break is None or self._break[:2] != (index, part):
             return tree
         lead = self._break[2]
