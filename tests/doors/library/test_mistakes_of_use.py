@@ -159,8 +159,10 @@ MISTAKES: dict[str, Mistake] = {
         lambda: settings(pins=["the secret plan"]), InvalidSetting, ("'the secret plan'",),
         "[lambda block: 'text' in block.text]"),
     "a pin that raises": Mistake(
-        lambda: fit(LONG, window=999, settings=settings(pins=[lambda block: block.nothing])),
-        InvalidSetting, ("a pin raised", "'nothing'"), "correct it"),
+        lambda: fit(
+            LONG, window=999, settings=settings(pins=[lambda block: block.nothing], strict=True)
+        ),
+        InvalidSetting, ("the pin <lambda> raised AttributeError",), "correct it"),
     "a counter nobody knows": Mistake(
         lambda: fit(LONG, window=1_000, settings=settings(counter="cl100k")), InvalidSetting,
         ("'cl100k'",), "give 'o200k'"),
