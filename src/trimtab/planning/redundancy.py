@@ -77,7 +77,8 @@ class Redundancy:
             return BlockFacts()
         if place.block.kind == "call":
             failed = call.failed if self._may_empty(call) else ""
-            return BlockFacts(failed=failed, superseded=self._over_write(call))
+            flagged = bool(failed) and call.flagged
+            return BlockFacts(failed=failed, flagged=flagged, superseded=self._over_write(call))
         return self._of_result(call)
 
     def action(self, place: Place) -> str:

@@ -70,9 +70,9 @@ def test_what_a_repair_takes_away_comes_back_by_its_handle(name: str) -> None:
 
 
 def test_an_empty_answer_that_was_given_a_text_has_its_handle_where_something_was_there() -> None:
-    for content, handles in (("", 1), ([{"type": "text", "text": ""}], 1), (None, 0)):
+    for content in ("", [{"type": "text", "text": ""}]):
         body = chat({"role": "assistant", "content": content})
         fitted = trimtab.repair(body, format="openai-chat:mistral")
         (row,) = [row for row in fitted.report.repairs if row.rule == "empty_answer"]
-        assert len(row.handles) == handles
+        assert row.handle
     assert trimtab.repair(chat({"role": "assistant"}), format="openai-chat:mistral").report.repairs
