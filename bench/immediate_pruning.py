@@ -18,8 +18,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-import trimtab  # noqa: E402
-from trimtab.pricing.prices import TABLES  # noqa: E402
+import trimtab
+from trimtab.pricing.prices import TABLES
 
 WAYS = {
     "sent whole": {"preset": "manual"},
