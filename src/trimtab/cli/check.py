@@ -26,11 +26,11 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
-    found = request_of(args)
-    tree = parse_bytes(found.data)
+    asked_for = request_of(args)
+    tree = parse_bytes(asked_for.data)
     asked: dict[str, Any] = {
-        "format": setting(args, "format") or found.facts.format,
-        "model": setting(args, "model") or found.facts.model,
+        "format": setting(args, "format") or asked_for.facts.format,
+        "model": setting(args, "model") or asked_for.facts.model,
     }
     format, _ = wire.find(tree, asked["format"])
     found = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), doubtful=True, **asked)

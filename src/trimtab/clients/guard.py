@@ -57,7 +57,7 @@ class Guard:
         self.session = Session(**keywords) if session is None else session
         self.learned = self.session.learned if learned is None else learned
         self.stats = SendStats()
-        self._chars, self._strict = result_chars(retry_result_chars), strict
+        self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
 
     def wants(self, method: str, url: str) -> bool:
@@ -77,9 +77,9 @@ class Guard:
             data = body()
             target = request_target(method, url, headers, data)
         except Exception as error:
-            if self._strict:
+            if self.strict:
                 raise
-            logger().warning("passed on untouched: %s", type(error).__name__)
+            logger().warning("passed on unchanged: %s", type(error).__name__)
             return None
         return None if target is None else (self.flow(data, target), target)
 
@@ -95,7 +95,7 @@ class Guard:
             learned=self.learned,
             retry_result_chars=self._chars,
             streaming=target.streams,
-            strict=self._strict,
+            strict=self.strict,
             on_event=self._on_event,
             undo=self.session.take_back,
             stats=self.stats,

@@ -29,7 +29,6 @@ from trimtab.conversion.neutral_request import (
 )
 from trimtab.errors import (
     InvalidRequest,
-    InvalidSetting,
     NotAccepted,
     TrimtabError,
     expect_text,
@@ -40,6 +39,7 @@ from trimtab.settings import Settings
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
 from trimtab.wire.dialects import VERSIONS
+from trimtab.wire.misnamed import no_format
 
 
 class _Format(NamedTuple):
@@ -87,7 +87,7 @@ def convert_request(
     )  # checked as those of fit are
     to, _, version = to.partition(":")
     if to not in _FORMATS or (version and (to != "anthropic" or version not in VERSIONS)):
-        raise InvalidSetting(f"no format {to!r}; choose one of {', '.join(_FORMATS)}")
+        raise no_format(to, _FORMATS, ())
     spoken_by = f"{to}:{version or VERSIONS[-1]}" if to == "anthropic" else to
     given = RequestBody.of(request).tree
     spoken = wire.find(given, format)[0]

@@ -75,7 +75,7 @@ class FlowDriver:
         for text in limit_warnings(effect, self._recorder.model):
             self._recorder.warn(text)
         if effect.fitted is None:
-            self._recorder.note = "sent as it came"
+            self._recorder.note = "sent unchanged"
             return self._body if self._recall else None
         if effect.fitted.released:
             self._recorder.note = "pins gave way to the window"
@@ -208,7 +208,7 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
         yield (
-            f"{name}: sent as it came, since what cannot be reduced takes {why.minimum:,} of "
+            f"{name}: sent unchanged, since what cannot be reduced takes {why.minimum:,} of "
             f"{why.allowed:,} ({why.limit})"
         )
     if fitted is None:

@@ -211,16 +211,14 @@ class _RequestFlow:
         except InvalidRequest:
             return None
         except CannotFit as error:
+            if self.strict:
+                raise
             self.cannot_fit = error
-            if not self.strict:
-                logger().error("sent unchanged, it will probably be refused: %s", error)
+            logger().error("sent unchanged, it will probably be refused: %s", error)
         except Exception as error:
             if self.strict:
                 raise
             logger().warning("sent unchanged: %s: %s", type(error).__name__, _short(error))
-            return None
-        if self.strict:
-            raise self.cannot_fit
         return None
 
     def _fit(self, request: Any, **words: Any) -> Fitted:

@@ -147,7 +147,7 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
     """Trailing white space taken off."""
     for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
-        yield Repair(finding.path, "trailing white space taken off", ops)
+        yield Repair(finding.path, "trailing white space taken off", ops, (finding.path,))
 
 
 TABLE = RuleTable(

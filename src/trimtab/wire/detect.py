@@ -23,6 +23,7 @@ from trimtab.wire import (
     dialects,
     gemini,
     gemini_interactions,
+    misnamed,
     openai_chat,
     openai_responses,
 )
@@ -69,7 +70,9 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
     expect_text("format", name)
     base, _, dialect = name.partition(":")
     if base not in FORMATS:
-        raise InvalidSetting(f"no format {name!r}; choose one of {', '.join(FORMATS)}")
+        raise misnamed.no_format(name, FORMATS, dialects.DIALECTS)
+    if misnamed.is_foreign(tree, base):
+        _name_the_other(tree, name, base)
     if base == "gemini" and isinstance(tree, list) and not _has_parts(tree):
         raise InvalidRequest("as gemini no message has parts: name another format, or correct it")
     if not dialect:
@@ -81,6 +84,19 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
             f"no dialect {dialect!r} of {base}; {CHAT} has {', '.join(dialects.DIALECTS)}"
         )
     return _spoken(base, dialect), "given"
+
+
+def _name_the_other(tree: Any, name: str, base: str) -> None:
+    """Raise InvalidRequest that says which format a body looks like, if it has another's shape."""
+    try:
+        other, reason = shape(tree)
+    except (InvalidRequest, TypeError, AttributeError, KeyError, IndexError):
+        return
+    if other != base:
+        raise InvalidRequest(
+            f"format={name!r}, but this looks like {other} ({reason}): give format={other!r}, or "
+            "leave format out"
+        )
 
 
 def _has_parts(messages: list[Any]) -> bool:
