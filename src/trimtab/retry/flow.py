@@ -178,6 +178,7 @@ class _RequestFlow:
             fitted = self._fit_any()
             if known is NO_LIMITS:
                 return fitted
+            known = self.known = known.by_counter(fitted.counter)
             words = limits_from_refusals.keywords_for_known_limits(
                 known, fitted.settings, sent_as(fitted, known)
             )
@@ -225,7 +226,7 @@ class _RequestFlow:
         last, unnamed = self.fitted, limits_from_refusals.names_nothing(refusal)
         if last is None or (unnamed and (self.guess or not self.result_chars)):
             return None
-        known = self.learned.get(self.key)
+        known = self._known_limits()
         sent = sent_as(last, known, full=True)
         if not unnamed:
             if not limits_from_refusals.may_be_too_large(refusal, sent):
@@ -242,6 +243,12 @@ class _RequestFlow:
         if not _strictly_smaller(smaller, last, refusal):
             return None
         return smaller
+
+    def _known_limits(self) -> ModelLimits:
+        """What is known of the endpoint, by the counter of this request."""
+        counter = "" if self.fitted is None else self.fitted.counter
+        known = self.learned.get(self.key, counter)
+        return replace(known, counter=counter) if known is NO_LIMITS and counter else known
 
     def _learn(self, refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
         fresh = limits_from_refusals.learn_from_refusal(refusal, sent, known)
@@ -271,7 +278,7 @@ class _RequestFlow:
             return None
         cut = Refusal("too_long", tokens, None, "lower_bound", "silent_truncation", "tokens")
         if reply.final:
-            known = self.learned.get(self.key)
+            known = self._known_limits()
             self._learn(cut, sent_as(fitted, known), known)
             self.cut_short = True
             return None
@@ -283,7 +290,7 @@ class _RequestFlow:
         counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
             return False
-        known, host = self.learned.get(self.key), host_of(self.key)
+        known, host = self._known_limits(), host_of(self.key)
         before = Counts(*known.short) if known.short else None
         if truncation_check.is_truncated(counts, host, fitted.longest_counted, before):
             return True
@@ -295,16 +302,17 @@ class _RequestFlow:
         if lasting := tuple(
             rule for rule in self.repaired_rules if refusal_repairs.is_lasting(rule)
         ):
-            known = self.learned.get(self.key)
+            known = self._known_limits()
             self.learned.put(self.key, replace(known, mends=(*known.mends, *lasting)))
         if self.refused_chars:
-            known, now = self.learned.get(self.key), self.learned.clock()
+            known, now = self._known_limits(), self.learned.clock()
             unnamed = (self.result_chars, self.refused_chars, now)
             self.learned.put(self.key, replace(known, unnamed=unnamed))
         if self.known is NO_LIMITS or self.fitted is None:
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
-            self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
+            tokens, output = self.fitted.tokens_after, self.fitted.output_asked
+            self.learned.accepted(self.key, tokens, output, self.fitted.counter)
 
     def _given_up(self, refusal: Refusal, attempt: int, last: Fitted | None) -> str:
         """Undo a guess, log that the refusal is final, and return advice for the user."""

@@ -93,7 +93,7 @@ def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLim
     return ModelLimits(
         refusal.limit, max(factor, 0.01), counts or known.output_counts, refusal.exactness, refused,
         0, known.request_bytes, known.result_chars, known.images, known.mends,
-        unnamed=known.unnamed,
+        unnamed=known.unnamed, counter=known.counter,
     )  # fmt: skip
 
 

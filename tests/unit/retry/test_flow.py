@@ -476,7 +476,7 @@ def test_an_error_of_ours_sends_what_came():
 
 def test_an_error_of_ours_after_the_answer_is_a_warning_and_the_answer_stands(caplog):
     class Broken(LearnedLimits):
-        def accepted(self, key, tokens, output):
+        def accepted(self, *told):
             raise OSError("the disk is gone")
 
     learned, body = Broken(), big("openai-chat", 2)
