@@ -204,6 +204,7 @@ class _RequestFlow:
             raw = self.learned.get(self.key)
             self.rules = rules_of(raw)
             fitted = self._fit_any() if self.given is None else self.given
+            raw = raw.by_counter(fitted.counter)
             self.known = raw.for_conversation(fitted.conversation)
             if raw is NO_LIMITS or self.given is not None:
                 return fitted
@@ -260,7 +261,7 @@ class _RequestFlow:
             return None
         if unnamed and not self.result_chars:
             return None
-        raw = self.learned.get(self.key)
+        raw = self._known_limits()
         sent = sent_as(last, raw, full=True)
         if not unnamed:
             if not limits_from_refusals.may_be_too_large(refusal, sent):
@@ -283,6 +284,12 @@ class _RequestFlow:
         self.words, self.size_sends = words, self.size_sends + 1
         self.first_sent = self.first_sent or sent
         return smaller
+
+    def _known_limits(self) -> ModelLimits:
+        """What is known of the endpoint, by the counter of this request."""
+        counter = "" if self.fitted is None else self.fitted.counter
+        known = self.learned.get(self.key, counter)
+        return replace(known, counter=counter) if known is NO_LIMITS and counter else known
 
     def _note_cut_results(self, last: Fitted, sent: SentRequest, chars: int) -> None:
         """Remember what was cut on a guess.  A result as long as the longest that the provider
@@ -352,7 +359,7 @@ class _RequestFlow:
         counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
             return
-        raw = self.learned.get(self.key)
+        raw = self._known_limits()
         before = Counts(*raw.short) if raw.short else None
         if truncation_check.is_truncated(counts, before):
             cut = Refusal("too_long", theirs, None, "lower_bound", "silent_truncation", "tokens")
@@ -365,17 +372,18 @@ class _RequestFlow:
         if self.fitted is None:
             return
         self._keep_what_helped(self.fitted.conversation)
-        raw = self.learned.get(self.key)
-        if raw is NO_LIMITS:
+        raw = self._known_limits()
+        if not raw.at:
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
-            self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
+            tokens, output = self.fitted.tokens_after, self.fitted.output_asked
+            self.learned.accepted(self.key, tokens, output, self.fitted.counter)
         if raw.unnamed is not None and not self.refused_chars:
             self.learned.accepted_chars(self.key, self.fitted.longest_result)
 
     def _keep_what_helped(self, talk: str) -> None:
         """Remember with the endpoint what a refusal told of it: a field, a spelling, a length."""
-        raw = self.learned.get(self.key)
+        raw = self._known_limits()
         fresh, named = raw, self.rules if self.form_sends else ()
         for rule in filter(is_of_endpoint, named):
             told = tuple(dict.fromkeys((*fresh.rules.get(rule, ()), talk)))[-CONVERSATIONS:]

@@ -170,7 +170,7 @@ def test_a_session_that_saw_smaller_bills_cuts_later() -> None:
     first = session.fit(request(15))
     assert not first.report.edits
     session.observe(bill(first.report.tokens_after * 8 // 10))
-    blind, taught = trimtab.Session(window=30_000).fit(request(21)), session.fit(request(21))
+    blind, taught = trimtab.Session(window=30_000).fit(request(24)), session.fit(request(24))
     assert blind.report.edits
     assert not taught.report.edits
     assert taught.report.calibration["mean"] == pytest.approx(0.8, abs=0.001)
