@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from trimtab import reducers, rules
@@ -17,6 +16,7 @@ from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.message_cache import MessageCache
 from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock
@@ -54,6 +54,11 @@ class SessionFacts:
     """Seconds since the conversation's last request, used if the settings give none."""
     compacted: ReportEdit | None = None
     """The report row of the provider's compaction that was applied to the request."""
+    destination: str = ""
+    """The endpoint and model that the request goes to, ``api.openai.com|gpt-5.1``; "": only the
+    model is known.  After ``prepare`` its ``refused_rules.destination_of``."""
+    refused: tuple[str, ...] = ()
+    """Rules that a refusal of this request named, or that its endpoint is known for."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +135,11 @@ class PreparedRequest:
         ignores is none: it changes nothing that is read."""
         if self.repairs is None:
             return []
-        seen = self.journal.repaired
+        seen, repairs = self.journal.repaired, self.repairs
         return [
             repair
-            for rule, repair in self.repairs.repairs
-            if rule != ignored.RULE and repair_key(rule, repair.path) not in seen
+            for (rule, repair), key in zip(repairs.repairs, repairs.keys, strict=True)
+            if rule != ignored.RULE and repair_key(rule, key) not in seen
         ]
 
     # --- paths before repair ---
@@ -370,9 +375,9 @@ def _listed(values: list[str]) -> str:
     return ",".join(values)
 
 
-def repair_key(rule: str, path: Path) -> str:
-    """The name of a repair, by which a journal recognises it."""
-    return f"{rule} {paths.escape(path)}"
+def repair_key(rule: str, key: str) -> str:
+    """The name of a repair, by which a journal recognises it; ``key``: one of ``Repaired.keys``."""
+    return f"{rule} {key}"
 
 
 def checked(

@@ -10,9 +10,8 @@ from trimtab.clients.request_target import RequestTarget, path_target, request_t
 from trimtab.errors import InvalidSetting, expect
 from trimtab.fitted import Fitted
 from trimtab.retry.flow import Done, Flow, SendStats, flow
-from trimtab.retry.guesses import RESULT_CHARS, result_chars, undo_new_edits
+from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import logger
@@ -56,7 +55,7 @@ class Guard:
         if "journal" not in keywords:  # a client serves any number of conversations
             keywords.setdefault("store", "memory:")
         self.session = Session(**keywords) if session is None else session
-        self.learned = LearnedLimits(StoredLimits(self.session)) if learned is None else learned
+        self.learned = self.session.learned if learned is None else learned
         self.stats = SendStats()
         self._chars, self._strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
@@ -98,7 +97,7 @@ class Guard:
             streaming=target.streams,
             strict=self._strict,
             on_event=self._on_event,
-            undo=partial(undo_new_edits, self.session),
+            undo=self.session.take_back,
             stats=self.stats,
         )
 

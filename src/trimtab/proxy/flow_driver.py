@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Unpack
 
 from trimtab.fitted import Fitted
@@ -23,7 +22,7 @@ from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
-from trimtab.retry.guesses import RESULT_CHARS, undo_new_edits
+from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import LearnedLimits, key_for
 from trimtab.retry.own_header import HEADER
 from trimtab.session import Session
@@ -115,7 +114,7 @@ class FlowDriver:
         self._run = flow(
             body, self._fit, key=key_for(self._host, model, self._credential),
             learned=self._learned, streaming=self.streams,
-            retry_result_chars=self._result_chars, undo=partial(undo_new_edits, self._session),
+            retry_result_chars=self._result_chars, undo=self._session.take_back,
         )  # fmt: skip
         effect, room = self._next(None), None
         if isinstance(effect, Send) and effect.fitted is not None:

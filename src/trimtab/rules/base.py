@@ -6,9 +6,10 @@ Each format has a table in a file of its own.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -145,6 +146,11 @@ class Repaired:
     """(index into ``repairs``, path at the time, original value) of each removed value."""
     trees: list[Any]
     """The request before each pass, and ``tree``."""
+    keys: list[str] = field(default_factory=list)
+    """For each repair, what it was made on: a digest and a number among equal ones, oldest first;
+    it stays the same when messages before it come or go."""
+    found: list[tuple[str, str]] = field(default_factory=list)
+    """(rule, digest of what was found) of all findings that were repaired."""
 
 
 def with_refused(transcript: Transcript, refused: frozenset[str]) -> Transcript:
@@ -230,12 +236,15 @@ def repair(
     failures: list[str] | None = None,
     *,
     doubtful: bool = False,
+    only: Mapping[str, frozenset[str]] | None = None,
 ) -> Repaired:
     """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
     Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``; and what these
-    repairs break.  A row that raises is left out and named in ``failures``; without it, it raises.
+    repairs break.  A row in ``only`` is repaired just where ``digest_at`` is one of its digests.  A
+    row that raises is left out and named in ``failures``; without it, it raises.
     """
+    only = {} if only is None else only
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
     seen = transcript, find_all(table, transcript, open_tail, failures)
@@ -252,6 +261,12 @@ def repair(
                 if seen[0] is not done.transcript:  # else there is nothing new to see
                     seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
                 findings = [finding for finding in seen[1] if finding.rule == row.name]
+                if row.name in only:
+                    findings = [
+                        finding
+                        for finding in findings
+                        if digest_at(done.transcript, done.tree, finding.path) in only[row.name]
+                    ]
                 try:
                     put_off = bool(findings) and _repair_row(done, row, findings, format, views)
                 except Exception as error:
@@ -301,6 +316,10 @@ def _repair_row(
     tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
     facts = done.transcript.facts
     transcript = with_refused(read(tree, format, model=facts.model, reader=views), facts.refused)
+    done.keys += repair_keys(done, repairs)
+    done.found += [
+        (row.name, digest_at(done.transcript, done.tree, finding.path)) for finding in findings
+    ]
     first = len(done.repairs)
     taken = [(first + at, path) for at, repair in enumerate(repairs) for path in repair.taken]
     done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]
@@ -310,6 +329,33 @@ def _repair_row(
     done.trees.append(tree)
     done.tree, done.transcript = tree, transcript
     return len(repairs) < len(wanted)
+
+
+def repair_keys(done: Repaired, repairs: Sequence[Repair]) -> list[str]:
+    """The key of each of these repairs, which are made on ``done`` as it is."""
+    often = Counter(key.partition(".")[0] for key in done.keys)
+    keys = []
+    for repair in repairs:
+        digest = digest_at(done.transcript, done.tree, repair.path)
+        keys.append(f"{digest}.{often[digest]}")
+        often[digest] += 1
+    return keys
+
+
+def digest_at(transcript: Transcript, tree: Any, path: Path) -> str:
+    """A digest of the block at, above or first below a path; of the value if no block is there."""
+    depth = len(transcript.base)
+    number = path[depth] if len(path) > depth and path[:depth] == transcript.base else None
+    if isinstance(number, int) and number < len(transcript.messages):
+        for place in transcript.places_in(number):
+            item = transcript.item(place)
+            if item[: len(path)] == path or path[: len(item)] == item:
+                return place.block.digest
+    try:
+        text = paths.dump(paths.get(tree, path))
+    except LookupError:
+        text = paths.escape(path)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 # --- where a model turn begins and ends, and how far the results of its calls may reach ---

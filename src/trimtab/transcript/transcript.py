@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place, is_of_result
 
 
@@ -204,8 +204,8 @@ class Transcript:
         parts = self.messages[place.message].parts
         return any(part.path == place.block.item for part in parts)
 
-    def longest_result(self) -> int:
-        """Chars of the longest tool result."""
+    def longest_result(self, end: int | None = None) -> int:
+        """Chars of the longest tool result; ``end``: of those in messages before this one."""
         return max(
             (
                 sum(
@@ -213,7 +213,7 @@ class Transcript:
                     for block in message.blocks
                     if block.kind == "result" and block.item[: len(part.path)] == part.path
                 )
-                for message in self.messages
+                for message in self.messages[:end]
                 for part in message.results
             ),
             default=0,

@@ -39,7 +39,6 @@ from trimtab.reducers.articles.article import ArticleRule
 from trimtab.retry.flow import SendStats
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import SessionKeywords
 from trimtab.settings import Settings, with_keywords
 from trimtab.telemetry import logger
@@ -75,11 +74,12 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         self._persist = persist
         self._sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
         self._own_window = self._sessions.settings.window
-        facts = None if self._sessions.shared is None else StoredLimits(self._sessions.shared)
+        shared = self._sessions.shared
+        known = LearnedLimits() if shared is None else shared.learned
         self.stats = SendStats()
         """Counters over all model calls so far."""
         self._flow = {
-            "learned": LearnedLimits(facts) if learned is None else learned,
+            "learned": known if learned is None else learned,
             "retry_result_chars": result_chars(retry_result_chars),
             "on_event": self._sessions.settings.on_event,
             "stats": self.stats,
