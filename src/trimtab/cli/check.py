@@ -9,11 +9,12 @@ from typing import Any
 import trimtab
 from trimtab import wire
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
-from trimtab.cli.logged_requests import add_turn, request_of
+from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
 from trimtab.cli.terminal import clean
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
+from trimtab.rules.shape import MISSING_KEY
 
 
 def add(parser: ArgumentParser) -> None:
@@ -34,6 +35,8 @@ def run(args: Namespace) -> int:
     }
     format, _ = wire.find(tree, asked["format"])
     found = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), doubtful=True, **asked)
+    if is_log(args):  # an agent's log has messages and model, not all that was sent
+        found = tuple(violation for violation in found if violation.rule != MISSING_KEY)
     violations = [violation for violation in found if violation.certain]
     measured = trimtab.measure(tree, counter=setting(args, "counter"), **asked)
     window = setting(args, "window") or measured.window

@@ -85,6 +85,11 @@ def request_of(args: Namespace) -> FoundRequest:
     return FoundRequest(data)
 
 
+def is_log(args: Namespace) -> bool:
+    """Whether FILE is a log by its name, or a turn of one was asked for."""
+    return args.turn is not None or args.file.endswith((*_PACKED, *_LINES))
+
+
 def _name(args: Namespace) -> str:
     return "standard input" if args.file == "-" else str(args.file)
 
