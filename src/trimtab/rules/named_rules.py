@@ -99,7 +99,7 @@ def _scan(name: str) -> Any:
                 if place.block.kind == "reasoning"
             }
             for path in sorted(found, key=str):
-                yield Finding(name, path, "reasoning")
+                yield Finding(name, path, "signed reasoning")
         else:
             yield Finding(name, transcript.base, "named by a refusal")
 
