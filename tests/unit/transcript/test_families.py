@@ -234,11 +234,14 @@ def test_more_text_is_never_fewer_tokens(model: str, text: str, more: str) -> No
     assert (count(text) == 0) == (text == "")
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_special_tokens_in_a_text_are_ordinary_words(model: str) -> None:
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_special_tokens_in_a_text_are_ordinary_words(name: str) -> None:
     """A result that quotes a chat template is text: counted by its characters."""
-    quoted = "<|im_start|>user <|endoftext|> [INST] </s> <bos> <｜end▁of▁sentence｜> [gMASK]"
-    assert count_for(model)(quoted) >= 22
+    tokenizer = splintr.Tokenizer.from_pretrained(VOCABULARIES[name]._pretrained)
+    quoted = " ".join(tokenizer.special_tokens())
+    counted = counter_for(name, model=None, format="")(quoted)
+    assert counted == len(tokenizer.encode_ordinary(quoted))
+    assert counted > len(tokenizer.encode_flat(quoted)) // 4
 
 
 @pytest.mark.parametrize("model", MODELS)
