@@ -143,7 +143,7 @@ def stats(door: str, url: str, turns: int, capsys: pytest.CaptureFixture[str]) -
     if door == "command line":
         kinds = re.findall(r"^  ([a-z-]+) +×\d+ +([\d,]+) → +([\d,]+) tokens", report, re.M)[-1:]
         saved = {k: int(a.replace(",", "")) - int(b.replace(",", "")) for k, a, b in kinds}
-        failed = {what: 1 for what in re.findall(r"the call failed \((\w+)\)", report)}
+        failed = dict.fromkeys(re.findall(r"the call failed \((\w+)\)", report), 1)
         return {"turns": turns, "saved": saved, "failed": failed}
     turns *= 2 if door == "LangChain" else 1  # before the model, and around it
     tenant = "provider/local" if door == "proxy" else "default"

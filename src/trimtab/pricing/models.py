@@ -117,7 +117,7 @@ _RELEASE = re.compile(r"\d{4,}|\d{1,2}(?=-\d{4}$)")
 def _family(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """(words, version) of a plain name: ``gpt-5.1-mini`` → (gpt, mini), (5, 1);
     ``qwen3-32b`` → (qwen, 32b), (3)."""
-    words, version = [], list[int]()
+    words, version = list[str](), list[int]()
     for part in name.split("-"):
         if match := _VERSION.fullmatch(part):
             words += filter(None, [match[1].removesuffix("v")])
