@@ -16,8 +16,10 @@ _MIN_SENT, _MIN_READ = 1_000, 512
 _ALIKE = 1.1
 """Two counts within this factor come from the same window: servers leave out whole messages."""
 _GROWN = 0.25
-"""How much a request must have grown, as a share of it, to see if the count grows too: a server
-that counts a part of every token grows by more than ``_ALIKE``."""
+"""How much a request must have grown, as a share of the count, to see if the count grows too."""
+_STAYS = 0.3
+"""Share of the growth that a count takes part in at most if it stays; a server that only counts
+less than we do takes part in all of it."""
 
 
 class Counts(NamedTuple):
@@ -40,7 +42,9 @@ def is_truncated(counts: Counts, before: Counts | None) -> bool:
     if before is None or not _alike(theirs, before.theirs, _ALIKE):
         return False
     growth = ours - before.ours
-    return growth >= _GROWN * before.ours and not _alike(theirs, growth, _LESS * _ALIKE)
+    if theirs - before.theirs > _STAYS * growth * before.theirs / before.ours:
+        return False
+    return growth >= _GROWN * theirs and not _alike(theirs, growth, _LESS * _ALIKE)
 
 
 def count_to_compare(counts: Counts, before: Counts | None) -> Counts:
@@ -49,7 +53,7 @@ def count_to_compare(counts: Counts, before: Counts | None) -> Counts:
     if before is None or not _alike(counts.theirs, before.theirs, _ALIKE):
         return counts
     grown = counts.ours - before.ours
-    return before if 0 <= grown < _GROWN * before.ours else counts
+    return before if 0 <= grown < _GROWN * counts.theirs else counts
 
 
 def _alike(one: int, other: int, factor: float) -> bool:

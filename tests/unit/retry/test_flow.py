@@ -508,14 +508,13 @@ def test_a_request_that_nothing_is_wrong_with_leaves_as_the_very_same_bytes(form
     assert json.loads(got.sent[0])
 
 
-@STREAMS
-def test_silent_truncation_is_noticed_by_counts_that_stay_and_met_from_the_next_request_on(stream):
+def test_silent_truncation_is_noticed_by_counts_that_stay_and_met_from_the_next_request_on():
     provider = StrictProvider(window=3_000, overflow_as="truncate")
     learned, session, sizes = LearnedLimits(), reactive(), []
     for steps in range(8, 20):
         got = drive(
             provider, "openai-chat", big("openai-chat", steps), session.fit, learned=learned,
-            key="k", stream=stream,
+            key="k",
         )  # fmt: skip
         assert (got.done.accepted, got.done.attempts) == (True, 1), "an answer is an answer"
         sizes.append(provider.requests[-1].truncated)

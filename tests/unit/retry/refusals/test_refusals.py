@@ -47,6 +47,7 @@ FINER = {
     "orphan_result": ("server_orphan",),
     "reasoning_item": ("item_without_reasoning",),
     "bad_order": ("system_order",),
+    "id_format": ("name_format",),
 }
 """Kinds of the catalogue that are several rules of ours, as different repairs answer them."""
 
