@@ -17,6 +17,8 @@ from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
 from trimtab.rules import refused_rules
 from trimtab.settings import NO_WINDOW, Settings
+from trimtab.wire.detect import CHAT
+from trimtab.wire.dialects import DIALECTS
 
 
 class Fitted:
@@ -131,6 +133,13 @@ class Fitted:
     def format(self) -> str:
         """The format of the request."""
         return str(self._result.prepared.transcript.format.name)
+
+    @cached_property
+    def spoken(self) -> str:
+        """The format with its dialect, as the setting ``format`` takes it."""
+        dialect = self._result.prepared.transcript.facts.dialect
+        named = self.format == CHAT and dialect in DIALECTS
+        return f"{self.format}:{dialect}" if named else self.format
 
     @cached_property
     def factor(self) -> float:

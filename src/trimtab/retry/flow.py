@@ -331,7 +331,7 @@ class _RequestFlow:
             return None
         if self.repaired is None:
             self.repaired = last  # what is taken back if none of it helps
-        named = refusal_repairs.rules_named(refusal, last.request, last.settings.format)
+        named = refusal_repairs.rules_named(refusal, last.request, last.spoken)
         if not named or set(named) <= set(self.rules):
             return None
         self.rules = tuple(dict.fromkeys((*self.rules, *named)))
@@ -339,7 +339,7 @@ class _RequestFlow:
         again = self._fit(self.request, **words)
         if again.request == last.request:
             return None
-        if refusal_repairs.rules_named(refusal, again.request, last.settings.format):
+        if refusal_repairs.rules_named(refusal, again.request, last.spoken):
             return None  # its cause is still there
         self.form_sends, self.repaired = self.form_sends + 1, again
         return again

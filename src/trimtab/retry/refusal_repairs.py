@@ -9,6 +9,7 @@ from typing import Any
 from trimtab import rules, wire
 from trimtab.errors import InvalidRequest, InvalidSetting
 from trimtab.jsontext import paths
+from trimtab.jsontext.paths import Path
 from trimtab.retry.refusals import Refusal
 from trimtab.rules.named_rules import (
     DIALECT,
@@ -18,6 +19,7 @@ from trimtab.rules.named_rules import (
     field_rule,
     kind_of,
     places_of_field,
+    roots,
 )
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
@@ -122,36 +124,51 @@ def _of_a_dialect(tree: Any, names: Sequence[str]) -> Iterator[str]:
 
 
 def _fields(fields: Sequence[str], tree: Any, format: Format) -> Iterator[str]:
-    """A rule for each field that the refusal names and a message or a part of one has.
+    """A rule for each field that the refusal names and a message, a part of one or the definition
+    of a tool has.
 
     ``fields``: paths as providers write them: ``input[1].action``, ``messages.3.citations``,
-    ``body.messages.3.assistant.reasoning_content``.
+    ``body.messages.3.assistant.reasoning_content``.  A gateway may count messages otherwise: a path
+    that leads nowhere counts by its last key.
     """
     base = wire.read(tree, format).base
-    messages = paths.get(tree, base)
+    found = dict[str, list[str]]()
     for field in fields:
         steps = [step for step in field.replace("[", ".").replace("]", "").split(".") if step]
         if not steps or steps[-1].isdigit():
             continue
-        key, kind = steps[-1], _kind_at(messages, steps)
-        if kind is None:
-            continue
-        if next(places_of_field(messages, base, key, kind), None) is not None:
-            yield field_rule(key, kind)
+        key = steps[-1]
+        kind = _kind_at(_root(tree, base, steps), steps)
+        if kind is None and key in found:
+            continue  # another path has led to it
+        if next(places_of_field(tree, base, key, kind or ""), None) is not None:
+            found.setdefault(key, []).append(field_rule(key, kind or ""))
+    for rules_of_key in found.values():
+        yield from rules_of_key
 
 
-def _kind_at(messages: Any, steps: Sequence[str]) -> str | None:
-    """The type or role of the object that a path names; "" if it names none, None if the path
-    names a place that lacks the field."""
-    value, held = messages, None
-    indices = [number for number, step in enumerate(steps) if step.isdigit()]
-    for step in steps[indices[0] : -1] if indices else ():
+def _root(tree: Any, base: Path, steps: Sequence[str]) -> Any:
+    """What the first index of a path counts in."""
+    named = next((path for path in roots(tree, base) if path and path[0] in steps), base)
+    return paths.get(tree, named)
+
+
+def _kind_at(root: Any, steps: Sequence[str]) -> str | None:
+    """The kind of the object with the field that a path names; None if it leads to none."""
+    value, under = root, ""
+    kind: str | None = None
+    first = next((number for number, step in enumerate(steps) if step.isdigit()), len(steps))
+    for step in steps[first:-1]:
         if isinstance(value, list) and step.isdigit() and int(step) < len(value):
-            value = value[int(step)]
-        elif isinstance(value, dict) and step in value:
-            value = value[step]
-        if isinstance(value, dict) and steps[-1] in value:
-            held = value
-    if not indices:
-        return ""
-    return None if held is None else kind_of(held)
+            value, under = value[int(step)], ""
+        elif isinstance(value, dict):
+            under = next((name for name in value if _plain(name) == _plain(step)), "")
+            value = value[under] if under else value
+        if isinstance(value, dict):
+            kind = kind_of(value, under) if steps[-1] in value else None
+    return kind
+
+
+def _plain(key: str) -> str:
+    """A key in one spelling: ``functionCall`` and ``function_call`` are one."""
+    return key.replace("_", "").lower()

@@ -17,6 +17,9 @@ _ALIKE = 1.1
 """Two counts within this factor come from the same window: servers leave out whole messages."""
 _GROWN = 0.25
 """How much a request must have grown, as a share of the count, to see if the count grows too."""
+_STAYS = 0.3
+"""Share of the growth that a count takes part in at most if it stays; a server that only counts
+less than we do takes part in all of it."""
 
 
 class Counts(NamedTuple):
@@ -39,6 +42,8 @@ def is_truncated(counts: Counts, before: Counts | None) -> bool:
     if before is None or not _alike(theirs, before.theirs, _ALIKE):
         return False
     growth = ours - before.ours
+    if theirs - before.theirs > _STAYS * growth * before.theirs / before.ours:
+        return False
     return growth >= _GROWN * theirs and not _alike(theirs, growth, _LESS * _ALIKE)
 
 

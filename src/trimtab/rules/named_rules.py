@@ -33,6 +33,15 @@ _STRUCTURE = frozenset({
     "type",
 })  # fmt: skip
 """Keys without which a part means something else: never taken out."""
+_OF_A_TYPE = {
+    "document": ("source",),
+    "function_call": ("call_id", "name", "arguments"),
+    "image": ("source",),
+    "thinking": ("thinking",),
+    "tool_result": ("tool_use_id", "content"),
+    "tool_use": ("id", "name", "input"),
+}
+"""Type → the only keys, beside its type, that it can't do without."""
 _OF_A_MESSAGE = frozenset({"id", "name", "type", "thinking", "summary", "result"})
 """Keys that a message with a role can do without (``name``: not that of a tool's result)."""
 _OUTPUT_ONLY = {
@@ -42,6 +51,8 @@ _OUTPUT_ONLY = {
 }  # fmt: skip
 """Type → fields that its provider writes and does not read.  The provider names one a refusal; if
 it names one of these, all of them go (langchain-ai/langchain issue #37431 names two)."""
+SYSTEM = ("system", "systemInstruction", "system_instruction")
+"""Keys of a system prompt beside the messages."""
 _OUTPUT_LIMITS: tuple[Path, ...] = (
     ("max_tokens",),
     ("max_completion_tokens",),
@@ -119,26 +130,36 @@ def may_be_taken(key: str, holder: dict[str, Any]) -> bool:
     """Whether an object still means what it did without ``key``."""
     if key not in _STRUCTURE:
         return True
+    if (needed := _OF_A_TYPE.get(holder.get("type", ""))) is not None:
+        return key not in (*needed, "type")
     if "role" not in holder or holder["role"] in ("tool", "function"):
         return False
     return key in _OF_A_MESSAGE
 
 
-def kind_of(holder: dict[str, Any]) -> str:
-    """The type of an item or part, the role of a message; "" for neither."""
-    kind = holder.get("type") or holder.get("role")
+def kind_of(holder: dict[str, Any], key: str | int = "") -> str:
+    """The type of an item or part, the role of a message, else the key that it stands under."""
+    kind = holder.get("type") or holder.get("role") or key
     return kind if isinstance(kind, str) else ""
 
 
-def places_of_field(messages: Any, path: Path, key: str, kind: str = "") -> Iterator[Path]:
-    """The paths of ``key`` in messages and their parts, not in what tools take or return."""
-    stack: list[tuple[Path, Any]] = [(path, messages)]
+def roots(tree: Any, base: Path) -> Iterator[Path]:
+    """Where fields are looked for: messages, the system prompt and definitions of tools."""
+    yield base
+    if isinstance(tree, dict):
+        yield from ((key,) for key in (*SYSTEM, "tools") if (key,) != base and key in tree)
+
+
+def places_of_field(tree: Any, base: Path, key: str, kind: str = "") -> Iterator[Path]:
+    """The paths of ``key`` in messages and their parts, the system prompt and definitions of tools,
+    not in what tools take or return."""
+    stack: list[tuple[Path, Any]] = [(path, paths.get(tree, path)) for path in roots(tree, base)]
     while stack:
         at, value = stack.pop()
         if isinstance(value, list):
             stack += [((*at, index), item) for index, item in enumerate(value)]
         elif isinstance(value, dict):
-            is_meant = key in value and kind in ("", kind_of(value))
+            is_meant = key in value and kind in ("", kind_of(value, at[-1] if at else ""))
             if is_meant and may_be_taken(key, value):
                 yield (*at, key)
             stack += [
@@ -151,9 +172,8 @@ def places_of_field(messages: Any, path: Path, key: str, kind: str = "") -> Iter
 def _take_field(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
     """The field is taken out of all messages, items or parts of its kind; it stays recallable."""
     key, _, kind = findings[0].rule.removeprefix(FIELD).partition("@")
-    messages = paths.get(tree, transcript.base)
     keys = _OUTPUT_ONLY[kind] if key in _OUTPUT_ONLY.get(kind, ()) else (key,)
-    found = (path for one in keys for path in places_of_field(messages, transcript.base, one, kind))
+    found = (path for one in keys for path in places_of_field(tree, transcript.base, one, kind))
     for path in sorted(found, key=lambda path: [str(step).zfill(9) for step in path]):
         said = f"{path[-1]!r} was taken out: the provider refuses this field"
         yield Repair(path, said, (Delete(path),), (path,))

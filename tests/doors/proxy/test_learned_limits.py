@@ -15,10 +15,8 @@ from store_urls import store_url
 
 import trimtab
 from trimtab.proxy import Proxy, ProxySettings, Server, Upstream
-from trimtab.retry import stored_limits
 from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits
 from trimtab.retry.stored_limits import StoredLimits
-from trimtab.session import keep_fact
 from trimtab.testing import StrictProvider
 
 JSON = {"content-type": "application/json", "authorization": "Bearer sk-one"}
@@ -121,13 +119,13 @@ def test_limits_are_those_of_a_key_a_tenant_and_an_upstream(tmp_path):
 
 
 def test_a_request_without_a_refusal_reads_the_learned_limits_once(monkeypatch):
-    reads, fact = list[str](), stored_limits.stored_fact
+    reads, read = list[str](), StoredLimits.__getitem__
 
-    def read(session, name):
-        reads.append(name)
-        return fact(session, name)
+    def counted(self, key):
+        reads.append(key)
+        return read(self, key)
 
-    monkeypatch.setattr(stored_limits, "stored_fact", read)
+    monkeypatch.setattr(StoredLimits, "__getitem__", counted)
     with StrictProvider(window=REAL) as provider, proxied(provider.url, window=THOUGHT) as server:
         for turns in (1, 2, 3):
             send(server, turns)
@@ -145,7 +143,7 @@ def store(request, tmp_path):
 
 def limits(store, now, window=THOUGHT):
     session = trimtab.Session(window=window, store=store, tenant="one")
-    return session, LearnedLimits(StoredLimits(session), clock=lambda: now[0])
+    return session, LearnedLimits(StoredLimits(session._conversations), clock=lambda: now[0])
 
 
 @pytest.mark.parametrize(("exactness", "hours"), [("exact", 168), ("estimate", 24), ("guess", 1)])
@@ -176,7 +174,7 @@ def test_what_was_learned_later_counts_also_where_another_had_an_older_answer(st
 
 def test_without_an_answer_of_the_store_a_process_knows_what_it_learned_itself():
     session = trimtab.Session(window=THOUGHT, store="redis://127.0.0.1:1/0")
-    learned = LearnedLimits(StoredLimits(session), clock=lambda: 5.0)
+    learned = LearnedLimits(StoredLimits(session._conversations), clock=lambda: 5.0)
     assert learned.get("k") == NO_LIMITS
     learned.put("k", ModelLimits(limit=REAL, exactness="exact"))
     assert learned.get("k").limit == REAL
@@ -186,7 +184,7 @@ def test_a_row_that_nobody_can_read_is_as_none(store):
     now = [1_000_000.0]
     session, mine = limits(store, now)
     for row in ("a word", 5, {"limit": 3}, {"at": "noon", "mends": 7}, []):
-        keep_fact(session, "limits/k", row)
+        session._conversations.write_fact_now("limits/k", row)
         session.close()
         assert mine.get("k") == NO_LIMITS
     mine.put("k", ModelLimits(limit=REAL, exactness="exact"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import json
 import logging
-from functools import partial
 
 import pytest
 from five_formats import FORMATS, session
@@ -17,7 +16,6 @@ from flow_driver import drive, played
 import trimtab
 from trimtab.reducers.base import markers
 from trimtab.retry.flow import Accepted, Refused, SendStats, flow
-from trimtab.retry.guesses import undo_new_edits
 from trimtab.retry.learned_limits import LearnedLimits, ModelLimits, key_for
 from trimtab.testing import Refuse, StrictProvider, styles
 
@@ -67,11 +65,12 @@ def test_an_overflow_is_survived_however_it_shows(format, stream, shape):
 def test_an_overflow_is_survived_in_every_providers_words(style, format, stream):
     provider = StrictProvider(window=9_000, style=style)
     got = drive(provider, format, big(format, 16), reactive().fit, stream=stream)
-    if stream and provider.requests[0].truncated:  # told only by the usage of what was passed on
+    assert got.done.accepted, got.done
+    if provider.requests[0].truncated:  # an answer is an answer: only its count tells
         assert got.done.attempts == 1
         return
-    assert got.done.accepted, got.done
-    assert 2 <= got.done.attempts <= 3
+    assert 1 <= sum(why.about_size for why in got.done.refusals) <= 2
+    assert sum(not why.about_size for why in got.done.refusals) <= 2  # ids and order, at Mistral
     assert shrinking(got)
 
 
@@ -153,15 +152,21 @@ def test_a_bare_error_is_answered_once_by_shorter_tool_results(caplog):
     assert all(len(text) <= 512 for text in results)
 
 
+def longest(sent):
+    """Characters of the longest result in a request of the chat format."""
+    return max(len(m["content"]) for m in json.loads(sent)["messages"] if m["role"] == "tool")
+
+
 @pytest.mark.row("A9")
-def test_a_second_error_surfaces_and_there_is_no_third_send():
+def test_a_third_error_surfaces_and_there_is_no_fourth_send():
     provider = StrictProvider([opaque(9)])
     undone = []
     got = drive(
         provider, "openai-chat", big("openai-chat", 3, lines=100), reactive().fit,
         retry_result_chars=512, undo=undone.append,
     )  # fmt: skip
-    assert (got.done.accepted, got.done.attempts, len(provider.requests)) == (False, 2, 2)
+    assert (got.done.accepted, got.done.attempts, len(provider.requests)) == (False, 3, 3)
+    assert [longest(sent) <= most for sent, most in zip(got.sent[1:], (512, 96), strict=True)]
     assert json.loads(got.body)["error"]["metadata"]["raw"] == "ERROR"
     assert len(undone) == 1
 
@@ -197,8 +202,7 @@ def test_what_was_cut_for_a_bare_error_is_whole_again_if_a_later_send_is_refused
             * 2,
         ]
     )
-    undo = partial(undo_new_edits, session)
-    run = flow(body, session.fit, key="k", learned=LearnedLimits(), undo=undo)
+    run = flow(body, session.fit, key="k", learned=LearnedLimits(), undo=session.take_back)
     done, sent = played(run, lambda _: Refused(400, next(answers)))
     assert (done.accepted, len(sent)) == (False, times)
     results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
@@ -217,15 +221,15 @@ def test_where_no_result_is_longer_the_first_error_surfaces():
 
 @pytest.mark.row("A9")
 @pytest.mark.parametrize("refusal", [OPAQUE, ""], ids=["ERROR", "no body"])
-def test_a_refusal_without_a_reason_is_answered_once_and_with_0_stands(refusal):
+def test_a_refusal_without_a_reason_is_answered_twice_and_with_0_stands(refusal):
     def attempts(steps, lines, **given):
         provider = StrictProvider([Refuse("opaque", times=9, status=400, body=refusal)])
         body = big("openai-chat", steps, lines)
         return drive(provider, "openai-chat", body, reactive().fit, **given).done.attempts
 
     assert attempts(2, 10) == 1, "no long result, and a small request"
-    assert attempts(2, 60) == 2
-    assert attempts(60, 10) == 2, "no long result, but it may be too large as a whole"
+    assert attempts(2, 60) == 3
+    assert attempts(60, 10) == 3, "no long result, but it may be too large as a whole"
     assert attempts(14, 60, retry_result_chars=0) == 1
 
 
@@ -439,7 +443,7 @@ def test_what_the_server_holds_is_neither_repaired_nor_sent_again():
 
 
 def test_a_rule_we_held_to_be_somebody_elses_is_mended_and_remembered():
-    learned = LearnedLimits()
+    learned, session = LearnedLimits(), reactive()
     body = {"model": "my-alias", "messages": [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": None, "tool_calls": [
@@ -447,10 +451,10 @@ def test_a_rule_we_held_to_be_somebody_elses_is_mended_and_remembered():
         {"role": "tool", "tool_call_id": "call_1", "content": "done"},
         {"role": "user", "content": "and now?"}]}  # fmt: skip
     provider = StrictProvider(style="mistral")
-    first = drive(provider, "openai-chat", body, reactive().fit, learned=learned, key="k")
+    first = drive(provider, "openai-chat", body, session.fit, learned=learned, key="k")
     assert first.done.accepted, (first.done, first.body)
     assert first.done.attempts > 1
-    again = drive(provider, "openai-chat", body, reactive().fit, learned=learned, key="k")
+    again = drive(provider, "openai-chat", body, session.fit, learned=learned, key="k")
     assert (again.done.accepted, again.done.attempts) == (True, 1)
 
 
@@ -518,27 +522,18 @@ def test_a_request_that_nothing_is_wrong_with_leaves_as_the_very_same_bytes(form
     assert json.loads(got.sent[0])
 
 
-def test_silent_truncation_is_noticed_by_the_usage_and_sent_again():
+def test_silent_truncation_is_noticed_by_counts_that_stay_and_met_from_the_next_request_on():
     provider = StrictProvider(window=3_000, overflow_as="truncate")
-    got = drive(provider, "openai-chat", big("openai-chat", 14), reactive().fit)
-    assert got.done.accepted
-    assert got.done.attempts == 2
-    assert provider.requests[-1].truncated == 0
-
-
-def test_silent_truncation_of_a_stream_is_learned_for_the_next_request():
-    learned = LearnedLimits()
-    run = flow(
-        json.dumps(big("openai-chat", 14)).encode(), reactive().fit, learned=learned, key="k"
-    )
-    next(run)
-    with pytest.raises(StopIteration) as stop:
-        run.send(Accepted(prompt_tokens=3_000, final=True))
-    assert stop.value.value.accepted
-    run = flow(
-        json.dumps(big("openai-chat", 14)).encode(), reactive().fit, learned=learned, key="k"
-    )
-    assert next(run).fitted.tokens_after <= 3_000
+    learned, session, sizes = LearnedLimits(), reactive(), []
+    for steps in range(8, 20):
+        got = drive(
+            provider, "openai-chat", big("openai-chat", steps), session.fit, learned=learned,
+            key="k",
+        )  # fmt: skip
+        assert (got.done.accepted, got.done.attempts) == (True, 1), "an answer is an answer"
+        sizes.append(provider.requests[-1].truncated)
+    assert sizes[0]
+    assert not sizes[-1]
 
 
 def test_a_key_holds_no_credential():

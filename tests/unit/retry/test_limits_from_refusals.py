@@ -48,8 +48,9 @@ def test_as_many_images_stay_as_the_refusal_allows_none_where_each_is_too_large(
         ({"images": 5}, {}, {"images": 5}),
         ({"images": 5}, {"images": 4}, {}),
         ({"result_chars": 900}, {}, {"result_chars": 900}),
-        ({"unnamed": (512, 9_000, 0.0)}, {}, {"result_chars": 512}),
-        ({"unnamed": (512, 900_000, 0.0)}, {}, {}),
+        ({"unnamed": (512, 9_000, 0.0, 2)}, {}, {"result_chars": 512}),
+        ({"unnamed": (512, 9_000, 0.0, 1)}, {}, {}),  # once is a coincidence
+        ({"unnamed": (512, 900_000, 0.0, 2)}, {}, {}),
     ],
     ids=str,
 )

@@ -13,7 +13,8 @@ import pytest
 from five_formats import SIX, items_of, session
 
 import trimtab
-from trimtab.retry.refusal_repairs import repaired_for
+from trimtab.retry.refusal_repairs import rules_named
+from trimtab.retry.refusals import classify
 
 ODD = {"a lone high half": "\ud83d", "a lone low half": "\udc00", "NUL": "\x00",
        "bytes that were no UTF-8": "\udce9"}  # fmt: skip
@@ -158,5 +159,5 @@ def test_what_is_parsed_out_of_legal_text_never_breaks_a_note(preset: str) -> No
 @pytest.mark.parametrize("format", SIX)
 def test_a_refusal_for_it_is_answered_by_mending_it(format: str) -> None:
     body = planted(format, "a result", "\ud83d")
-    repaired = repaired_for(body, "lone_surrogate", format)
-    assert trimtab.check(repaired, format=format) == ()
+    refusal = classify(400, {"error": {"message": "no low surrogate in string"}})
+    assert rules_named(refusal, body, format) == ("unreadable_text",)

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from trimtab import Session
-from trimtab.session import keep_fact
+from trimtab.retry.learned_limits import ModelLimits
 from trimtab.stores import TenantStore, WriteBatch, open_store, writer
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY
@@ -49,12 +49,13 @@ def test_all_tenants_of_a_store_share_one_writer(tmp_path):
     sessions = [Session(store=store, tenant=f"t{n}", window=9_000) for n in range(20)]
     for session in sessions:
         session.fit([{"role": "user", "content": "hello"}])
-        keep_fact(session, "fact", 1)
+        session.learned.put("k", ModelLimits(limit=9_000))
     assert writers() <= before + 1
     for session in sessions:
         session.close()
     again = open_store(f"sqlite:///{tmp_path}/s.db")
-    assert [TenantStore(again, f"t{n}").fact("fact") for n in range(20)] == [1] * 20
+    learned = [Session(store=again, tenant=f"t{n}").learned.get("k").limit for n in range(20)]
+    assert learned == [9_000] * 20
 
 
 def test_a_tenant_whose_writes_fail_does_not_hold_the_others_up(monkeypatch):

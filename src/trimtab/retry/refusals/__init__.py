@@ -38,7 +38,8 @@ _BAD_REQUEST = "400"
 _MONEY = re.compile(r"\bcredits?\b|\bbilling\b|\bbalance\b|\bspend|\bbudget\b|\bprices?\b|\$ ?\d")
 _STATED = re.compile(
     r"(?:error:? )*(?:(?:your|the) )?(?:input|prompt|context|request|messages?)(?: length)? "
-    r"(?:is too long|exceeds? (?:the |this |your )?(?:models? )?context)"
+    r"(?:is too long|exceeds? (?:the |this |your )?(?:models? )?context)|"
+    r"too many (?:images|documents)\b"
 )
 """A text that begins with the refusal, rather than mentioning a size later on."""
 _BUSY = re.compile(

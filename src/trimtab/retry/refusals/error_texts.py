@@ -63,7 +63,7 @@ PAIRING = (
     ),
     _family(
         "invalid_pairing", "bad_order",
-        r"unexpected role \w+ after role|expected last role|"
+        r"unexpected role\b|expected last role|"
         r"roles? (?:must|should) be alternating|(?:must|should) alternate\b|"
         r"(?:must|should) (?:start|begin) with (?:a |an )?user|(?:first|last) message must|"
         r"(?:use|result) blocks cannot be provided in the same turn|"
@@ -76,8 +76,8 @@ PAIRING = (
         r"system (?:message|prompt|role)s? (?:must|should|can only|has to|needs to|may only)|"
         r"system (?:message|role)\S* .{0,40}(?:only (?:be )?(?:supported|allowed)|"
         r"not (?:supported|allowed))|"
-        r"(?:message|role)\W{0,3} ?.{0,30}\bsystem\W{0,3} .{0,40}(?:must (?:be|follow|precede|"
-        r"come)|cannot|not allowed)",
+        r"(?:message|role)\W{0,3} ?.{0,30}\bsystem\W{0,3} .{0,40}(?:must (?:be (?!satisfied)|follow|"
+        r"precede|come)|cannot|not allowed)",
     ),
     _family(
         "invalid_pairing", "bad_order",
@@ -122,7 +122,8 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "output_limit",
-        r"(?<!\+ )(?<!and )max_\w*tokens (?:\((?P<requested>\d+)\) )?(?:(?:must|should) be (?:less "
+        r"(?<!\+ )(?<!and )max_\w*tokens (?:\((?P<requested>\d+)\) |for \S+ )?"
+        r"(?:(?:must|should) be (?:less "
         r"(?:than )?or equal to|at most|<=|between \d+ and)|cannot exceed|specified .{0,80}? <=|"
         r"exceeds? (?:the )?(?:server|models?|output)(?: \w+)? limit(?: of)?|"
         r"(?:is )?too large: reduce it to) \(?(?P<limit>\d+)|"
@@ -149,7 +150,7 @@ FIELDS = (
         "invalid_other", "thinking_missing",
         r"expected thinking or redacted_thinking|missing an? (?:\w+ )?thought_?signature|"
         r"reasoning_?content .{0,60}(?:must be passed|missing|required)|missing reasoning_?content|"
-        r"must start with a thinking block",
+        r"must start with a thinking block|in (?:the )?thinking mode must be passed",
     ),
     _family(
         "invalid_other", "thinking_signature",
@@ -202,6 +203,15 @@ FIELDS = (
         r"maximum of (?P<limit>\d+) blocks with cache_?(?:control|point)\D*(?P<requested>\d+)?",
     ),
     _family(
+        "invalid_other", "name_format",
+        r"\bname\b .{0,60}length less than or equal to (?P<limit>\d+)|"
+        r"(?:\bname\b|function_?name)\S*:? .{0,80}(?:(?:should|must|does not) match|"
+        r"satisfy regular expression|must be a-z|invalid characters|"
+        r"must (?:start with|contain only|consist of)|can only contain)|"
+        r"invalid (?:function|tool) name|(?:function|tool) name\S* .{0,60}(?:invalid|not valid|"
+        r"illegal)",
+    ),
+    _family(
         "invalid_other", "id_format",
         r"invalid \S*(?:id|name|call_id)(?:\]|"
         r"\b): string too long\D*(?P<limit>\d+)\D*(?P<requested>\d+)?",
@@ -212,14 +222,6 @@ FIELDS = (
         r"\bids? (?:is )?too long|id was \S+ but must be(?:.{0,40}length of (?P<limit2>\d+))?|"
         r"(?:should match|must match|must satisfy regular expression|"
         r"does not match) (?:the )?pattern",
-    ),
-    _family(
-        "invalid_other", "name_format",
-        r"(?:\bname\b|function_?name)\S*:? .{0,80}(?:(?:should|must|does not) match|"
-        r"satisfy regular expression|must be a-z|invalid characters|"
-        r"must (?:start with|contain only|consist of)|can only contain)|"
-        r"invalid (?:function|tool) name|(?:function|tool) name\S* .{0,60}(?:invalid|not valid|"
-        r"illegal)",
     ),
     _family(
         "invalid_other", "string_too_long",
@@ -235,7 +237,9 @@ FIELDS = (
     _family(
         "invalid_other", "bad_arguments",
         r"(?:invalid|malformed) (?:function|tool)\S* arguments?|parse tool[_ ]call arguments|"
-        r"arguments .{0,40}(?:valid json|not (?:a )?json)",
+        r"arguments .{0,60}(?:valid json|not (?:a )?json|in json format|be (?:a )?json)|"
+        r"(?:expecting (?:value|property name|. delimiter)|unterminated string|"
+        r"invalid (?:control character|\\escape)|extra data)\b.{0,60}line \d+ column \d+",
     ),
     ErrorPattern("invalid_other", "field_refused", REFUSED),
     _family("other", "timeout", r"deadline exceeded|time limit|processing time|timed? ?out\b"),
@@ -270,6 +274,12 @@ SIZE = (
         "too_large", "images",
         r"(?P<requested>\d+) (?:images?|documents?|media)\b[^.\d]{0,60}"
         r"(?:exceed|more than|above|over|max|limit|at most|allow|only)\D{0,60}(?P<limit>\d+)",
+        "images",
+    ),
+    _family(
+        "too_large", "images",
+        r"(?:image|document|media|file) counts? (?:of |is )?\(?(?P<requested>\d+)\)? .{0,40}?"
+        r"(?:exceed|above|over|more than|>)\D{0,40}(?P<limit>\d+)",
         "images",
     ),
     _family(

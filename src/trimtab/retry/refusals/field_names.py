@@ -36,6 +36,8 @@ _AFTER = re.compile(
 _BEFORE = re.compile(
     rf"(?<![\w.])({_STEP}(?:\.{_STEP})*):? +(?:is|are|not|extra|unsupported)\b", re.IGNORECASE
 )
+_AT = re.compile(r"[`'\"]([A-Za-z_][\w-]*)[`'\"] at [`'\"]([\w.\[\]-]+)[`'\"]")
+"""Google's words: the key, and the object that has it."""
 _ITEMS = 24
 
 
@@ -48,5 +50,7 @@ def named_fields(layers: Iterable[NestedError]) -> tuple[str, ...]:
 def _of_layer(layer: NestedError) -> Iterator[str]:
     if layer.place:
         yield layer.place
+    for key, holder in _AT.findall(layer.text):
+        yield f"{holder}.{key}"
     for words in (_PATH, _QUOTED, _AFTER, _BEFORE):
         yield from words.findall(layer.text)

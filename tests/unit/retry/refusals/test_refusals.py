@@ -47,6 +47,7 @@ FINER = {
     "orphan_result": ("server_orphan",),
     "reasoning_item": ("item_without_reasoning",),
     "bad_order": ("system_order",),
+    "id_format": ("name_format",),
 }
 """Kinds of the catalogue that are several rules of ours, as different repairs answer them."""
 
@@ -151,6 +152,8 @@ OTHER_WORDS = [
     (400, "The last message must be from user", "invalid_pairing", None, None),
     (400, "Each message must have at least one content element", "invalid_other", None, None),
     (400, "max_completion_tokens exceeds the model's limit of 8192", "invalid_other", 8192, None),
+    (400, "Unsupported parameter: 'max_tokens' is not supported with this model.", "invalid_other",
+     None, None),
 ]  # fmt: skip
 
 
@@ -180,7 +183,6 @@ def test_how_sure_the_numbers_are_is_read_from_the_words_around_them(said):
 
 
 NOT_SIZE = [
-    (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
     (400, "temperature: Input should be less than or equal to 1"),
     (400, "InvalidParameter: Required parameter(model) missing or invalid"),
     (400, "InternalError.Algo.InvalidParameter: The thinking_budget must be a positive integer"),
