@@ -1,0 +1,120 @@
+"""What became of a valid request on its way to the provider, by the provider model alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from soak.newest.formats import provider
+from soak.newest.talk import Talk
+from soak.newest.words import marks
+
+MADE_INVALID, CHANGED, LOST, STATE, SPEAKER, TWICE = (
+    "made invalid", "changed below the trigger", "lost for good", "tool state lost",
+    "another's words", "sent twice",
+)  # fmt: skip
+CALL_IN_TEXT = "calls in the model's text"
+"""Its own words, but no longer as a call: counted, not a fault of this judge."""
+SORTS = (MADE_INVALID, CHANGED, LOST, STATE, SPEAKER, TWICE)
+
+
+def _words(body: dict[str, Any], format: str) -> dict[str, set[str]]:
+    """Each mark of a body with the channels in which it stands."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for channel, text in provider(format).channels(body):
+        for _, mark in marks(text):
+            found[mark].add(channel)
+    return found
+
+
+def cause(words: str) -> str:
+    """A refusal without its ids, numbers and names."""
+    text = re.sub(r"(messages|input|contents)[.\[]+\d+\]?", r"\1.N", words)
+    text = re.sub(r"content[.\[]+\d+\]?", "content.M", text)
+    text = re.sub(r"\b(?:srvtoolu|toolu|call|tooluse|hgu|mcptoolu|fc|rs|ctc|msg)_[A-Za-z0-9_]+", "ID", text)
+    return re.sub(r"\d+", "N", text)[:110]
+
+
+def faults(
+    talk: Talk,
+    given: dict[str, Any],
+    sent: dict[str, Any],
+    *,
+    same: bool,
+    below: bool,
+    recalled: Callable[[], list[str]] | None,
+) -> list[tuple[str, str]]:
+    """(sort, cause) of each thing that is wrong with what was sent for ``given``."""
+    room, found = provider(talk.format), list[tuple[str, str]]()
+    if (words := room.refusal(sent, talk.headers, talk.dialect)) is not None:
+        found.append((MADE_INVALID, cause(words)))
+    if below and not same:
+        found.append((CHANGED, _difference(given, sent, talk.key)))
+    if same:
+        return found
+    if gone := room.state(given) - room.state(sent):
+        found.append((STATE, re.sub(r"[\W_]*[a-z0-9]+_(lookup_\d|inline|more|found).*", "",
+                                    min(gone))[:60]))  # fmt: skip
+    before, after = _words(given, talk.format), _words(sent, talk.format)
+    speakers = list[tuple[str, str]]()
+    for mark, channels in after.items():
+        taken = before.get(mark, set())
+        allowed = taken | ({"tool", "model"} if "arguments" in taken else set())
+        if "arguments" in taken and "model" in channels - taken and not speakers:
+            speakers.append((CALL_IN_TEXT, "arguments in model"))
+        if channels - allowed and mark in before:
+            name = f"{'/'.join(sorted(taken))} in {'/'.join(sorted(channels - allowed))}"
+            found.append((SPEAKER, name))
+            break
+    found += speakers
+    missing = before.keys() - after.keys()
+    if missing and recalled is not None:
+        try:
+            text = "\n".join(recalled())
+        except Exception as error:
+            found.append((LOST, f"recall raised {type(error).__name__}"))
+            return found
+        if gone := {mark for mark in missing if mark not in text}:
+            where = sorted({channel for mark in gone for channel in before[mark]})
+            found.append((LOST, f"of {'/'.join(where)}"))
+    return found
+
+
+def _difference(given: dict[str, Any], sent: dict[str, Any], key: str) -> str:
+    """In a word: where two bodies differ."""
+    if given == sent:
+        return "equal, but other bytes or another object"
+    for name in given.keys() | sent.keys():
+        if name != key and given.get(name) != sent.get(name):
+            return f"{name} differs"
+    before, after = given[key], sent[key]
+    if len(before) != len(after):
+        gone = [_kinds(m) for m in before if m not in after]
+        return f"{len(before) - len(after):+d} messages: {'; '.join(gone)[:70]}".replace("+", "-", 1)
+    for old, new in zip(before, after, strict=True):
+        if old != new:
+            return f"{_kinds(old)} became {_kinds(new)}"[:100]
+    return "keys differ"
+
+
+def _kinds(message: dict[str, Any]) -> str:
+    content = message.get("content", message.get("parts"))
+    if not isinstance(content, list):
+        return str(message.get("role") or message.get("type"))
+    kinds = [str(p.get("type") or min(p, default="")) if isinstance(p, dict) else "" for p in content]
+    return f"{message.get('role') or message.get('type')}[{', '.join(kinds)}]"
+
+
+def size(body: dict[str, Any]) -> int:
+    """Characters of a body."""
+    return len(json.dumps(body, ensure_ascii=False))
+
+
+def most_tokens(body: dict[str, Any]) -> float:
+    """More tokens than any provider counts for a body."""
+    text = json.dumps(body, ensure_ascii=False)
+    media = re.findall(r'"(?:image|input_image|image_url|inlineData|fileData|document)"', text)
+    return len(text) / 2 + 2_000 * len(media)
