@@ -65,16 +65,20 @@ def _library(talk: Talk, window: int, session: trimtab.Session | None) -> Send:
     if "model" not in talk.head:
         keywords["model"] = talk.model
 
+    in_bytes = len(talk.turns) % 2 == 1
+
     def send(body: dict[str, Any]) -> Sent:
+        given = json.dumps(body, ensure_ascii=False).encode() if in_bytes else body
         try:
-            fitted = (session.fit if session else trimtab.fit)(body, **keywords)
+            fitted = (session.fit if session else trimtab.fit)(given, **keywords)
         except trimtab.CannotFit as error:
             raise CannotSend(str(error)) from error
+        sent = json.loads(fitted.request) if in_bytes else fitted.request
 
         def recalled() -> list[str]:
             return [(session or fitted).recall(handle) for handle in _handles(fitted)]
 
-        return Sent(fitted.request, fitted.request is body, recalled)
+        return Sent(sent, fitted.request is given, recalled)
 
     return send
 

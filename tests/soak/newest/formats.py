@@ -81,7 +81,11 @@ def answer_of(format: str, tokens: int | None = None) -> dict[str, Any]:
                 "content": [{"type": "text", "text": "Done."}], "stop_reason": "end_turn",
                 "stop_sequence": None, **usage}  # fmt: skip
     if format == "openai-chat":
-        counted = {"prompt_tokens": tokens, "completion_tokens": 2, "total_tokens": (tokens or 0) + 2}
+        counted = {
+            "prompt_tokens": tokens,
+            "completion_tokens": 2,
+            "total_tokens": (tokens or 0) + 2,
+        }
         return {"id": "c", "object": "chat.completion", "created": 1, "model": "m",
                 "choices": [{"index": 0, "finish_reason": "stop",
                              "message": {"role": "assistant", "content": "Done."}}],

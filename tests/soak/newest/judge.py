@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -34,7 +34,9 @@ def cause(words: str) -> str:
     """A refusal without its ids, numbers and names."""
     text = re.sub(r"(messages|input|contents)[.\[]+\d+\]?", r"\1.N", words)
     text = re.sub(r"content[.\[]+\d+\]?", "content.M", text)
-    text = re.sub(r"\b(?:srvtoolu|toolu|call|tooluse|hgu|mcptoolu|fc|rs|ctc|msg)_[A-Za-z0-9_]+", "ID", text)
+    text = re.sub(
+        r"\b(?:srvtoolu|toolu|call|tooluse|hgu|mcptoolu|fc|rs|ctc|msg)_[A-Za-z0-9_]+", "ID", text
+    )
     return re.sub(r"\d+", "N", text)[:110]
 
 
@@ -56,8 +58,9 @@ def faults(
     if same:
         return found
     if gone := room.state(given) - room.state(sent):
-        found.append((STATE, re.sub(r"[\W_]*[a-z0-9]+_(lookup_\d|inline|more|found).*", "",
-                                    min(gone))[:60]))  # fmt: skip
+        found.append(
+            (STATE, re.sub(r"[a-z0-9]+_(lookup_\d|inline|more|found)", "…", min(gone))[:50])
+        )
     before, after = _words(given, talk.format), _words(sent, talk.format)
     speakers = list[tuple[str, str]]()
     for mark, channels in after.items():
@@ -92,20 +95,31 @@ def _difference(given: dict[str, Any], sent: dict[str, Any], key: str) -> str:
             return f"{name} differs"
     before, after = given[key], sent[key]
     if len(before) != len(after):
-        gone = [_kinds(m) for m in before if m not in after]
-        return f"{len(before) - len(after):+d} messages: {'; '.join(gone)[:70]}".replace("+", "-", 1)
+        gone = next((_kinds(m) for m in before if m not in after), Counter())
+        return f"{len(before) - len(after)} messages fewer, the first of them {_shown(gone)}"
     for old, new in zip(before, after, strict=True):
         if old != new:
-            return f"{_kinds(old)} became {_kinds(new)}"[:100]
+            lost, put = _kinds(old) - _kinds(new), _kinds(new) - _kinds(old)
+            if not lost and not put:
+                return f"{_shown(_kinds(old))} has other words"
+            return f"{_role(old)} lost {_shown(lost) or 'nothing'}, got {_shown(put) or 'nothing'}"
     return "keys differ"
 
 
-def _kinds(message: dict[str, Any]) -> str:
+def _role(message: dict[str, Any]) -> str:
+    return str(message.get("role") or message.get("type"))
+
+
+def _kinds(message: dict[str, Any]) -> Counter[str]:
+    """The kinds of its blocks; its role where it has none."""
     content = message.get("content", message.get("parts"))
     if not isinstance(content, list):
-        return str(message.get("role") or message.get("type"))
-    kinds = [str(p.get("type") or min(p, default="")) if isinstance(p, dict) else "" for p in content]
-    return f"{message.get('role') or message.get('type')}[{', '.join(kinds)}]"
+        return Counter({f"{_role(message)} text": 1})
+    return Counter(str(part.get("type") or min(part, default="")) for part in content)
+
+
+def _shown(kinds: Counter[str]) -> str:
+    return ", ".join(sorted(kinds))
 
 
 def size(body: dict[str, Any]) -> int:

@@ -7,21 +7,24 @@ claude-code #73821, #78485, OmniRoute #10457, vercel/ai #18785, #18887.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
-BOUND = ("opus-5-5", "sonnet-5-5", "fable-5-1")
+from soak.newest.thinking_anthropic import (
+    RESULT_OF,
+    SERVER_RESULTS,
+    blocks,
+    sign,
+    thinking_problems,
+    turns_of,
+)
+
+__all__ = ["channels", "refusal", "sign", "state"]
+
 _NO_PREFILL = re.compile(r"claude-(?:opus|sonnet|fable|haiku)-(?:4-[6-9]|5)")
-_RESULT_OF = {
-    "web_search": "web_search_tool_result", "web_fetch": "web_fetch_tool_result",
-    "code_execution": "code_execution_tool_result", "advisor": "advisor_tool_result",
-    "tool_search_tool_regex": "tool_search_tool_result",
-    "tool_search_tool_bm25": "tool_search_tool_result",
-}  # fmt: skip
-_SERVER_RESULTS = {*_RESULT_OF.values(), "mcp_tool_result"}
 
 
 def refusal(
@@ -57,18 +60,10 @@ def _problems(body: dict[str, Any], version: str) -> Iterator[str]:
     yield from _server_pairs(messages)
     yield from _tool_state(body, messages)
     yield from _cache_marks(body)
-    yield from _thinking(body, messages)
+    yield from thinking_problems(body, messages)
     yield from _container(body, messages)
     if version >= "2026-10-21":
         yield from _since_october(body, messages)
-
-
-def blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The content of a message as blocks."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [block for block in content or () if isinstance(block, dict)]
 
 
 def _is_directive(message: dict[str, Any]) -> bool:
@@ -81,7 +76,7 @@ def _contents(n: int, message: dict[str, Any], content: Any) -> Iterator[str]:
     for m, block in enumerate(blocks(message)):
         if block.get("type") == "text" and not str(block.get("text", "")).strip():
             if block.get("text"):
-                yield f"messages.{n}.content.{m}.text: text content blocks must contain non-whitespace text"
+                yield (f"messages.{n}.content.{m}: text blocks must contain non-whitespace text")
             else:
                 yield f"messages: text content blocks must be non-empty (messages.{n}.content.{m})"
         if block.get("type") in ("tool_addition", "tool_removal") and message["role"] != "system":
@@ -120,17 +115,13 @@ def _placement(messages: list[Any], model: str) -> Iterator[str]:
             yield f"messages.{n}: consecutive 'system' messages are not allowed"
         elif before["role"] == "assistant" and not _ends_in_server_tool(before):
             yield f"messages.{n}: role 'system' must directly follow a 'user' message"
-    for (n, message), (_, after) in zip(said, said[1:], strict=False):
+    for (n, message), (_, after) in pairwise(said):
         if message["role"] == "system" and after["role"] in ("user", "system"):
             yield (
                 f"messages.{n}: role 'system' must precede an 'assistant' message or end the array"
             )
     last = said[-1][1]
-    if (
-        last["role"] == "assistant"
-        and not _ends_in_server_tool(last)
-        and _NO_PREFILL.search(model)
-    ):
+    if last["role"] == "assistant" and not _ends_in_server_tool(last) and _NO_PREFILL.search(model):
         yield (
             "This model does not support assistant message prefill. The conversation must end "
             "with a user message."
@@ -140,26 +131,13 @@ def _placement(messages: list[Any], model: str) -> Iterator[str]:
 def _ends_in_server_tool(message: dict[str, Any]) -> bool:
     parts = blocks(message)
     return bool(parts) and (
-        parts[-1].get("type") in ("server_tool_use", "mcp_tool_use", *_SERVER_RESULTS)
+        parts[-1].get("type") in ("server_tool_use", "mcp_tool_use", *SERVER_RESULTS)
     )
-
-
-def _turns(messages: list[Any]) -> list[tuple[str, int, list[dict[str, Any]]]]:
-    """(role, index, blocks) with messages of one role in a row as one, as the API merges them."""
-    found: list[tuple[str, int, list[dict[str, Any]]]] = []
-    for n, message in enumerate(messages):
-        if message["role"] not in ("user", "assistant"):
-            continue
-        if found and found[-1][0] == message["role"]:
-            found[-1][2].extend(blocks(message))
-        else:
-            found.append((message["role"], n, blocks(message)))
-    return found
 
 
 def _client_pairs(messages: list[Any]) -> Iterator[str]:
     seen: set[str] = set()
-    turns = _turns(messages)
+    turns = turns_of(messages)
     for (role, n, parts), following in zip(turns, [*turns[1:], None], strict=True):
         uses = [part["id"] for part in parts if part.get("type") == "tool_use"]
         for id in uses:
@@ -208,7 +186,7 @@ def _server_pairs(messages: list[Any]) -> Iterator[str]:
         closes = role == "user" and any(p.get("type") != "tool_result" for p in parts)
         if closes and open_calls:
             id, name = next(iter(open_calls.items()))
-            kind = _RESULT_OF.get(name, f"{name}_result")
+            kind = RESULT_OF.get(name, f"{name}_result")
             yield (
                 f"messages.{n}: `{name}` tool use with id `{id}` was found without a "
                 f"corresponding `{kind}` block"
@@ -222,7 +200,7 @@ def _server_pairs(messages: list[Any]) -> Iterator[str]:
                 open_calls[part["id"]] = kind.removesuffix("_use")
             elif kind.endswith("_result") and kind not in ("tool_result", "search_result"):
                 name = open_calls.pop(part.get("tool_use_id", ""), None)
-                if name is None or _RESULT_OF.get(name, f"{name}_result") != kind:
+                if name is None or RESULT_OF.get(name, f"{name}_result") != kind:
                     yield (
                         f"messages.{n}.content: unexpected `tool_use_id` found in `{kind}` "
                         f"blocks: {part.get('tool_use_id')}. Each `{kind}` block must have a "
@@ -259,10 +237,7 @@ def _references(value: Any) -> Iterator[str]:
 def _cache_marks(body: dict[str, Any]) -> Iterator[str]:
     marks = [mark.get("ttl", "5m") for mark in _found(body, "cache_control") if mark]
     if len(marks) > 4:
-        yield (
-            "A maximum of 4 blocks with cache_control may be provided. "
-            f"Found {len(marks)}."
-        )
+        yield (f"A maximum of 4 blocks with cache_control may be provided. Found {len(marks)}.")
     if "1h" in marks and "5m" in marks[: len(marks) - marks[::-1].index("1h")]:
         yield "a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block"
 
@@ -316,74 +291,12 @@ def _since_october(body: dict[str, Any], messages: list[Any]) -> Iterator[str]:
     for n, message in enumerate(messages):
         for m, part in enumerate(blocks(message)):
             if message["role"] == "assistant" and part.get("type") == "document":
-                yield f"messages.{n}.content.{m}: `document` blocks are not allowed in `assistant` messages"
+                yield (
+                    f"messages.{n}.content.{m}: `document` blocks are not allowed in `assistant` "
+                    "messages"
+                )
             if message["role"] == "user" and part.get("type") == "text" and part.get("citations"):
                 yield f"messages.{n}.content.{m}.citations: Extra inputs are not permitted"
-
-
-# --- thinking ---
-
-
-def _digest(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _prefix(body: dict[str, Any], messages: list[Any]) -> str:
-    """A digest of system, tools and messages; not of cache marks and of thinking."""
-
-    def clean(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {k: clean(v) for k, v in value.items() if k != "cache_control"}
-        if isinstance(value, list):
-            return [clean(part) for part in value]
-        return value
-
-    system = body.get("system") or []
-    said = [
-        (m["role"], [p for p in blocks(m) if p.get("type") not in ("thinking", "redacted_thinking")])
-        for m in messages
-    ]
-    shown = [{"type": "text", "text": system}] if isinstance(system, str) else system
-    return _digest(clean([shown, body.get("tools"), said]))
-
-
-def sign(body: dict[str, Any], text: str) -> str:
-    """The signature of a thought that answers this request."""
-    return f"{_digest(text)}.{_prefix(body, body.get('messages') or [])}"
-
-
-def _thinking(body: dict[str, Any], messages: list[Any]) -> Iterator[str]:
-    asked = body.get("thinking") or {}
-    binding = asked.get("block_binding") or {}
-    bound = any(name in str(body.get("model")) for name in BOUND)
-    strict = bound and binding.get("prefix_mismatch_behavior", "error") == "error"
-    for n, message in enumerate(messages):
-        for m, part in enumerate(blocks(message)):
-            if part.get("type") != "thinking":
-                continue
-            text, _, prefix = str(part.get("signature", "")).partition(".")
-            if text != _digest(part.get("thinking", "")):
-                yield f"messages.{n}.content.{m}: Invalid `signature` in `thinking` block"
-            if strict and prefix != _prefix(body, messages[:n]):
-                yield (
-                    f"messages.{n}.content.{m}: Invalid `signature` in `thinking` block. The "
-                    "block is bound to a different conversation."
-                )
-    if asked.get("type") != "enabled":
-        return
-    turns = _turns(messages)
-    if len(turns) > 1 and turns[-1][0] == "user":
-        parts = turns[-2][2]
-        used = [p for p in parts if p.get("type") == "tool_use"]
-        deferred = parts and parts[0].get("type") in _SERVER_RESULTS
-        programmatic = any(str((p.get("caller") or {}).get("type", "")).startswith("code") for p in used)
-        if used and not deferred and not programmatic and "thinking" not in str(parts[0].get("type")):
-            yield (
-                f"messages.{turns[-2][1]}.content.0.type: Expected `thinking` or "
-                f"`redacted_thinking`, but found `{parts[0].get('type')}`. When `thinking` is "
-                "enabled, a final `assistant` message must start with a thinking block"
-            )
 
 
 # --- what a judge asks of a body ---

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 
@@ -77,22 +78,22 @@ def _said(messages: list[Any]) -> list[tuple[int, Any]]:
 def _order(messages: list[Any]) -> Iterator[str]:
     said = _said(messages)
     if not said or said[0][1]["role"] != "user" or messages[0]["role"] != "user":
-        yield "A conversation must start with a user message. Try again with a conversation that starts with a user message."
-    for (_, before), (n, message) in zip(said, said[1:], strict=False):
+        yield "A conversation must start with a user message."
+    for (_, before), (n, message) in pairwise(said):
         if before["role"] == message["role"]:
             yield (
                 "A conversation must alternate between user and assistant roles. Make sure the "
                 f"conversation alternates between user and assistant roles. (messages.{n})"
             )
     if said and said[-1][1]["role"] != "user":
-        yield "The conversation must end with a user message. Assistant message prefill is not supported."
+        yield "The conversation must end with a user message."
     for n, message in enumerate(messages):
         if message["role"] != "system":
             continue
         if n == 0 or messages[n - 1]["role"] != "user":
             yield f"messages.{n}: role 'system' must directly follow a 'user' message"
         if n + 1 < len(messages) and messages[n + 1]["role"] != "assistant":
-            yield f"messages.{n}: role 'system' must precede an 'assistant' message or end the array"
+            yield f"messages.{n}: role 'system' must precede an 'assistant' message"
 
 
 def _pairs(messages: list[Any]) -> Iterator[str]:
@@ -106,11 +107,14 @@ def _pairs(messages: list[Any]) -> Iterator[str]:
                 yield f"messages.{n}: duplicate Ids found: {use['toolUseId']}"
             seen.add(use["toolUseId"])
             if use.get("type") == "server_tool_use" and use["toolUseId"] not in own:
-                yield f"Expected toolResult blocks at messages.{n}.content for the following Ids: {use['toolUseId']}"
+                yield (
+                    f"Expected toolResult blocks at messages.{n}.content for the following Ids: "
+                    f"{use['toolUseId']}"
+                )
         if message["role"] == "assistant":
             served = {u["toolUseId"] for u in uses if u.get("type") == "server_tool_use"}
             if own - served:
-                yield f"messages.{n}: toolResult blocks without a toolUse: {', '.join(own - served)}"
+                yield f"messages.{n}: toolResult without a toolUse: {', '.join(own - served)}"
         asked = [u["toolUseId"] for u in uses if u.get("type") != "server_tool_use"]
         if message["role"] != "assistant" or following is None:
             continue
@@ -128,7 +132,10 @@ def _pairs(messages: list[Any]) -> Iterator[str]:
                 "toolUse blocks of previous turn."
             )
     if said and any("toolResult" in b for b in said[0][1]["content"]):
-        yield "The number of toolResult blocks at messages.0.content exceeds the number of toolUse blocks of previous turn."
+        yield (
+            "The number of toolResult blocks at messages.0.content exceeds the number of toolUse "
+            "blocks of previous turn."
+        )
 
 
 def _cache_points(body: dict[str, Any]) -> Iterator[str]:

@@ -28,7 +28,8 @@ def _problems(body: dict[str, Any], dialect: str) -> Iterator[str]:
     yield from _contents(messages, dialect)
     yield from _pairs(messages)
     yield from {
-        "openai": _openai, "deepseek": _deepseek, "mistral": _mistral, "groq": _no_reasoning_content,
+        "openai": _openai, "deepseek": _deepseek, "mistral": _mistral,
+        "groq": _no_reasoning_content,
         "cerebras": _no_reasoning_content, "qwen": _json_arguments, "kimi": _kimi,
         "gemini": _gemini, "openrouter": _openai, "llamacpp": _qwen_template,
         "alternating": _alternating,
@@ -86,7 +87,7 @@ def _openai(body: dict[str, Any], messages: list[Any]) -> Iterator[str]:
         for call in _calls(message):
             name = (call.get("function") or call.get("custom") or {}).get("name", "")
             if len(call["id"]) > 40:
-                yield f"Invalid 'messages[{n}].tool_calls[0].id': string too long. maximum length 40"
+                yield f"Invalid 'messages[{n}].tool_calls[0].id': too long. maximum length 40"
             if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name):
                 yield (
                     f"Invalid 'messages[{n}].tool_calls[0].function.name': string does not match "

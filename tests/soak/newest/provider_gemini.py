@@ -99,7 +99,11 @@ def _server_tools(contents: list[Any]) -> Iterator[str]:
 def _signatures(contents: list[Any]) -> Iterator[str]:
     """From the newest content of the user's own on, the first call of each step is signed."""
     begin = max(
-        (n for n, c in enumerate(contents) if _role(c) == "user" and not _of(c, "functionResponse")),
+        (
+            n
+            for n, c in enumerate(contents)
+            if _role(c) == "user" and not _of(c, "functionResponse")
+        ),
         default=0,
     )
     for n, content in enumerate(contents[begin:], begin):

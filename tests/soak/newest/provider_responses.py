@@ -152,9 +152,12 @@ def _reasoning(items: list[Any], stored: bool) -> Iterator[str]:
         kind, id = _kind(item), str(item.get("id") or "")
         if kind == "reasoning":
             after = items[n + 1] if n + 1 < len(items) else {}
-            made = _kind(after) and not _kind(after).endswith("_output") and (
-                _kind(after) != "message" or after.get("role") == "assistant"
-            ) and _kind(after) not in ("configuration_update", "additional_tools", "compaction")  # fmt: skip
+            made = (
+                _kind(after)
+                and not _kind(after).endswith("_output")
+                and (_kind(after) != "message" or after.get("role") == "assistant")
+                and _kind(after) not in ("configuration_update", "additional_tools", "compaction")
+            )
             if not made:
                 yield (
                     f"Item '{id}' of type 'reasoning' was provided without its required following "

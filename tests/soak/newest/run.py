@@ -82,8 +82,10 @@ class Table:
         rows.append(["all", "", *total])
         widths = [max(len(row[n]) for row in rows) for n in range(len(head))]
         for row in rows:
-            yield "  ".join(f"{cell:<{w}}" if n < 2 else f"{cell:>{w}}"
-                            for n, (cell, w) in enumerate(zip(row, widths, strict=True)))  # fmt: skip
+            yield "  ".join(
+                f"{cell:<{w}}" if n < 2 else f"{cell:>{w}}"
+                for n, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
         by_kind: dict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
         for (format, door, sort, why), many in self.causes.items():
             by_kind[format, sort, why][door] += many
@@ -143,7 +145,10 @@ def tried(talk: Talk, seed: int, door: str, window: int, send: Send, table: Tabl
 def _range(job: tuple[int, int, str, tuple[str, ...]]) -> Table:
     first, last, format, doors = job
     table = Table()
-    with Upstream() as upstream, proxies_before(upstream, WINDOWS if "proxy" in doors else ()) as ps:
+    with (
+        Upstream() as upstream,
+        proxies_before(upstream, WINDOWS if "proxy" in doors else ()) as ps,
+    ):
         for seed in range(first, last):
             talk = talk_of(seed, format)
             table.features.update({f"{talk.format}: {name}" for name in talk.features})

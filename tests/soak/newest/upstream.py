@@ -42,7 +42,7 @@ class Upstream:
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
-            def do_POST(self) -> None:  # noqa: N802
+            def do_POST(self) -> None:
                 data = self.rfile.read(int(self.headers.get("content-length") or 0))
                 provider.bodies.append(data)
                 status, answer = provider.reply(self.path.partition("?")[0], data)

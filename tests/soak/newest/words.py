@@ -13,10 +13,36 @@ from collections.abc import Iterator
 
 MARK = re.compile(r"(?<![a-z0-9])([umatsr])q[0-9a-f]{8}(?![0-9a-f])")
 """u user, m model, a the model's arguments, t tool, s system, r reasoning."""
-_WORDS = (
-    "alpha beta gamma delta parser report token index branch commit retry module value handler "
-    "queue worker cache table column shard socket buffer schema render layout route signal policy"
-).split()
+_WORDS = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "parser",
+    "report",
+    "token",
+    "index",
+    "branch",
+    "commit",
+    "retry",
+    "module",
+    "value",
+    "handler",
+    "queue",
+    "worker",
+    "cache",
+    "table",
+    "column",
+    "shard",
+    "socket",
+    "buffer",
+    "schema",
+    "render",
+    "layout",
+    "route",
+    "signal",
+    "policy",
+]
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
     "gg=="

@@ -9,14 +9,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from soak.newest.talk import UNSIGNED, Talk, Writer
-from soak.newest.words import PIXEL
+from soak.newest.parts_anthropic import CODE, SCHEMA, Parts, image
+from soak.newest.talk import Talk
 
 BOUND_MODELS = ("claude-opus-5-5", "claude-sonnet-5-5", "claude-fable-5-1")
 MODELS = ("claude-opus-5", "claude-opus-4-8", "claude-sonnet-5", *BOUND_MODELS)
 OLD_VERSION, NEW_VERSION = "2023-06-01", "2026-10-21"
-_CODE = "code_execution_20260120"
-_SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 
 
 def talk(rng: random.Random, steps: int) -> Talk:
@@ -24,7 +22,7 @@ def talk(rng: random.Random, steps: int) -> Talk:
     return _Anthropic(rng).talk(steps)
 
 
-class _Anthropic(Writer):
+class _Anthropic(Parts):
     def talk(self, steps: int) -> Talk:
         rng = self.rng
         self.name = rng.choice(MODELS)
@@ -63,94 +61,6 @@ class _Anthropic(Writer):
             self.end(), self.name, {"anthropic-version": version}, self.features,
         )  # fmt: skip
 
-    def _tools(self) -> list[dict[str, Any]]:
-        tools: list[dict[str, Any]] = [
-            {"name": "read", "description": "Read a file", "input_schema": _SCHEMA},
-            {"name": "bash", "description": "Run a command", "input_schema": _SCHEMA},
-            {"name": "query", "input_schema": _SCHEMA, "allowed_callers": [_CODE]},
-            {"name": "ToolSearch", "description": "Find tools", "input_schema": _SCHEMA},
-            {"type": _CODE, "name": "code_execution"},
-            {"type": "web_search_20260318", "name": "web_search"},
-            {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"},
-        ]
-        self.deferred = [f"{self.words.id(4)}_lookup_{n}" for n in range(6)]
-        tools += [
-            {"name": name, "description": "Look up", "input_schema": _SCHEMA, "defer_loading": True}
-            for name in self.deferred
-        ]
-        return tools
-
-    # --- parts ---
-
-    def _think(self) -> list[Any]:
-        if not self.thinking:
-            return []
-        if self.words.one_in(8):
-            return [{"type": "redacted_thinking", "data": self.words.id(40)}]
-        text = self.words.prose("r")
-        return [{"type": "thinking", "thinking": text, "signature": UNSIGNED}]
-
-    def _text(self, writer: str = "m") -> dict[str, Any]:
-        return {"type": "text", "text": self.words.prose(writer)}
-
-    def _lead(self) -> list[Any]:
-        return [*self._think(), *([self._text()] if self.words.one_in(2) else [])]
-
-    def _use(self, name: str = "", **more: Any) -> dict[str, Any]:
-        return {
-            "type": "tool_use", "id": f"toolu_{self.words.id()}",
-            "name": name or self.rng.choice(("read", "bash")), "input": self.words.arguments(),
-            **more,
-        }  # fmt: skip
-
-    def _server(self, name: str, **more: Any) -> dict[str, Any]:
-        return {
-            "type": "server_tool_use", "id": f"srvtoolu_{self.words.id()}", "name": name,
-            "input": self.words.arguments(), **more,
-        }  # fmt: skip
-
-    def _hits(self, use: dict[str, Any], **more: Any) -> dict[str, Any]:
-        found = [
-            {
-                "type": "web_search_result", "url": f"https://{self.words.id()}.org",
-                "title": self.words.line("t"), "encrypted_content": self.words.id(60),
-            }
-            for _ in range(self.rng.randint(1, 4))
-        ]  # fmt: skip
-        return {"type": "web_search_tool_result", "tool_use_id": use["id"], "content": found, **more}
-
-    def _ran(self, use: dict[str, Any], encrypted: bool = False) -> dict[str, Any]:
-        content: dict[str, Any] = {
-            "type": "code_execution_result", "stdout": self.words.output(8), "stderr": "",
-            "return_code": 0, "content": [],
-        }  # fmt: skip
-        if encrypted:
-            content = {
-                "type": "encrypted_code_execution_result", "encrypted_stdout": self.words.id(80),
-                "stderr": "", "return_code": 0, "content": [],
-            }  # fmt: skip
-        return {"type": "code_execution_tool_result", "tool_use_id": use["id"], "content": content}
-
-    def _result(self, use: dict[str, Any], content: Any = None, plain: bool = False) -> Any:
-        done: dict[str, Any] = {"type": "tool_result", "tool_use_id": use["id"]}
-        kind = 0 if plain else self.rng.randrange(9)
-        if content is not None:
-            done["content"] = content
-        elif kind < 5:
-            done["content"] = self.words.output()
-        elif kind == 5:
-            done["content"] = [{"type": "text", "text": self.words.output()}, _image()]
-        elif kind == 6:
-            done |= {"content": f"error: {self.words.line('t')}", "is_error": True}
-        elif kind == 7:
-            done["content"] = [
-                {"type": "text", "text": self.words.output()},
-                {"type": "hologram", "text": self.words.line("t")},
-            ]
-        elif self.words.one_in(2):
-            done["content"] = []
-        return done
-
     # --- the client ---
 
     def _user(self, *blocks: Any) -> None:
@@ -159,7 +69,7 @@ class _Anthropic(Writer):
     def _ask(self) -> None:
         text = self.words.prose("u")
         if self.words.one_in(6):
-            self._user(_image(), {"type": "text", "text": text})
+            self._user(image(), {"type": "text", "text": text})
         elif self.words.one_in(12):
             self._user({"type": "container_upload", "file_id": f"file_{self.words.id()}"},
                        {"type": "text", "text": text})  # fmt: skip
@@ -261,7 +171,7 @@ class _Anthropic(Writer):
         """Code that calls a client tool, for some rounds, before its own result comes."""
         self.head["container"] = "container_1"
         server = self._server("code_execution")
-        caller = {"type": _CODE, "tool_id": server["id"]}
+        caller = {"type": CODE, "tool_id": server["id"]}
         uses = [self._use("query", caller=caller) for _ in range(self.rng.choice((1, 1, 2)))]
         self.model({"role": "assistant", "content": [*self._lead(), server, *uses]})
         self._user(*(self._result(use, plain=True) for use in uses))
@@ -288,7 +198,7 @@ class _Anthropic(Writer):
     def _filtering(self) -> None:
         """Web search that runs inside code (dynamic filtering)."""
         code = self._server("code_execution")
-        caller = {"type": _CODE, "tool_id": code["id"]}
+        caller = {"type": CODE, "tool_id": code["id"]}
         inner: list[Any] = []
         for _ in range(self.rng.choice((1, 2))):
             use = self._server("web_search", caller=caller)
@@ -322,7 +232,7 @@ class _Anthropic(Writer):
         if not any(tool.get("type") == "mcp_toolset" for tool in self.head["tools"]):
             self.head["tools"].append({"type": "mcp_toolset", "mcp_server_name": "hub"})
         listing = {"type": "mcp_tool_listing", "mcp_server_name": "hub",
-                   "tools": [{"name": "ask", "input_schema": _SCHEMA}]}  # fmt: skip
+                   "tools": [{"name": "ask", "input_schema": SCHEMA}]}  # fmt: skip
         use = {"type": "mcp_tool_use", "id": f"mcptoolu_{self.words.id()}", "name": "ask",
                "server_name": "hub", "input": self.words.arguments()}  # fmt: skip
         done = {"type": "mcp_tool_result", "tool_use_id": use["id"], "is_error": False,
@@ -336,10 +246,12 @@ class _Anthropic(Writer):
         self.model({"role": "assistant", "content": [*self._think(), self._text()]})
         self._user({"type": "text", "text": self.words.prose("u")})
         kind = self.rng.choice(("tool_addition", "tool_removal"))
-        change = {"type": kind,
-                  "tool": {"type": "tool_reference", "name": self.rng.choice(self.deferred)}}  # fmt: skip
+        change = {
+            "type": kind,
+            "tool": {"type": "tool_reference", "name": self.rng.choice(self.deferred)},
+        }
         if kind == "tool_addition" and self.words.one_in(2):
-            added = {"name": f"{self.words.id(5)}_inline", "input_schema": _SCHEMA}
+            added = {"name": f"{self.words.id(5)}_inline", "input_schema": SCHEMA}
             change = {"type": kind, "tool": {"type": "tool_definition", "definition": added}}
         text = [self._text("s")] if self.words.one_in(2) else []
         self.client.append({"role": "system", "content": [*text, change]})
@@ -347,10 +259,12 @@ class _Anthropic(Writer):
     def _browser(self) -> None:
         self.features.add("toolset")
         use = self._use("navigate", toolset_name="browser")
-        state = {"type": "browser_state",
-                 "tabs": [{"id": "1", "url": "https://a.org", "title": "a", "active": True}]}  # fmt: skip
+        state = {
+            "type": "browser_state",
+            "tabs": [{"id": "1", "url": "https://a.org", "title": "a", "active": True}],
+        }
         self.model({"role": "assistant", "content": [*self._lead(), use]})
-        done = self._result(use, [{"type": "text", "text": self.words.output()}, state, _image()])
+        done = self._result(use, [{"type": "text", "text": self.words.output()}, state, image()])
         self._user({**done, "toolset_name": "browser"})
         self._maybe_system()
 
@@ -399,8 +313,3 @@ class _Anthropic(Writer):
         first = next(m for m in self.turns[0].client if m["role"] == "user")
         if isinstance(first["content"], list) and first["content"][-1]["type"] == "text":
             first["content"][-1]["cache_control"] = {"type": "ephemeral", **ttl}
-
-
-def _image() -> dict[str, Any]:
-    source = {"type": "base64", "media_type": "image/png", "data": PIXEL}
-    return {"type": "image", "source": source}

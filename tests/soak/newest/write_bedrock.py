@@ -8,7 +8,11 @@ from typing import Any
 from soak.newest.talk import Talk, Writer
 from soak.newest.words import PIXEL
 
-MODELS = ("us.anthropic.claude-opus-4-8-v1:0", "amazon.nova-2-pro-v1:0", "us.anthropic.claude-sonnet-5")
+MODELS = (
+    "us.anthropic.claude-opus-4-8-v1:0",
+    "amazon.nova-2-pro-v1:0",
+    "us.anthropic.claude-sonnet-5",
+)
 _SCHEMA = {"json": {"type": "object", "properties": {"path": {"type": "string"}}}}
 
 
@@ -32,7 +36,8 @@ class _Bedrock(Writer):
             ttl = {"ttl": "1h"} if self.claude and self.words.one_in(2) else {}
             system.append({"cachePoint": {"type": "default", **ttl}})
         self.head: dict[str, Any] = {
-            "system": system, "toolConfig": {"tools": tools}, "inferenceConfig": {"maxTokens": 1000},
+            "system": system, "toolConfig": {"tools": tools},
+            "inferenceConfig": {"maxTokens": 1000},
         }  # fmt: skip
         self.thinking = self.claude and self.words.one_in(3)
         self.images = 0

@@ -50,7 +50,7 @@ def talk(rng: random.Random, steps: int) -> Talk:
 class _Chat(Writer):
     def __init__(self, rng: random.Random, dialect: str) -> None:
         super().__init__(rng)
-        self.dialect = dialect
+        self.dialect, self.calls = dialect, 1
         self.thinks = dialect in ("deepseek", "kimi") or (
             dialect in ("qwen", "openrouter", "llamacpp", "groq", "cerebras")
             and self.words.one_in(2)
@@ -122,13 +122,20 @@ class _Chat(Writer):
         return message
 
     def _call(self, first: bool = True) -> dict[str, Any]:
-        size = 9 if self.dialect == "mistral" else 20
-        id = self.words.id(size) if self.dialect == "mistral" else f"call_{self.words.id(size)}"
+        name = self.rng.choice(("read", "bash"))
+        id = f"call_{self.words.id(20)}"
+        if self.dialect == "mistral":
+            id = self.words.id(9)
+        elif self.dialect == "kimi":
+            id = f"functions.{name}:{self.calls}"
+        elif self.dialect == "llamacpp":  # counts anew in each answer
+            id = f"call_{0 if first else self.calls}"
+        self.calls += 1
         call: dict[str, Any] = {
-            "id": id, "type": "function",
-            "function": {"name": self.rng.choice(("read", "bash")),
-                         "arguments": json.dumps(self.words.arguments())},
-        }  # fmt: skip
+            "id": id,
+            "type": "function",
+            "function": {"name": name, "arguments": json.dumps(self.words.arguments())},
+        }
         if self.dialect == "gemini" and first:
             call["extra_content"] = {"google": {"thought_signature": self.words.id(40)}}
         return call

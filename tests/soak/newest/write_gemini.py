@@ -1,4 +1,4 @@
-"""Valid conversations of Gemini's generateContent, from ai.google.dev and the types of google-genai."""
+"""Valid conversations of Gemini's generateContent, from ai.google.dev and google-genai's types."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class _Gemini(Writer):
 
     def _call(self, signed: bool) -> dict[str, Any]:
         call: dict[str, Any] = {
-            "name": self.rng.choice(("read", "bash")), "args": self.words.arguments()
+            "name": self.rng.choice(("read", "bash")),
+            "args": self.words.arguments(),
         }
         if self.ids:
             call["id"] = self.words.id(8)

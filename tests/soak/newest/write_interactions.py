@@ -1,4 +1,4 @@
-"""Valid conversations of Gemini's Interactions, from ai.google.dev and the steps of google-genai."""
+"""Valid conversations of Gemini's Interactions, from ai.google.dev and google-genai's types."""
 
 from __future__ import annotations
 
@@ -61,8 +61,12 @@ class _Interactions(Writer):
         return {"type": "model_output", "content": [self._text("m")]}
 
     def _call(self) -> dict[str, Any]:
-        return {"type": "function_call", "id": self.words.id(8),
-                "name": self.rng.choice(("read", "bash")), "arguments": self.words.arguments()}  # fmt: skip
+        return {
+            "type": "function_call",
+            "id": self.words.id(8),
+            "name": self.rng.choice(("read", "bash")),
+            "arguments": self.words.arguments(),
+        }
 
     def _result(self, call: dict[str, Any]) -> dict[str, Any]:
         kind = self.rng.randrange(5)

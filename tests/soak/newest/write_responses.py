@@ -32,7 +32,8 @@ class _Responses(Writer):
             "tools": [
                 {**function, "name": "read"}, {**function, "name": "bash"},
                 {"type": "custom", "name": "patch"}, {"type": "shell"}, {"type": "apply_patch"},
-                {"type": "local_shell"}, {"type": "web_search"}, {"type": "programmatic_tool_calling"},
+                {"type": "local_shell"}, {"type": "web_search"},
+                {"type": "programmatic_tool_calling"},
                 {"type": "tool_search"}, {**function, "name": "lookup", "defer_loading": True},
             ],
         }  # fmt: skip
@@ -236,8 +237,12 @@ class _Responses(Writer):
         self.client.append(self._output(use))
 
     def _mcp(self) -> None:
-        listing = {"type": "mcp_list_tools", "id": f"mcpl_{self.words.id()}",
-                   "server_label": "hub", "tools": [{"name": "ask", "input_schema": _SCHEMA}]}  # fmt: skip
+        listing = {
+            "type": "mcp_list_tools",
+            "id": f"mcpl_{self.words.id()}",
+            "server_label": "hub",
+            "tools": [{"name": "ask", "input_schema": _SCHEMA}],
+        }
         call = {"type": "mcp_call", "id": f"mcp_{self.words.id()}", "server_label": "hub",
                 "name": "ask", "arguments": json.dumps(self.words.arguments()),
                 "output": self.words.output()}  # fmt: skip
