@@ -81,13 +81,15 @@ def check(
 ) -> tuple[Violation, ...]:
     """The reasons why a provider would refuse this request; ``()`` if it is acceptable.
 
-    Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).
+    Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).  Roles,
+    required keys and types of content are judged here only: ``fit`` carries them as they are.
     Raises InvalidRequest, InvalidSetting.
     """
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     tree = RequestBody.of(request).tree
     detected, _ = wire.find(tree, format)
-    return rules.check(wire.read(tree, detected, model=model), open_tail=open_tail)
+    read = wire.read(tree, detected, model=model)
+    return rules.with_shape(rules.check(read, open_tail=open_tail), detected, tree)
 
 
 @naming_nearest

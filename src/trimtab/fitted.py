@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 from trimtab import wire
@@ -11,6 +10,7 @@ from trimtab.effective_limits import calibration_key
 from trimtab.errors import StoreError, UnknownHandle, expect_text
 from trimtab.fit_report import report_of
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
+from trimtab.lazy import cached_property
 from trimtab.pipeline import FitResult
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted

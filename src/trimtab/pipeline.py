@@ -10,6 +10,7 @@ fallbacks.  ``journal_after`` adds the new edits to the journal.  ``FitResult.se
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,7 +35,7 @@ from trimtab.prepared_request import PreparedRequest, SessionFacts, checked, rep
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
 from trimtab.pricing.forecast import with_calls_left
-from trimtab.rules import Repaired, Violation, embedded_tool_text, ignored
+from trimtab.rules import Repaired, embedded_tool_text, ignored
 from trimtab.settings import Settings
 from trimtab.summarizers.articles import Answers, answer
 from trimtab.transcript.model import Edit
@@ -101,7 +102,7 @@ def prepare(
     body = RequestBody.of(request)
     arrived, reason = cache.read(body, settings.format, settings.model)
     warnings: list[str] = []
-    repaired, transcript, repairs, unrepairable = _repair(
+    repaired, transcript, repairs, broken = _repair(
         body, arrived, settings, cache, warnings,
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
@@ -109,7 +110,7 @@ def prepare(
     return _with_trigger_moved(PreparedRequest(
         body, arrived, reason, repaired, transcript, repairs, sizes,
         _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
-        unrepairable, facts,
+        broken, facts,
     ))  # fmt: skip
 
 
@@ -133,14 +134,15 @@ def _repair(
     warnings: list[str],
     *,
     leave_out_ignored: bool,
-) -> tuple[RequestBody, Transcript, Repaired | None, frozenset[str]]:
-    """Repair a request: the result, its transcript, the repairs, and the rules still broken.
+) -> tuple[RequestBody, Transcript, Repaired | None, Counter[str]]:
+    """Repair a request: the result, its transcript, the repairs, and the rules still broken, with
+    how often.
 
     Raises NotAccepted with ``strict``.
     """
     repaired, transcript, repairs = body, arrived, None
-    left: tuple[Violation, ...] = ()
-    violations = checked(arrived, settings, warnings)
+    left = checked(arrived, settings, warnings)
+    violations = tuple(violation for violation in left if violation.certain)
     if violations and settings.strict:
         raise NotAccepted(
             f"{len(violations)} violation(s), the first: {paths.escape(violations[0].path)}: "
@@ -164,7 +166,7 @@ def _repair(
         )  # fmt: skip
         repaired = body.after(repairs.passes)
         transcript = cache.read_changed(repaired, before, read)
-    return repaired, transcript, repairs, frozenset(violation.rule for violation in left)
+    return repaired, transcript, repairs, Counter(violation.rule for violation in left)
 
 
 def _limits(

@@ -5,9 +5,9 @@ It holds values and derives others from them; ``pipeline`` creates it and decide
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from trimtab import reducers, rules
@@ -16,6 +16,7 @@ from trimtab.journal.cleared_results import cleared_key, is_cleared
 from trimtab.journal.journal import Journal
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.message_cache import MessageCache
 from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock
@@ -73,8 +74,9 @@ class PreparedRequest:
     """The journal of earlier turns."""
     cache: MessageCache
     warnings: list[str]
-    unrepairable: frozenset[str] = frozenset()
-    """Rules that repair could not satisfy; ``check`` ignores their violations."""
+    broken: Mapping[str, int] = field(default_factory=dict)
+    """Rules that the request breaks after repair, and how often: edits must not break them more
+    often."""
     facts: SessionFacts = field(default_factory=SessionFacts)
     released: tuple[str, ...] = ()
     """Refs whose pin in the journal was released because the request did not fit."""
@@ -308,9 +310,8 @@ class PreparedRequest:
     def check(self, transcript: Transcript) -> tuple[Violation, ...]:
         """Violations caused by edits; a rule that raises is a warning unless ``strict``."""
         violations = checked(transcript, self.settings, self.warnings)
-        return tuple(
-            violation for violation in violations if violation.rule not in self.unrepairable
-        )
+        often = Counter(violation.rule for violation in violations)
+        return tuple(one for one in violations if often[one.rule] > self.broken.get(one.rule, 0))
 
     # --- planning ---
 
@@ -377,6 +378,6 @@ def repair_key(rule: str, path: Path) -> str:
 def checked(
     transcript: Transcript, settings: Settings, warnings: list[str]
 ) -> tuple[Violation, ...]:
-    """Violations; a rule that raises is a warning (raised again with ``strict``)."""
+    """Violations, certain or not; a rule that raises is a warning (with ``strict`` it raises)."""
     failures = None if settings.strict else warnings
-    return rules.check(transcript, open_tail=settings.open_tail, failures=failures)
+    return rules.check(transcript, open_tail=settings.open_tail, failures=failures, doubtful=True)

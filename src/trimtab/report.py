@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 
 Value = TypeVar("Value")
 SHOWN_WHYS, SHOWN_LOSSES, SHOWN_NAMES = 3, 3, 4

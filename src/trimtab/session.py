@@ -11,12 +11,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from threading import Lock
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
 from trimtab.fitted import Fitted
+from trimtab.forking import Lock
 from trimtab.jsontext import paths
 from trimtab.pipeline import FitResult
 from trimtab.planning.presets import PresetName
@@ -28,7 +28,6 @@ from trimtab.sessions.control import is_control, untouched
 from trimtab.sessions.conversation import Conversation, conversation_id
 from trimtab.sessions.edit_history import EditHistory
 from trimtab.sessions.response_chains import ResponseChains, unchained
-from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.streamed_steps import StreamedSteps
 from trimtab.sessions.turn import Turn, take_turn, with_summarizer
 from trimtab.settings import FitKeywords, Settings, check_names, naming_nearest, with_keywords
@@ -107,7 +106,6 @@ class Session(EditHistory):
         self._parser = IncrementalParser()
         self._lock = Lock()
         self._conversation_name = conversation
-        self._stats_writer_id = os.urandom(6).hex()
 
     @classmethod
     def from_config(
@@ -168,7 +166,7 @@ class Session(EditHistory):
         in_control_arm = bool(wanted.control) and self._is_in_control_arm(
             conversation, request, wanted
         )
-        with conversation.lock:
+        with conversation:
             if in_control_arm and not conversation.journal.entries:
                 wanted = untouched(wanted)
             now, before = self._clock(), conversation.sent_at
@@ -216,8 +214,7 @@ class Session(EditHistory):
         """Add a turn to the conversation's statistics."""
         conversation.stats.add(result, fitted)
         if self._conversations is not None:
-            name = f"{STATS}{conversation.id}/{self._stats_writer_id}"
-            self._conversations.write_fact_later(name, conversation.stats.as_dict())
+            self._conversations.write_stats(conversation)
 
     def _is_in_control_arm(
         self, conversation: Conversation, request: Any, wanted: Settings
@@ -347,7 +344,7 @@ class Session(EditHistory):
         conversation, prepared = self._prepared(request, keywords)
         pruned = choose(prepared)
         if pruned.edits:
-            with conversation.lock:
+            with conversation:
                 if self._conversations is None:
                     conversation.journal = conversation.journal.add(pruned.edits, pruned.originals)
                 elif problem := self._conversations.save(
@@ -371,7 +368,7 @@ class Session(EditHistory):
             id = conversation_id(request, wanted.format)
             conversation = conversations.conversation(id, name or self._conversation_name)
             facts = SessionFacts(handle_key=conversations.refresh(conversation))
-        with conversation.lock:
+        with conversation:
             return conversation, prepare(
                 request, wanted, conversation.cache, conversation.journal, facts
             )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from trimtab.rules import TABLES
+from trimtab.transcript.model import Facts
 from trimtab.wire import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +38,7 @@ def test_every_catalogue_entry_maps_to_a_row_or_a_reason() -> None:
         rows = {row.name: row for row in TABLES[entry.format].rows}
         for rule in entry.rules:
             assert rule in rows, entry
-            assert any(rows[rule].sure == "refused" for rule in entry.rules), entry
+            assert any(rows[rule].sure in ("certain", "refused") for rule in entry.rules), entry
         if entry.limit:
             table = TABLES[entry.format]
             assert entry.limit in {*table.limits, *(cap.limit for cap in table.dialect_limits)}, (
@@ -55,7 +56,8 @@ def test_a_row_that_answers_for_a_provider_concerns_that_provider() -> None:
     for entry in chat:
         rows = {row.name: row for row in TABLES["openai-chat"].rows}
         if entry.rules:
-            concerned = [rows[rule].is_refused_by(dialects[entry.provider]) for rule in entry.rules]
+            facts = Facts(dialect=dialects[entry.provider])
+            concerned = [rows[rule].is_refused_by(facts) for rule in entry.rules]
             old = "content_and_calls" in entry.rules  # of Mistral's older models
             assert any(concerned) if old else all(concerned), entry
 
@@ -75,4 +77,4 @@ def test_every_row_says_what_who_and_how_it_is_mended(format: str, row: Any) -> 
     assert row.error_text
     assert row.source
     assert row.repair
-    assert row.sure in ("refused", "inferred", "accepted")
+    assert row.sure in ("certain", "refused", "inferred", "accepted")

@@ -133,12 +133,13 @@ def _anthropic(body: dict[str, Any], messages: list[Any], model: str) -> Iterato
         yield "first: not a user message"
     for number, message in enumerate(messages):
         yield from _claude_message(number, message, last=number == len(messages) - 1)
+    served: set[Any] = set()
     for index, (role, blocks) in enumerate(turns):
         behind = turns[index + 1] if index + 1 < len(turns) else ("", [])
         before = turns[index - 1] if index else ("", [])
         if role == "assistant":
             yield from _claude_calls(index, blocks, behind)
-            yield from _server_pairs(index, blocks)
+            yield from _server_pairs(index, blocks, served)
         yield from _claude_results(index, role, blocks, before)
     yield from _claude_end(turns, messages, model)
     yield from _claude_thinking(body, turns)
@@ -243,9 +244,9 @@ def _claude_results(
             yield f"turn {index}: {times} results for {call}"
 
 
-def _server_pairs(index: int, blocks: list[Any]) -> Iterator[str]:
-    """Calls that the provider runs itself: the result stands behind its call in one message."""
-    seen: set[Any] = set()
+def _server_pairs(index: int, blocks: list[Any], seen: set[Any]) -> Iterator[str]:
+    """Calls that the provider runs itself: the result stands behind its call, in one message or in
+    a later one (programmatic tool calling, ``pause_turn``).  ``seen``: the calls so far."""
     for block in blocks:
         kind = block.get("type", "") if isinstance(block, dict) else ""
         if kind in ("server_tool_use", "mcp_tool_use"):
@@ -260,7 +261,9 @@ def _claude_end(
     role, blocks = turns[-1]
     if role != "assistant":
         return
-    if claude_version(model) >= (4, 6):
+    paused = any(isinstance(b, dict) and b.get("type") in ("server_tool_use", "mcp_tool_use")
+                 for b in blocks)  # fmt: skip
+    if claude_version(model) >= (4, 6) and not paused:
         yield "last: this model does not support assistant message prefill"
     texts = of_type(blocks[-1:], "text")
     if texts and isinstance(texts[0].get("text"), str) and texts[0]["text"] != "":

@@ -326,7 +326,7 @@ def _claude_result(call_id: str, call: Call) -> dict[str, Any]:
         "list": [part, {"type": "text", "text": "second part"}],
         "empty": "",
         "image": [part, _image()],
-        "unknown": [part, {"type": "tool_reference", "tool_name": "grep"}],
+        "unknown": [part, {"type": "tool_reference", "tool_name": "tool_0"}],
     }
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id}
     if call.shape != "none":

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from trimtab.retry import credentials
 from trimtab.retry.learned_limits import key_for
 from trimtab.wire.detect import FormatName
 from trimtab.wire.dialects import of_host
@@ -37,7 +38,6 @@ _PATHS = tuple(
 _URL = re.compile(r"[a-zA-Z][\w+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)")
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]{1,200})"')
 _STREAM = re.compile(rb'"stream"\s*:\s*true')
-_CREDENTIALS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
 _OBJECT = re.compile(rb"\s*\{")
 _SIGNED = "aws4-hmac-sha256"
 _END_BYTES = 4_096
@@ -76,11 +76,11 @@ def request_target(
     host = _split(url)[0]
     dialect = of_host(host) if format == "openai-chat" else ""
     model_name = model or _model(body)
-    credential = next((headers[name] for name in _CREDENTIALS if headers.get(name)), "")
+    credential = next((headers[name] for name in credentials.HEADERS if headers.get(name)), "")
     asked = not model and _STREAM.search(body[-_END_BYTES:] + body[:_END_BYTES]) is not None
     return RequestTarget(
         cast(FormatName, f"{format}:{dialect}" if dialect else format),
-        key_for(host, model_name, credential),
+        key_for(host, model_name, credentials.bare_key(credential)),
         model,
         streams or asked,
     )

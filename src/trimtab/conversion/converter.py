@@ -105,7 +105,7 @@ def convert_request(
         body = body[writer.messages]
     if provenance is not None:
         log.losses[repaired:] = [_as_given(loss, provenance) for loss in log.losses[repaired:]]
-    body, _ = _legal(body, wire.find(body, to)[0], model, open_tail, log)
+    body, _ = _legal(body, wire.find(body, to)[0], model, open_tail, log, ours=True)
     changed = target.ids.changed
     if changed:
         log.notes["call ids respelled"] += len(changed)
@@ -122,20 +122,26 @@ def convert_request(
 
 
 def _legal(
-    tree: Any, format: Format, model: str | None, open_tail: bool, log: ConversionLog
+    tree: Any,
+    format: Format,
+    model: str | None,
+    open_tail: bool,
+    log: ConversionLog,
+    *,
+    ours: bool = False,
 ) -> tuple[Any, Provenance | None]:
     """The request with what its provider would refuse repaired, and where it stood before: each
-    repair is a note, each value taken out a loss.  Raises NotAccepted for what cannot be
-    repaired."""
+    repair is a note, each value taken out a loss.  ``ours``: we wrote it, so that no row is left to
+    doubt.  Raises NotAccepted for what cannot be repaired."""
     transcript = wire.read(tree, format, model=model)
-    if not rules.check(transcript, open_tail=open_tail):
+    if not rules.check(transcript, open_tail=open_tail, doubtful=ours):
         return tree, None
-    repaired = rules.repair(tree, format, transcript, open_tail=open_tail)
+    repaired = rules.repair(tree, format, transcript, open_tail=open_tail, doubtful=ours)
     for rule, repair in repaired.repairs:
         log.notes[f"{format.name}: {rule}: {repair.message}"] += 1
     for index, path, _ in repaired.taken:
         log.lose(path, repaired.repairs[index][0], repaired.repairs[index][1].message)
-    if violations := rules.check(repaired.transcript, open_tail=open_tail):
+    if violations := rules.check(repaired.transcript, open_tail=open_tail, doubtful=ours):
         raise NotAccepted(
             f"{format.name} would refuse this, and repair does not fix it: "
             f"{paths.escape(violations[0].path)}: {violations[0].message}; correct the request",

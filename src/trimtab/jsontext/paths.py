@@ -16,10 +16,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NoReturn
 
 from trimtab.jsontext.parsing import decode, dump, parse
+from trimtab.lazy import cached_property
 
 __all__ = [
     "Delete", "Insert", "OpNode", "Ops", "Path", "PathOp", "Set", "apply", "check_inserts",

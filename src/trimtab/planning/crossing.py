@@ -147,11 +147,13 @@ def _is_drop_note(planner: Planner, number: int) -> bool:
 
 def _may_begin(planner: Planner, number: int) -> bool:
     """Whether a fold may begin with this message of the model: the fold puts a user message before
-    it, which must not follow another user message or results."""
+    it, which must not follow another user message or results, nor a system message that has to
+    precede the model."""
     if number == 0:
         return True
-    before = planner.transcript.messages[number - 1]
-    return before.role in ("system", "assistant")
+    before = planner.transcript.messages[number - 1].role
+    placed = getattr(planner.transcript.format, "places_system", False)
+    return before == "assistant" or (before == "system" and not placed)
 
 
 def _units(planner: Planner) -> Iterator[tuple[int, int]]:
@@ -207,11 +209,12 @@ def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool
 
 
 def _is_plain(planner: Planner, number: int) -> bool:
-    """Whether a message is the user's, has no results, and is not folded yet."""
+    """Whether a message is the user's, has no results and nothing that other messages may refer
+    to, and is not folded yet."""
     message = planner.transcript.messages[number]
     of_group = planner.transcript.table.of_message[number] >= 0
-    own = message.role == "user" and not message.results and not of_group
-    return own and not planner.state.is_crossed(number)
+    own = message.role == "user" and not message.results and not message.is_linked
+    return own and not of_group and not planner.state.is_crossed(number)
 
 
 def _run(planner: Planner, stretch: Stretch, end: int) -> Run:

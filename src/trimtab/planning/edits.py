@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -136,16 +136,72 @@ def has_place(
 def _user_before(
     transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None
 ) -> int | None:
-    """The user message right before a run, if a model's message follows the run; else None."""
-    before, after = _first_of(transcript, groups[0], dropped) - 1, groups[-1].last + 1
-    messages = transcript.messages
-    while transcript.facts.alternates and before >= 0 and messages[before].role == "system":
-        before -= 1  # a message of the model's would meet the next one
-    if before < 0 or messages[before].role != "user" or after >= len(messages):
+    """The user message before a run, if a model's message follows the run; else None.  System
+    messages on the way are passed over, as are the dropped groups before them."""
+    messages, table = transcript.messages, transcript.table
+    begin, end = _first_of(transcript, groups[0], dropped), groups[-1].last + 1
+    if follows_placed_system(transcript, begin) and leaves_words(transcript, begin, end):
         return None
-    if transcript.ends_with_words(groups[-1]) or messages[after].role != "assistant":
+    before = begin - 1
+    while before >= 0 and messages[before].role == "system":
+        before -= 1
+        number = table.of_message[before] if before >= 0 else -1
+        if dropped is not None and number in dropped and messages[before].role != "system":
+            before = _first_of(transcript, transcript.groups[number], dropped) - 1
+    if before < 0 or messages[before].role != "user":
+        return None
+    if (
+        between_systems(transcript, groups, dropped)
+        or speaker_after(transcript, groups[-1]) != "assistant"
+    ):
         return None
     return before
+
+
+def between_systems(
+    transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None
+) -> bool:
+    """Whether system messages stand right before and right behind a run, in a format that allows no
+    two in a row: then a message of the model's and one of the user's have to stay between."""
+    begin, end = _first_of(transcript, groups[0], dropped), groups[-1].last + 1
+    if not follows_placed_system(transcript, begin) or leaves_words(transcript, begin, end):
+        return False
+    return any(message.role == "system" for message in transcript.messages[end : end + 1])
+
+
+def follows_placed_system(transcript: Transcript, number: int) -> bool:
+    """Whether a system message that has to precede the model stands right before a message."""
+    placed = getattr(transcript.format, "places_system", False) and number > 0
+    return placed and transcript.messages[number - 1].role == "system"
+
+
+def after_placed_system(
+    transcript: Transcript, group: Group, dropped: IntervalSet | None = None
+) -> bool:
+    """The same of a group, or of the dropped groups that it goes on from."""
+    return follows_placed_system(transcript, _first_of(transcript, group, dropped))
+
+
+def leaves_words(transcript: Transcript, begin: int, end: int) -> bool:
+    """Whether words of the user beside results stay when the groups in messages[begin:end] go."""
+    partial = transcript.table.partial_messages
+    at = bisect_left(partial, begin)
+    return at < len(partial) and partial[at] < end
+
+
+def speaker_after(transcript: Transcript, group: Group) -> str:
+    """Who speaks behind a group: the role of the next message that is not a system message.
+
+    Behind a system message at the end the model does; "" where nothing follows.
+    """
+    if transcript.ends_with_words(group):
+        return "user"
+    after, messages = group.last + 1, transcript.messages
+    while after < len(messages) and messages[after].role == "system":
+        after += 1
+    if after < len(messages):
+        return messages[after].role
+    return "assistant" if after > group.last + 1 else ""
 
 
 def _first_of(transcript: Transcript, group: Group, dropped: IntervalSet | None) -> int:

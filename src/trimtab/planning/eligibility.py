@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from trimtab import rules
+from trimtab.lazy import cached_property
 from trimtab.planning.lines import Key, Lines, lines_of
 from trimtab.planning.offers import OfferCache, Which
 from trimtab.reducers import Config, Reducer

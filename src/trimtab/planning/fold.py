@@ -16,6 +16,7 @@ from itertools import starmap
 
 from trimtab import rules
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
+from trimtab.planning.edits import follows_placed_system, leaves_words
 from trimtab.planning.line_selection import CandidateLines, LineSelector, written, written_apart
 from trimtab.planning.lines import (
     Key,
@@ -180,7 +181,12 @@ def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
     or "")."""
     transcript, usage = planner.transcript, planner.usage
     best, least = None, 0
-    for group in transcript.groups[run.first : run.last + 1]:
+    groups = transcript.groups[run.first : run.last + 1]
+    begin = groups[0].first
+    early = run.opening is None and follows_placed_system(transcript, begin)
+    for group in groups:
+        if early and leaves_words(transcript, begin, group.first):
+            break  # the user's words would meet a system message that has to precede the model
         anchor = anchor_in(transcript, group)
         if anchor is None:
             continue

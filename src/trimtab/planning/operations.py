@@ -15,11 +15,14 @@ from trimtab.planning import runs
 from trimtab.planning.dropped_ranges import IntervalSet
 from trimtab.planning.edits import (
     EMPTIED,
+    after_placed_system,
+    between_systems,
     dropped_groups,
     group_index,
     groups_of,
     joins_next,
     note_host,
+    speaker_after,
 )
 from trimtab.planning.runs import (
     Anchor,
@@ -150,11 +153,10 @@ def _drop(
     mark = _last_mark(transcript, tree, items)
     host = note_host(transcript, groups, dropped)
     if host is None:
-        role = _stand_in(transcript, groups)
-        message = transcript.format.text_message(role, edit.text, marked=mark)
-        rest = [*items[1:], *_referring(transcript, groups)]
-        ops: list[PathOp] = [Set(items[0], message), *(Delete(path) for path in rest)]
-        return Applied(edit, (items[0], *rest), tuple(ops))
+        made = _stand_ins(transcript, groups, dropped, edit.text, mark)
+        rest = [*items[len(made) :], *_referring(transcript, groups)]
+        ops: list[PathOp] = [*map(Set, items, made), *(Delete(path) for path in rest)]
+        return Applied(edit, (*items[: len(made)], *rest), tuple(ops))
     items += _referring(transcript, groups)
     ops = [Delete(path) for path in items]
     note = before[host] = f"{before[host]}\n\n{edit.text}" if host in before else edit.text
@@ -257,7 +259,22 @@ def _referring(transcript: Transcript, groups: Sequence[Group]) -> list[Path]:
     return list(dict.fromkeys(paths))
 
 
-def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
+def _stand_ins(
+    transcript: Transcript,
+    groups: Sequence[Group],
+    dropped: IntervalSet | None,
+    note: str,
+    mark: Any,
+) -> list[Any]:
+    """The messages in place of a run: one with the note.  Between two system messages, of which the
+    first has to precede the model and the second to follow the user, there are two."""
+    message = transcript.format.text_message
+    if between_systems(transcript, groups, dropped):
+        return [message("assistant", EMPTIED), message("user", note, marked=mark)]
+    return [message(_stand_in(transcript, groups, dropped), note, marked=mark)]
+
+
+def _stand_in(transcript: Transcript, groups: Sequence[Group], dropped: IntervalSet | None) -> str:
     """The role of the message in place of a run: not the role of the next message.
 
     A message of the model would become the beginning of its next turn, which may have to begin
@@ -265,10 +282,9 @@ def _stand_in(transcript: Transcript, groups: Sequence[Group]) -> str:
     """
     if transcript.facts.stand_in:
         return transcript.facts.stand_in
-    after = groups[-1].last + (0 if transcript.ends_with_words(groups[-1]) else 1)
-    messages = transcript.messages
-    model_next = after < len(messages) and messages[after].role == "assistant"
-    return "user" if model_next else "assistant"
+    if after_placed_system(transcript, groups[0], dropped):
+        return "assistant"
+    return "user" if speaker_after(transcript, groups[-1]) == "assistant" else "assistant"
 
 
 def _last_mark(transcript: Transcript, tree: Any, items: Sequence[Path]) -> Any:

@@ -27,6 +27,7 @@ from trimtab.planning.dropped_ranges import (
 )
 from trimtab.planning.edits import (
     EMPTIED,
+    between_systems,
     digest_of,
     group_index,
     groups_of,
@@ -196,7 +197,11 @@ class PlanState(ShownBlocks):
         count, groups = self.usage.counter, self.transcript.groups
         host = note_host(self.transcript, (groups[run.first], groups[run.last]), self.drops)
         if host is None:
-            return count(run.note) + count.scaled(MESSAGE_TOKENS)
+            pair = between_systems(
+                self.transcript, (groups[run.first], groups[run.last]), self.drops
+            )
+            beside = count(EMPTIED) + count.scaled(MESSAGE_TOKENS) if pair else 0
+            return count(run.note) + count.scaled(MESSAGE_TOKENS) + beside
         message = self.transcript.messages[host]
         marked = self.transcript.table.marked
         if message.listed or marked[run.last + 1] > marked[run.first]:

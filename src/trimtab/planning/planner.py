@@ -11,10 +11,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import sqrt
 
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.planning import runs
 from trimtab.planning.dropped_ranges import DroppedRange
 from trimtab.planning.edits import handle

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b
 
+from trimtab.lazy import cached_property
 from trimtab.reducers import Config
 from trimtab.reducers.article_selection import long_articles
 from trimtab.transcript.model import Place

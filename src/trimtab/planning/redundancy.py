@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal, NamedTuple
 
+from trimtab.lazy import cached_property
 from trimtab.planning.holding import content, lacking, says_nothing_itself
 from trimtab.reducers.base import BlockFacts
 from trimtab.setting_kinds import COUNT, FLAG, TEXTS, setting

@@ -103,7 +103,7 @@ def anchor_in(transcript: Transcript, group: Group) -> Anchor | None:
     call = next((b for b in enumerate(messages[called].blocks) if b[1].item == part.path), None)
     if call is None or call[1].kind != "call" or call[1].sealed:
         return None
-    if not transcript.format.may_anchor(messages[called], part):
+    if part.refers or not transcript.format.may_anchor(messages[called], part):
         return None
     results = [(n, r) for n in group.numbers for r in messages[n].results if r.id == part.id]
     if len(results) != 1:
@@ -184,7 +184,7 @@ def closing_of(transcript: Transcript, run: Run, anchored: bool) -> Closing | No
     run stays and the user speaks next, the run ends with a text of ours.
     """
     group = transcript.groups[run.last]
-    if group.has_calls:
+    if group.has_calls and transcript.messages[group.last].role != "assistant":
         bare = run.opening is not None and not anchored and meets_user(transcript, run)
         return Closing(group.first) if bare else None
     blocks = enumerate(transcript.messages[group.last].blocks)

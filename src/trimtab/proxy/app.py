@@ -256,7 +256,8 @@ class Proxy:
             if given.pass_through or call.route.operation == "other" or is_off(headers):
                 await self._passed(call, body, headers, reply)
             else:
-                tenant = self.tenants.tenant(headers, call.query)
+                find = partial(self.tenants.tenant, headers, call.query, upstream)
+                tenant = find() if given.one_tenant else await in_worker(find)
                 if tenant == NOBODY and holder:
                     tenant = HOLDER
                 await self._fitted(call, body, budget, headers, tenant, reply, recorder)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import StoreError
+from trimtab.forking import ProcessName
 from trimtab.pricing.call_usage import price_of
 from trimtab.pricing.conversation_usage import PREFIX as USAGE
 from trimtab.pricing.conversation_usage import WARMER, ConversationUsage
@@ -78,7 +78,7 @@ class CacheWarmer:
     def __init__(self, records: ProxyRecords, settings: ProxySettings) -> None:
         self.settings, self.client = settings, None
         self.gaps, self._own = LearnedGaps(), LearnedGaps()
-        self._process, self._news = os.urandom(6).hex(), False
+        self._process, self._news = ProcessName(), False
         self._records = records
         self._idle: OrderedDict[str, IdleConversation] = OrderedDict()
         self._spent: tuple[int, float] = (0, 0.0)

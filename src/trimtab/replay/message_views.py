@@ -8,9 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
+from trimtab.lazy import cached_property
 from trimtab.replay import text_features
 from trimtab.replay.recording import Recording
 from trimtab.replay.text_features import Context, Span

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple
 
+from trimtab.lazy import cached_property
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.transcript.model import Message
 from trimtab.wire import FORMATS, Format

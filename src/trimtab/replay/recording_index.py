@@ -8,10 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from trimtab import rules
+from trimtab.lazy import cached_property
 from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews, transcript_of
 from trimtab.replay.recording import RecordedTurn, Recording
 from trimtab.transcript.model import Message

@@ -108,7 +108,7 @@ def _repairs(table: RuleTable, source: RequestBody, format: Format) -> Passes:
 def _with_rows(table: RuleTable, names: tuple[str, ...]) -> RuleTable:
     """The table with these rows alone, applied to every dialect."""
     rows = tuple(
-        replace(row, sure="refused", dialects=None, except_for=frozenset())
+        replace(row, sure="certain", dialects=None, except_for=frozenset())
         for row in table.rows
         if row.name in names
     )

@@ -13,12 +13,13 @@ from trimtab.rules import (
     openai_chat,
     openai_responses,
 )
-from trimtab.rules.base import Finding, Repair, Repaired, Rule, RuleTable, Violation
+from trimtab.rules.base import Finding, Repair, Repaired, Rule, RuleTable, Violation, with_refused
 from trimtab.rules.base import repair as _repair
 from trimtab.rules.base import violations as _violations
 from trimtab.rules.chat_reasoning import REASONERS
 from trimtab.rules.id_case import with_id_case
 from trimtab.rules.ignored import with_ignored
+from trimtab.rules.shape import with_shape
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.base import Format
@@ -50,12 +51,17 @@ def check(
     *,
     open_tail: bool = False,
     failures: list[str] | None = None,
+    doubtful: bool = False,
+    refused: frozenset[str] = frozenset(),
 ) -> tuple[Violation, ...]:
     """All violations for which the provider would refuse the request; ``()`` means acceptable.
 
+    ``doubtful``: also of rows that are not certain, as a request of our own making must keep them.
+    ``refused``: names of rows by which this provider has refused it; they count in any case.
     With ``failures``, a rule that raises is skipped and named there.
     """
-    return _violations(TABLES[transcript.format.name], transcript, open_tail, failures)
+    table, named = TABLES[transcript.format.name], with_refused(transcript, refused)
+    return _violations(table, named, open_tail, failures, doubtful=doubtful)
 
 
 def repair(
@@ -66,13 +72,21 @@ def repair(
     open_tail: bool = False,
     failures: list[str] | None = None,
     leave_out_ignored: bool = False,
+    doubtful: bool = False,
+    refused: frozenset[str] = frozenset(),
 ) -> Repaired:
-    """Repair what the provider would refuse; ``leave_out_ignored``: leave out first what the
-    provider ignores because it compacted it."""
+    """Repair what the provider certainly refuses, and what it has refused.
+
+    ``refused``: names of rows that a refusal of this request named; they are repaired however sure
+    they are and whatever the dialect.  ``doubtful``: rows that are not certain as well, for a
+    request of our own making.  ``leave_out_ignored``: leave out first what the provider ignores
+    because it compacted it.
+    """
     table = TABLES[format.name]
     if leave_out_ignored:
         table = with_ignored(table)
-    return _repair(table, tree, format, transcript, open_tail, failures)
+    named = with_refused(transcript, refused)
+    return _repair(table, tree, format, named, open_tail, failures, doubtful=doubtful)
 
 
 def hard_limits(transcript: Transcript) -> dict[str, int]:
@@ -95,7 +109,7 @@ def drop_block_ops(format: str, tree: Any) -> tuple[PathOp, ...]:
 def takes_words_beside_calls(transcript: Transcript) -> bool:
     """Whether a message of the model may have both text and a call."""
     facts, rows = transcript.facts, TABLES[transcript.format.name].rows
-    refused = any(r.name == "content_and_calls" and r.is_refused_by(facts.dialect) for r in rows)
+    refused = any(r.name == "content_and_calls" and r.is_refused_by(facts) for r in rows)
     return not (facts.apart or refused)
 
 
@@ -120,4 +134,5 @@ __all__ = [
     "may_drop_reasoning",
     "repair",
     "takes_words_beside_calls",
+    "with_shape",
 ]

@@ -6,12 +6,13 @@ Sources: quoted error texts, Anthropic's documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable
+from trimtab.rules import system_order
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan, reports
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -27,12 +28,19 @@ from trimtab.rules.content import (
     scan_blank_names,
     scan_ends,
     scan_flaws,
-    scan_server_results,
     scan_unreadable,
     unreadable_row,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import (
+    abandon_pending,
+    remove_references,
+    scan_pending,
+    scan_references,
+    scan_server_results,
+)
+from trimtab.rules.tool_names import ANTHROPIC_NAME, respell_names, scan_tool_names
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
@@ -103,6 +111,21 @@ def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> I
         yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
 
 
+@reports("mark_order")
+def _mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    for path in transcript.facts.extra.get("late_hours", ()):
+        yield Finding("mark_order", path, "one hour behind five minutes")
+
+
+def _shorten_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Later cache breakpoints last five minutes, as the one before them does."""
+    for finding in findings:
+        path = (*finding.path, "cache_control", "ttl")
+        yield Repair(path, "a cache breakpoint lasts five minutes", (Set(path, "5m"),))
+
+
 def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """With thinking enabled the last model turn that calls tools must begin with thinking."""
     if transcript.facts.thinking != "enabled" or binds_thinking(transcript.facts):
@@ -153,6 +176,23 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
     for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
         yield Repair(finding.path, "trailing white space taken off", ops)
+
+
+def _but_last_words(names: Mapping[str, str]) -> Scan:
+    """``scan_flaws`` without the model's last words: "except for the optional final assistant
+    message", which may be empty where a prefill is taken."""
+    scan = scan_flaws(names)
+
+    def find(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+        last, messages = len(transcript.messages) - 1, transcript.messages
+        spared = messages and messages[last].role == "assistant"
+        for finding in scan(transcript, open_tail):
+            number, part = finding.data
+            if not (spared and number == last and part.path == ("content",)
+                    and part.flaw in ("empty", "no-parts")):  # fmt: skip
+                yield finding
+
+    return find
 
 
 def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -207,12 +247,14 @@ TABLE = RuleTable(
             "messages: at least one message is required",
             "Anthropic API reference",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "compaction_empty",
             "messages.0.content.0.compaction.content: must not be empty",
             "anthropic 2.12.0, BetaCompactionBlockParam: empty string content is not allowed",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "compaction_ambiguous",
@@ -220,6 +262,7 @@ TABLE = RuleTable(
             "the conversation returned last.",
             "anthropic 2.12.0, CompactionBlockAmbiguousError",
             _put_compaction_first,
+            sure="certain",
         ),
         Rule(
             "compaction_misplaced",
@@ -227,6 +270,7 @@ TABLE = RuleTable(
             "`system` message.",
             "anthropic 2.12.0, CompactionBlockMisplacedError",
             _put_compaction_first,
+            sure="certain",
         ),
         Rule(
             "compaction_behind",
@@ -237,40 +281,45 @@ TABLE = RuleTable(
             sure="accepted",
         ),
         Rule(
-            "misplaced_part",
-            "`tool_result` blocks can only be in `user` messages",
-            "tghamm/Anthropic.SDK issue #128; the same holds for `tool_use` and the model",
-            remove_parts,
-        ),
-        Rule(
             "blank_tool_name",
             "messages.3.content.0.tool_use.name: String should have at least 1 character",
             "TanStack/ai issue #532",
             name_unnamed_calls,
+            sure="certain",
+        ),
+        Rule(
+            "name_format",
+            "tools.12.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'",
+            "modelcontextprotocol/typescript-sdk issue #413 ({1,128} today)",
+            respell_names,
         ),
         Rule(
             "arguments_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference: input is an object",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "id_format",
             "messages.5.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
             "quoted refusal in public issues",
             respell_ids(re.compile(r"[a-zA-Z0-9_-]+"), 64),
+            sure="certain",
         ),
         Rule(
             "thinking_signature",
             "messages.2.content.0.thinking.signature.str: Input should be a valid string",
             "quoted refusal in public issues",
             remove_reasoning_parts,
+            sure="certain",
         ),
         Rule(
             "thinking_blank",
             "messages.1.content.0.thinking: each thinking block must contain thinking",
             "quoted refusal in public issues",
             remove_reasoning_parts,
+            sure="certain",
         ),
         Rule(
             "server_orphan",
@@ -280,10 +329,34 @@ TABLE = RuleTable(
             remove_parts,
         ),
         Rule(
+            "server_unanswered",
+            "`web_search` tool use with id `srvtoolu_01HxbW…` was found without a corresponding "
+            "`web_search_tool_result` block",
+            "platform.claude.com, handling-stop-reasons: text beside the results ends the turn of "
+            "a server tool that Claude called directly and that has no result yet",
+            abandon_pending,
+        ),
+        Rule(
+            "container_missing",
+            "container_id is required when there are pending tool uses generated by code "
+            "execution with tools.",
+            "anthropics/anthropic-sdk-typescript issue #1114; anthropic-sdk-python issue #1801; "
+            "defog-ai/defog issue #270",
+            abandon_pending,
+        ),
+        Rule(
+            "tool_reference_unknown",
+            "Tool reference 'LSP' not found in available tools",
+            "anthropics/claude-code issues #78485 and #79970",
+            remove_references,
+            sure="certain",
+        ),
+        Rule(
             "duplicate_call",
             "`tool_use` ids must be unique",
             "quoted refusal in public issues (one id in two turns was accepted)",
             rename_calls,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
@@ -291,6 +364,7 @@ TABLE = RuleTable(
             "`tool_use` block must have a corresponding `tool_result` block in the next message.",
             "quoted refusal in public issues",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -298,6 +372,7 @@ TABLE = RuleTable(
             "following `tool_use` blocks must begin with a matching number of them.",
             "quoted refusal in public issues",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "orphan_result",
@@ -305,23 +380,41 @@ TABLE = RuleTable(
             "have a corresponding `tool_use` block in the previous message.",
             "quoted refusal in public issues",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
             "each tool_use must have a single result. Found multiple `tool_result` blocks with id",
             "quoted refusal in public issues",
             remove_orphan_results,
+            sure="certain",
+        ),
+        Rule(
+            "misplaced_part",
+            "`tool_result` blocks can only be in `user` messages",
+            "tghamm/Anthropic.SDK issue #128; the same holds for `tool_use` and the model",
+            remove_parts,
+            sure="certain",
         ),
         Rule(
             "empty_text",
-            "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "messages: text content blocks must be non-empty (white space: text content blocks "
+            "must contain non-whitespace text)",
+            "anthropics/claude-code issues #59812 and #23369",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "empty_result_text",
             "messages: text content blocks must be non-empty",
-            "quoted refusal in public issues",
+            "anthropics/claude-code issue #59812",
+            remove_empty_texts,
+            sure="certain",
+        ),
+        Rule(
+            "blank_result_text",
+            "messages: text content blocks must contain non-whitespace text",
+            "anthropics/claude-code issue #23369 (whether of tool results too is not known)",
             remove_empty_texts,
         ),
         Rule(
@@ -330,30 +423,79 @@ TABLE = RuleTable(
             "assistant message",
             "Anthropic API reference",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "content_not_list",
             "messages.1.content: Input should be a valid list",
             "Anthropic API reference: content is a string or a list of blocks",
             put_content_in_list,
+            sure="certain",
         ),
         Rule(
             "empty_marked",
             "messages.29.content.0.text: cache_control cannot be set for empty text blocks",
             "NousResearch/hermes-agent PR #1216",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50",
             _unmark,
+            sure="certain",
+        ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            sure="certain",
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            sure="certain",
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+        ),
+        Rule(
+            "mark_order",
+            "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "headroomlabs-ai/headroom issue #2939; cnighswonger/claude-code-cache-fix issue #44",
+            _shorten_marks,
+            sure="certain",
         ),
         Rule(
             "first_not_user",
             'messages: first message must use the "user" role',
             "Anthropic API reference",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "thinking_missing",
@@ -369,23 +511,27 @@ TABLE = RuleTable(
             "agenticloops-ai/agentic-ai-engineering issue #43; "
             "Tarquinen/opencode-dynamic-context-pruning issue #520",
             append_user_message,
+            sure="certain",
         ),
         Rule(
             "trailing_space",
             "messages: final assistant content cannot end with trailing whitespace",
             "Anthropic documentation on prefill",
             _strip,
+            sure="certain",
         ),
     ),
     scans=(
         scan_unreadable,
         scan_pairing,
         scan_blank_names,
-        scan_flaws(
+        scan_tool_names(ANTHROPIC_NAME),
+        _but_last_words(
             {
                 "empty": "empty_text",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
+                "blank-inner": "blank_result_text",
                 "no-parts": "no_content",
                 "not-list": "content_not_list",
                 "misplaced": "misplaced_part",
@@ -397,10 +543,14 @@ TABLE = RuleTable(
             }
         ),
         _marks,
+        _mark_order,
         _compactions,
         scan_server_results(
             "server_tool_use", except_tool="mcp_tool_result"
         ),  # no refusal is quoted
+        scan_pending,
+        scan_references,
+        system_order.scan_placed,
         scan_thinking_first,
         _trailing_space,
         scan_ends(first_user=True, last_user=refuses_prefill),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from trimtab import interruption
@@ -34,6 +34,8 @@ class Violation(NamedTuple):
     rule: str
     path: Path
     message: str
+    certain: bool = True
+    """False: somebody was refused for it; whether this request would be is not known."""
 
 
 class Repair(NamedTuple):
@@ -55,16 +57,18 @@ RepairFunction = Callable[[Transcript, Any, Sequence[Finding]], Iterable[Repair]
 class Rule:
     """One row: what the provider demands, in its own words, and how a violation is repaired.
 
-    ``sure``: "refused" (a quoted refusal), "accepted" (recorded with 200) or "inferred".  Only
-    refused rows are violations; each of them has a repair.  ``dialects``: the dialects that have
-    the rule, None for all of the format; ``except_for``: dialects that don't have it.
+    ``sure``: "certain" (the refusal states the condition, and the scan tests exactly that),
+    "refused" (somebody was refused; what else it takes is not known), "accepted" (recorded with
+    200) or "inferred".  Certain rows are repaired before a request is sent; any other after a
+    refusal that names it.  ``dialects``: the dialects that have the rule, None for all of the
+    format; ``except_for``: dialects that don't have it.
     """
 
     name: str
     error_text: str
     source: str
     make_repairs: RepairFunction
-    sure: Literal["refused", "accepted", "inferred"] = "refused"
+    sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
     does: str = ""
@@ -81,9 +85,13 @@ class Rule:
             self.dialects is None or dialect in self.dialects
         ) and dialect not in self.except_for
 
-    def is_refused_by(self, dialect: str) -> bool:
-        """Whether this dialect refuses a request that breaks the rule."""
-        return self.sure == "refused" and self.applies_to(dialect)
+    def is_refused_by(self, facts: Facts, *, doubtful: bool = True) -> bool:
+        """Whether the provider refuses a request that breaks the rule; ``doubtful``: count rows
+        that are not certain, too."""
+        if self.name in facts.refused:
+            return True
+        sure = ("certain", "refused") if doubtful else ("certain",)
+        return self.sure in sure and self.applies_to(facts.dialect)
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,15 @@ class Repaired:
     """The request before each pass, and ``tree``."""
 
 
+def with_refused(transcript: Transcript, refused: frozenset[str]) -> Transcript:
+    """The transcript of a request for which the provider has named these rows: they are true of it,
+    whatever dialect it is in, and scans take no other condition than what they see."""
+    if refused <= transcript.facts.refused:
+        return transcript
+    facts = replace(transcript.facts, refused=transcript.facts.refused | refused)
+    return replace(transcript, facts=facts)
+
+
 def reports(*rules: str) -> Callable[[Scan], Scan]:
     """Declare the rows that a scan looks for; it is skipped if the dialect has none of them."""
 
@@ -157,7 +174,8 @@ def find_all(
     A scan that raises is left out and named in ``failures``; without it, it raises.
     """
     findings: list[Finding] = []
-    wanted = {row.name for row in table.rows if row.applies_to(transcript.facts.dialect)}
+    facts = transcript.facts
+    wanted = {row.name for row in table.rows if row.applies_to(facts.dialect)} | facts.refused
     for scan in table.scans:
         interruption.check()
         if not wanted & getattr(scan, "gives", wanted):
@@ -180,14 +198,20 @@ def violations(
     transcript: Transcript,
     open_tail: bool,
     failures: list[str] | None = None,
+    *,
+    doubtful: bool = False,
 ) -> tuple[Violation, ...]:
-    """The findings of rows that the provider refuses."""
-    rows = {row.name: row for row in table.rows if row.is_refused_by(transcript.facts.dialect)}
+    """The findings of rows that the provider refuses; of certain rows only unless ``doubtful``."""
+    facts = transcript.facts
+    rows = {r.name: r for r in table.rows if r.is_refused_by(facts, doubtful=doubtful)}
     return tuple(
-        Violation(finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}")
+        Violation(
+            finding.rule, finding.path, f"{finding.detail}: {rows[finding.rule].error_text}",
+            rows[finding.rule].is_refused_by(facts, doubtful=False),
+        )
         for finding in find_all(table, transcript, open_tail, failures)
         if finding.rule in rows
-    )
+    )  # fmt: skip
 
 
 MAX_PASSES = 24
@@ -201,10 +225,13 @@ def repair(
     transcript: Transcript,
     open_tail: bool,
     failures: list[str] | None = None,
+    *,
+    doubtful: bool = False,
 ) -> Repaired:
     """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
-    A row that raises is left out and named in ``failures``; without it, it raises.
+    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``.  A row that
+    raises is left out and named in ``failures``; without it, it raises.
     """
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
@@ -212,7 +239,7 @@ def repair(
     for _ in range(MAX_PASSES):
         before = len(done.passes)
         for row in table.rows:
-            if not row.is_refused_by(done.transcript.facts.dialect):
+            if not row.is_refused_by(done.transcript.facts, doubtful=doubtful):
                 continue
             for _ in range(MAX_PASSES):  # deferred repairs come before the next rows
                 if seen[0] is not done.transcript:  # else there is nothing new to see
@@ -257,7 +284,8 @@ def _repair_row(
     if not ops:
         return False
     tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
-    transcript = read(tree, format, model=done.transcript.facts.model, reader=views)
+    facts = done.transcript.facts
+    transcript = with_refused(read(tree, format, model=facts.model, reader=views), facts.refused)
     first = len(done.repairs)
     taken = [(first + at, path) for at, repair in enumerate(repairs) for path in repair.taken]
     done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from trimtab.jsontext.paths import PathOp, Set
-from trimtab.rules import alternation, anthropic
+from trimtab.rules import alternation, anthropic, system_order
 from trimtab.rules.base import Finding, Rule, RuleTable
 from trimtab.rules.bedrock_content import (
     CLAUDE,
@@ -20,14 +20,16 @@ from trimtab.rules.bedrock_content import (
     disable_thinking,
     is_file,
     json_as_text,
+    lift_marks,
     make_content_list,
     make_result_list,
     remove_marks,
     remove_value,
-    respell_names,
     scan_documents,
     scan_head,
+    scan_mark_order,
     scan_marks,
+    shorten_marks,
 )
 from trimtab.rules.content import (
     append_user_message,
@@ -38,15 +40,16 @@ from trimtab.rules.content import (
     respell_ids,
     scan_ends,
     scan_flaws,
-    scan_server_results,
     scan_unreadable,
     unreadable_row,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import scan_server_results
+from trimtab.rules.tool_names import respell_names, scan_tool_names
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.bedrock import APART, ID
+from trimtab.wire.bedrock import APART, ID, TOOL_NAME
 
 
 def binds_thinking(facts: Facts) -> bool:
@@ -94,12 +97,14 @@ TABLE = RuleTable(
             "types: <class 'list'>, <class 'tuple'>",
             "botocore 1.44.5 service model",
             make_content_list,
+            sure="certain",
         ),
         Rule(
             "misplaced_part",
             "`tool_result` blocks can only be in `user` messages",
             "tghamm/Anthropic.SDK issue #128; Amazon Bedrock API reference: toolUse is the model's",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "no_messages",
@@ -107,6 +112,7 @@ TABLE = RuleTable(
             "starts with a user message.",
             "langgenius/dify issue #12340",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "arguments_not_object",
@@ -114,6 +120,7 @@ TABLE = RuleTable(
             "json object for the field and try again.",
             "vercel/ai PR #19023",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "id_format",
@@ -121,6 +128,7 @@ TABLE = RuleTable(
             "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
             "botocore 1.44.5 service model (1 to 64 characters)",
             respell_ids(re.compile(ID.pattern.replace("{1,64}", "+")), 64),
+            sure="certain",
         ),
         Rule(
             "name_format",
@@ -129,12 +137,14 @@ TABLE = RuleTable(
             "regular expression pattern: [a-zA-Z0-9_-]+",
             "openclaw/openclaw issue #12892",
             respell_names,
+            sure="certain",
         ),
         Rule(
             "result_not_list",
             'Parameter validation failed: Missing required parameter in toolResult: "content"',
             "botocore 1.44.5 service model",
             make_result_list,
+            sure="certain",
         ),
         Rule(
             "json_not_object",
@@ -142,6 +152,7 @@ TABLE = RuleTable(
             "invalid. Provide a json object for the field and try again.",
             "aws/aws-sdk-js-v3 issue #7330",
             json_as_text,
+            sure="certain",
         ),
         Rule(
             "reasoning_unsigned",
@@ -150,6 +161,7 @@ TABLE = RuleTable(
             "string)",
             "langchain-ai/langchain-aws issue #401; vercel/ai PR #17591",
             remove_parts,
+            sure="certain",
             dialects=frozenset({*CLAUDE, "bedrock-deepseek"}),
         ),
         Rule(
@@ -158,6 +170,7 @@ TABLE = RuleTable(
             "again. (behind reasoning: Cache point cannot be inserted after reasoning block.)",
             "strands-agents/harness-sdk PR #3677; anomalyco/opencode issue #36517",
             remove_marks,
+            sure="certain",
         ),
         Rule(
             "blank_text",
@@ -165,6 +178,7 @@ TABLE = RuleTable(
             "text to the text field, and try again.",
             "continuedev/continue issue #9767; boto/botocore issue #3525",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "no_content",
@@ -172,6 +186,7 @@ TABLE = RuleTable(
             "object to the content field and try again.",
             "earendil-works/pi PR #3443",
             make_content_list,
+            sure="certain",
         ),
         Rule(
             "roles_alternate",
@@ -179,6 +194,7 @@ TABLE = RuleTable(
             "conversation alternates between user and assistant roles and try again.",
             "langchain-ai/langchain-aws issue #192",
             alternation.merge_neighbours(lambda facts: facts.dialect in APART),
+            sure="certain",
         ),
         Rule(
             "server_orphan",
@@ -192,6 +208,7 @@ TABLE = RuleTable(
             "The toolUse blocks at messages.1.content contain duplicate Ids",
             "BerriAI/litellm PR #20049",
             rename_calls,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
@@ -199,6 +216,7 @@ TABLE = RuleTable(
             "tooluse_jQ912rboYgzgLULQpRxWot",
             "agno-agi/agno issue #6698",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -207,6 +225,7 @@ TABLE = RuleTable(
             "`tool_result` blocks.",
             "Amazon-Q-Developer/language-servers PR #1235",
             answer_calls,
+            sure="certain",
             dialects=CLAUDE,
         ),
         Rule(
@@ -215,12 +234,14 @@ TABLE = RuleTable(
             "blocks of previous turn.",
             "Just-Curieous/Curie issue #16",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
             "The toolResult blocks at messages.2.content contain duplicate Ids: tooluse_abc123",
             "BerriAI/litellm issue #20047",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "empty_error_result",
@@ -228,6 +249,7 @@ TABLE = RuleTable(
             "value is error.",
             "aws-samples/sample-multi-agent-orchestration-chat-on-agentcore issue #15",
             make_result_list,
+            sure="certain",
         ),
         Rule(
             "empty_result",
@@ -251,6 +273,7 @@ TABLE = RuleTable(
             "strands-agents/harness-sdk issue #1223; quarkiverse/quarkus-langchain4j issue #1983; "
             "langchain-ai/langchain-aws PR #1118",
             alternation.split_mixed_turns,
+            sure="certain",
             dialects=APART,
         ),
         Rule(
@@ -258,12 +281,70 @@ TABLE = RuleTable(
             "A text block must be included when using documents.",
             "archestra-ai/archestra PR #4220",
             add_document_text,
+            sure="certain",
+        ),
+        Rule(
+            "nested_mark",
+            "Parameter validation failed: Unknown parameter in messages[0].content[0].toolResult."
+            'content[0]: "cachePoint", must be one of: json, text, image, document, video, '
+            "searchResult",
+            "botocore 1.44.8 service model; langchain-ai/langchain-aws PR #503 (the service itself "
+            "took one: Portkey-AI/gateway issue #1762)",
+            lift_marks,
+        ),
+        Rule(
+            "mark_order",
+            "messages.3.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come "
+            "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
+            "order: `tools`, `system`, `messages`.",
+            "Portkey-AI/gateway issue #1762",
+            shorten_marks,
+            sure="certain",
+            dialects=CLAUDE,
         ),
         Rule(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50 (a cache point becomes one)",
             remove_marks,
+            sure="certain",
+        ),
+        # --- system messages among the others
+        Rule(
+            "system_first",
+            "messages.0: use the top-level 'system' parameter for the initial system prompt; the "
+            "directive-only form (content: [] with output_config) is accepted at any position",
+            "LeenHawk/gproxy issue #209",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_place",
+            "messages.67: role 'system' must precede an 'assistant' message or end the array "
+            "(and: must follow a 'user' message or an 'assistant' message ending in a server tool "
+            "result)",
+            "anthropics/claude-code issue #73821; platform.claude.com, "
+            "mid-conversation-system-messages",
+            system_order.move_to_place,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_in_a_row",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "platform.claude.com, mid-conversation-system-messages: no two in a row (runs of them "
+            "were accepted)",
+            system_order.join_neighbours,
+            dialects=CLAUDE,
+        ),
+        Rule(
+            "system_unsupported",
+            "role 'system' is not supported on this model (DeepSeek's endpoint: messages[7].role: "
+            "unknown variant `system`, expected `user` or `assistant`)",
+            "deepseek-ai/awesome-deepseek-integration issue #639; docs.rs, gproxy-transform 2.5.2: "
+            "models before Opus 4.8",
+            system_order.move_to_prompt,
+            dialects=CLAUDE,
         ),
         Rule(
             "first_not_user",
@@ -271,6 +352,7 @@ TABLE = RuleTable(
             "starts with a user message.",
             "langgenius/dify issue #12340",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "thinking_missing",
@@ -288,6 +370,7 @@ TABLE = RuleTable(
             "the conversation to be a user message.)",
             "NousResearch/hermes-agent PR #101401; i-am-bee/beeai-framework issue #753",
             append_user_message,
+            sure="certain",
         ),
         Rule(
             "empty_system",
@@ -295,6 +378,7 @@ TABLE = RuleTable(
             "valid min length: 1",
             "botocore 1.44.5 service model",
             remove_value,
+            sure="certain",
         ),
         Rule(
             "toolconfig_missing",
@@ -302,6 +386,7 @@ TABLE = RuleTable(
             "blocks.",
             "langgenius/dify issue #7328; aws-samples/bedrock-access-gateway PR #239",
             declare_tools,
+            sure="certain",
         ),
         Rule(
             "toolconfig_empty",
@@ -309,6 +394,7 @@ TABLE = RuleTable(
             "0, valid min length: 1",
             "botocore 1.44.5 service model",
             remove_value,
+            sure="certain",
         ),
     ),
     scans=(
@@ -321,7 +407,6 @@ TABLE = RuleTable(
                 "empty": "blank_text",
                 "arguments": "arguments_not_object",
                 "id": "id_format",
-                "name": "name_format",
                 "result-no-list": "result_not_list",
                 "json": "json_not_object",
                 "empty-error": "empty_error_result",
@@ -330,6 +415,7 @@ TABLE = RuleTable(
             }
         ),
         scan_head,
+        scan_tool_names(TOOL_NAME),
         alternation.scan_alternation,
         scan_pairing,
         scan_server_results("server tool use"),
@@ -337,6 +423,8 @@ TABLE = RuleTable(
         alternation.scan_mixed_turns("file_beside_result", is_file),
         scan_documents,
         scan_marks,
+        scan_mark_order,
+        system_order.scan_placed,
         scan_thinking_first,
         scan_ends(first_user=True, last_user=last_must_be_user),
     ),

@@ -5,18 +5,15 @@ Calls and results are in ``pairing``, the provider's error texts in ``bedrock``.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair
+from trimtab.rules.base import Finding, Repair, reports
 from trimtab.rules.content import PLACEHOLDER
 from trimtab.transcript.model import Part
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.bedrock import TOOL_NAME
 
 CLAUDE = frozenset({"bedrock-anthropic"})
 MAX_MARKS = 4
@@ -45,6 +42,18 @@ def scan_marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         yield Finding("too_many_marks", path, f"{len(beside) + len(sound)} cache points")
 
 
+@reports("nested_mark", "mark_order")
+def scan_mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """Findings nested_mark and mark_order."""
+    for number, message in enumerate(transcript.messages):
+        for block in message.blocks if message.results else ():
+            if block.kind == "other" and block.text.startswith('{"cachePoint"'):
+                path = (*transcript.base, number, *block.item)
+                yield Finding("nested_mark", path, "a cache point inside a tool result")
+    for path in transcript.facts.extra.get("late_hours", ()):
+        yield Finding("mark_order", path, "one hour behind five minutes")
+
+
 def scan_documents(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings document_without_text."""
     for number, message in enumerate(transcript.messages):
@@ -62,14 +71,8 @@ def is_file(part: Part) -> bool:
 
 
 def scan_head(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """Findings name_format of declared tools, empty_system, toolconfig_missing and _empty."""
+    """Findings empty_system, toolconfig_missing and toolconfig_empty."""
     facts = transcript.facts
-    for index, tool in facts.extra.get("tool_names", ()):
-        if not TOOL_NAME.fullmatch(tool):
-            where: Path = ("toolConfig", "tools", index)
-            yield Finding(
-                "name_format", where, f"tool {tool!r}", (-1, Part("other", (), tool=tool))
-            )
     for path in facts.extra.get("empty_system", ()):
         yield Finding("empty_system", path, "an empty system text")
     if facts.bare or facts.tools:
@@ -89,6 +92,26 @@ def remove_marks(
     """Cache points off."""
     for finding in findings:
         yield Repair(finding.path, "a cache point was taken off", (Delete(finding.path),))
+
+
+def lift_marks(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
+    """A cache point inside a tool result is put behind that result."""
+    depth = len(transcript.base) + 3  # messages, number, content, index of the result
+    for finding in findings:
+        *place, index = finding.path[:depth]
+        assert isinstance(index, int)
+        point = paths.get(tree, finding.path)
+        ops = (Delete(finding.path), Insert((*place, index + 1), point))
+        yield Repair(finding.path, "a cache point was put behind its tool result", ops)
+
+
+def shorten_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Later cache points last five minutes, as the one before them does."""
+    for finding in findings:
+        path = (*finding.path, "cachePoint", "ttl")
+        yield Repair(path, "a cache point lasts five minutes", (Set(path, "5m"),))
 
 
 def make_content_list(
@@ -125,38 +148,6 @@ def json_as_text(
             if isinstance(item, dict) and "json" in item and not isinstance(item["json"], dict):
                 ops.append(Set((*path, index), {"text": paths.dump(item["json"])}))
         yield Repair(path, "JSON that is no object written as text", tuple(ops))
-
-
-def respell_names(
-    transcript: Transcript, tree: Any, findings: Sequence[Finding]
-) -> Iterator[Repair]:
-    """Tool names mapped to allowed ones, in calls and declarations alike."""
-    new = {finding.data[1].tool: "" for finding in findings}
-    for old in new:
-        digest = hashlib.blake2b(old.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
-        new[old] = f"{re.sub('[^a-zA-Z0-9_-]', '_', old)[:55] or 'tool'}_{digest}"
-    ops: list[PathOp] = [
-        Set((*transcript.base, number, *part.path, "toolUse", "name"), new[part.tool])
-        for number, message in enumerate(transcript.messages)
-        for part in message.calls
-        if part.tool in new
-    ]
-    for index, tool in transcript.facts.extra.get("tool_names", ()):
-        spec = paths.get(tree, ("toolConfig", "tools", index))
-        if tool in new and "toolSpec" in spec:
-            ops.append(Set(("toolConfig", "tools", index, "toolSpec", "name"), new[tool]))
-    chosen = _chosen(tree)
-    if chosen in new:
-        ops.append(Set(("toolConfig", "toolChoice", "tool", "name"), new[chosen]))
-    names = ", ".join(sorted(new.values()))
-    yield Repair(findings[0].path, f"{len(new)} tool name(s) respelled: {names}", tuple(ops))
-
-
-def _chosen(tree: Any) -> str | None:
-    value = tree
-    for key in ("toolConfig", "toolChoice", "tool", "name"):
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, str) else None
 
 
 def declare_tools(

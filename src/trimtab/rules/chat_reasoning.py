@@ -20,11 +20,9 @@ refused as missing (earendil-works/pi issue #4251), and models imitate a longer 
 
 
 class _Lost(MessagePass):
-    """Finds the model's messages without reasoning, and whether any message has reasoning."""
+    """Finds the model's messages without reasoning."""
 
     def __init__(self) -> None:
-        self.some = False
-        """Whether a message has reasoning."""
         self.calling: list[int] = []
         """Messages without reasoning that have calls."""
         self.around: list[int] = []
@@ -35,7 +33,6 @@ class _Lost(MessagePass):
 
     def add(self, number: int, message: Message) -> None:
         has = any(part.kind == "reasoning" for part in message.parts)
-        self.some = self.some or has
         if message.role == "user" and not message.results:
             self._turn, self._called = [], False
         elif message.role == "assistant":
@@ -50,15 +47,15 @@ class _Lost(MessagePass):
 
 @reports("reasoning_missing")
 def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """reasoning_missing: Kimi requires reasoning in messages with calls, DeepSeek in all messages
-    of a turn with calls."""
+    """reasoning_missing: a model that thinks wants its reasoning back, Kimi's in messages with
+    calls, DeepSeek's in all messages of a turn with calls.  If nobody says that it thinks, that is
+    known only after a refusal."""
     facts = transcript.facts
-    if facts.dialect not in REASONERS or facts.thinking == "disabled":
+    named = "reasoning_missing" in facts.refused
+    if not named and (facts.dialect not in REASONERS or facts.thinking != "enabled"):
         return
     lost = transcript.passed(_Lost)
-    if facts.thinking != "enabled" and not lost.some:
-        return
-    for number in lost.around if facts.dialect == "deepseek" else lost.calling:
+    for number in lost.calling if facts.dialect == "kimi" else lost.around:
         detail = "no reasoning_content in a turn with calls"
         yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
 

@@ -17,7 +17,7 @@ from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.jsontext.unreadable import count, readable
 from trimtab.rules.base import Finding, Repair, Rule, Scan, reports
 from trimtab.rules.pairing import rename_all
-from trimtab.transcript.model import Facts, Part
+from trimtab.transcript.model import Facts, Message, Part
 from trimtab.transcript.transcript import Transcript
 
 PLACEHOLDER = "(no content)"
@@ -34,34 +34,6 @@ def scan_flaws(names: Mapping[str, str]) -> Scan:
                 if part.flaw and part.flaw in names:
                     path = (*transcript.base, number, *part.path)
                     yield Finding(names[part.flaw], path, f"{part.kind} part", (number, part))
-
-    typed: Scan = scan
-    return typed
-
-
-def scan_server_results(called: str, except_tool: str | None = None) -> Scan:
-    """A scan for results of server tools without their call before them in the message.
-
-    ``called``: the provider's name of such a call; ``except_tool``: a tool whose results need no
-    call.
-    """
-
-    def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        for number, message in transcript.suspects:
-            if not [part for part in message.parts if part.kind == "server-result"]:
-                continue
-            calls = set[str]()
-            for part in message.parts:
-                if part.kind == "server-call":
-                    calls.add(part.id)
-                elif (
-                    part.kind == "server-result"
-                    and part.id not in calls
-                    and part.tool != except_tool
-                ):
-                    path = (*transcript.base, number, *part.path)
-                    detail = f"no {called} {part.id} before this result"
-                    yield Finding("server_orphan", path, detail, (number, part))
 
     typed: Scan = scan
     return typed
@@ -179,6 +151,14 @@ def make_arguments_object(
         yield Repair(path, done, (Set(path, value),))
 
 
+def wrap_cut_arguments(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Arguments that were cut off, and so are no JSON, are kept as one text in an object."""
+    for repair in make_arguments_object(transcript, tree, findings):
+        yield repair._replace(taken=tuple(op.path for op in repair.ops if isinstance(op, Set)))
+
+
 def _as_object(value: Any) -> Any:
     if isinstance(value, str):
         try:
@@ -238,10 +218,17 @@ def scan_ends(first_user: bool, last_user: Callable[[Facts], bool] | None = None
         message = transcript.messages[last]
         if last_user is None or message.role != "assistant" or message.calls:
             return
-        if last_user(transcript.facts):
+        named = "last_not_user" in transcript.facts.refused
+        if named or (last_user(transcript.facts) and not _is_paused(message)):
             yield Finding("last_not_user", (*base, last), "the last message is the model's")
 
     return scan
+
+
+def _is_paused(message: Message) -> bool:
+    """Whether the model's turn may have been paused: the server's tools go on where the client
+    sends it back as it came (``pause_turn``)."""
+    return any(part.kind in ("server-call", "server-result") for part in message.parts)
 
 
 def insert_first_user(
@@ -346,4 +333,4 @@ def _is_sealed(transcript: Transcript, tree: Any, finding: Finding) -> bool:
 
 def unreadable_row(error_text: str, source: str) -> Rule:
     """The row for unreadable text, which all formats have, with a provider's error text."""
-    return Rule(UNREADABLE, error_text, source, put_stand_ins)
+    return Rule(UNREADABLE, error_text, source, put_stand_ins, sure="certain")

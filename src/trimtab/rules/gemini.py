@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab.jsontext import paths
-from trimtab.jsontext.paths import Insert, Set
+from trimtab.jsontext.paths import Delete, Insert, PathOp, Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable, last_turn_start, turn_ranges
 from trimtab.rules.content import (
     BEGIN,
@@ -31,6 +31,7 @@ from trimtab.rules.gemini_turns import (
     scan_pairing,
 )
 from trimtab.rules.pairing import path_of_part
+from trimtab.rules.tool_names import GEMINI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.model import Facts, Message
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini
@@ -60,6 +61,24 @@ def _order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
         for number in bearing[1:]:
             path = (*transcript.base, number)
             yield Finding("calls_apart", path, "calls of one turn in several contents")
+
+
+def _merge_contents(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """Contents of one turn of the model merged into the first that has a call."""
+    base, messages = transcript.base, transcript.messages
+    for finding in findings:
+        number = finding.path[-1]
+        assert isinstance(number, int)
+        host = number - 1  # nothing but the model's stands between it and the call before
+        while host and messages[host].role == messages[host - 1].role == "assistant":
+            host -= 1
+        parts = paths.get(tree, (*finding.path, "parts"))
+        end = (*base, host, "parts", messages[host].width)
+        ops: list[PathOp] = [Insert(end, part) for part in parts]
+        done = "merged into the content before it"
+        yield Repair(finding.path, done, (*ops, Delete(finding.path)))
 
 
 def _begin(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
@@ -180,12 +199,14 @@ TABLE = RuleTable(
             "Unable to submit request because at least one contents field is required.",
             "Calcium-Ion/new-api-horizon issue #24",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "invalid_role",
             "Please use a valid role: user, model.",
             "Gemini API reference: role is 'user' or 'model' ('function' is taken too)",
             _respell_roles,
+            sure="certain",
         ),
         Rule(
             "no_parts",
@@ -193,6 +214,7 @@ TABLE = RuleTable(
             "egoist/chatwise-releases issue #250; in Vertex's words: router-for-me/CLIProxyAPI "
             "issue #176",
             _fill,
+            sure="certain",
         ),
         Rule(
             "empty_part",
@@ -200,6 +222,7 @@ TABLE = RuleTable(
             "field",
             "54xzh/FLIT issue #69",
             remove_parts,
+            sure="certain",
         ),
         Rule(
             "empty_beside_response",
@@ -207,6 +230,15 @@ TABLE = RuleTable(
             "field",
             "54xzh/FLIT issue #69 (an empty text as the only part was accepted)",
             remove_parts,
+            sure="certain",
+        ),
+        Rule(
+            "name_format",
+            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
+            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
+            respell_names,
         ),
         Rule(
             "arguments_not_object",
@@ -214,6 +246,7 @@ TABLE = RuleTable(
             "(type.googleapis.com/google.protobuf.Struct)",
             "Gemini API reference: args is a Struct",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "response_not_object",
@@ -222,12 +255,14 @@ TABLE = RuleTable(
             "list.",
             "vercel/ai PR #3589",
             _open_responses,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
             _PAIRS,
             "microsoft/vscode issue #299295; google-gemini/gemini-cli issue #4217",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "result_late",
@@ -235,18 +270,21 @@ TABLE = RuleTable(
             "parallel responses in contents of their own: cloudwego/eino-ext issue #571, "
             "docker/docker-agent PR #2959, crewAIInc/crewAI PR #4693",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "extra_result",
             _PAIRS,
             "microsoft/vscode issue #299295: also said of responses too many",
             remove_orphan_responses,
+            sure="certain",
         ),
         Rule(
             "orphan_result",
             _AFTER_CALL,
             "lobehub/lobehub issue #7298; langchain-ai/langchain issue #27799",
             remove_orphan_responses,
+            sure="certain",
         ),
         Rule(
             "call_order",
@@ -254,6 +292,7 @@ TABLE = RuleTable(
             "function response turn.",
             "continuedev/continue issue #11164; google-gemini/gemini-cli issue #11814",
             _begin,
+            sure="certain",
         ),
         Rule(
             "signature_missing",
@@ -263,6 +302,7 @@ TABLE = RuleTable(
             "lbjlaq/Antigravity-Manager issue #3202; in Vertex's words: GewoonJaap/gemini-cli-"
             "openai issue #156",
             _sign,
+            sure="certain",
             dialects=SIGNED,
         ),
         Rule(
@@ -270,6 +310,7 @@ TABLE = RuleTable(
             "Requests ending with a model turn are not supported",
             "decolua/9router PR #3055; crewAIInc/crewAI PR #6973",
             append_user_message,
+            sure="certain",
             dialects=NEWER,
         ),
         Rule(
@@ -283,12 +324,12 @@ TABLE = RuleTable(
             "calls_apart",
             "parallel calls belong in one content: only the first of them carries a signature",
             "pipecat-ai/pipecat PR #3420 (neighbouring contents of one role were accepted)",
-            remove_parts,
-            sure="inferred",
+            _merge_contents,
         ),
     ),
     scans=(
         scan_unreadable,
+        scan_tool_names(GEMINI_NAME),
         _roles,
         scan_flaws(
             {

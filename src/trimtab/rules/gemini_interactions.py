@@ -23,6 +23,7 @@ from trimtab.rules.content import (
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.tool_names import GEMINI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire import gemini_interactions
 
@@ -87,12 +88,14 @@ TABLE = RuleTable(
             "Invalid request: 'input' is required.",
             "Gemini API reference, Interactions: input",
             _begin,
+            sure="certain",
         ),
         Rule(
             "not_a_step",
             "Input should be a valid dictionary or object to extract fields from",
             "google-genai 3.4: InteractionsInput is a text, contents or steps",
             _shape,
+            sure="certain",
         ),
         Rule(
             "no_content",
@@ -101,10 +104,19 @@ TABLE = RuleTable(
             _fill,
         ),
         Rule(
+            "name_format",
+            "GenerateContentRequest.tools[0].function_declarations[27].name: Invalid function "
+            "name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), "
+            "underscores (_), dots (.) or dashes (-), with a maximum length of 64.",
+            "google-gemini/gemini-cli issues #2966, #7869; kaitranntt/ccs issue #25 (colons too)",
+            respell_names,
+        ),
+        Rule(
             "arguments_not_object",
             "Invalid value at 'input[1].arguments' (type.googleapis.com/google.protobuf.Struct)",
             "google-genai 3.4: FunctionCallStep.arguments is an object",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "result_missing",
@@ -112,20 +124,23 @@ TABLE = RuleTable(
             "google-genai 3.4: FunctionResultStep.result is required; google/adk-python issue "
             "#4381 has the words for call_id",
             _say_nothing,
+            sure="certain",
         ),
-        Rule("duplicate_call", _COUNTS, _COUNTS_SOURCE, rename_calls),
-        Rule("call_unanswered", _COUNTS, _COUNTS_SOURCE, answer_calls),
-        Rule("result_late", _COUNTS, _COUNTS_SOURCE, answer_calls),
+        Rule("duplicate_call", _COUNTS, _COUNTS_SOURCE, rename_calls, sure="certain"),
+        Rule("call_unanswered", _COUNTS, _COUNTS_SOURCE, answer_calls, sure="certain"),
+        Rule("result_late", _COUNTS, _COUNTS_SOURCE, answer_calls, sure="certain"),
         Rule(
             "orphan_result",
             "Missing call_id in content of type function_result",
             "google/adk-python issue #4381; for ids that name no call: " + _COUNTS_SOURCE,
             remove_orphan_results,
+            sure="certain",
         ),
-        Rule("duplicate_result", _COUNTS, _COUNTS_SOURCE, remove_orphan_results),
+        Rule("duplicate_result", _COUNTS, _COUNTS_SOURCE, remove_orphan_results, sure="certain"),
     ),
     scans=(
         scan_unreadable,
+        scan_tool_names(GEMINI_NAME),
         _no_input,
         scan_pairing,
         scan_flaws(

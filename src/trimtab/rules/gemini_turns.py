@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
 from trimtab.rules.base import Finding, Repair, TurnRange, turn_ranges
+from trimtab.rules.content import PLACEHOLDER
 from trimtab.rules.gemini_pairs import PairKey, paired
 from trimtab.rules.pairing import INTERRUPTED, LocatedPart, path_of_part, removal_ops
 from trimtab.transcript.model import Message, Part
@@ -131,6 +132,7 @@ def answer_calls(
         for call in turn.open:
             stray = next((s for s in stray_responses if s.message >= turn.turn_range.stop
                           and _same_id(call.part, s.part)), None)  # fmt: skip
+            stray = stray or _early(transcript, stray_responses, call)
             if stray is None:
                 missing.append(call)
             else:
@@ -160,6 +162,23 @@ def _stray_responses(transcript: Transcript) -> list[LocatedPart]:
     ]
 
 
+def _early(
+    transcript: Transcript, stray_responses: Sequence[LocatedPart], call: LocatedPart
+) -> LocatedPart | None:
+    """The newest response that stands before its call: by id, or by name if no such tool was called
+    before it."""
+    for located in reversed(stray_responses):
+        if located.message >= call.message:
+            continue
+        if _same_id(call.part, located.part):
+            return located
+        bare = not (call.part.id_path and located.part.id_path)
+        named = (p.tool for m in transcript.messages[: located.message] for p in m.calls)
+        if bare and located.part.tool == call.part.tool and call.part.tool not in set(named):
+            return located
+    return None
+
+
 def _synthetic(transcript: Transcript, tree: Any, call: LocatedPart) -> Any:
     snake = "function_call" in paths.get(tree, path_of_part(transcript, call))
     return gemini.result_part(call.part, INTERRUPTED, snake_case=snake)
@@ -179,9 +198,9 @@ def _placed(transcript: Transcript, turn: GeminiTurn, parts: list[Any]) -> list[
 def remove_orphan_responses(
     transcript: Transcript, tree: Any, findings: Sequence[Finding]
 ) -> Iterator[Repair]:
-    """Take responses out that answer nothing; a note names them, their text stays recallable.
+    """Take responses out that answer nothing; their text stays recallable.
 
-    The note is a content of its own: a content with responses takes no text.
+    A content that held nothing else keeps its place, with a placeholder that says nothing.
     """
     by_message: dict[int, list[LocatedPart]] = {}
     for finding in findings:
@@ -189,21 +208,10 @@ def remove_orphan_responses(
     for number, orphans in by_message.items():
         here = (*transcript.base, number)
         whole = len(orphans) == len(transcript.messages[number].parts)
-        note = gemini.text_message("user", _note(orphans))
         for index, located in enumerate(orphans):
             where = path_of_part(transcript, located)
             ops: list[PathOp] = [] if whole else [Delete(where)]
-            if index == len(orphans) - 1:
-                after = (*transcript.base, number + 1)
-                ops.append(Set(here, note) if whole else Insert(after, note))
+            if whole and index == len(orphans) - 1:
+                ops.append(Set(here, gemini.text_message("user", PLACEHOLDER)))
             what = f"a response of {located.part.tool or 'no name'} without its call was taken out"
             yield Repair(where, what, tuple(ops), (where,))
-
-
-def _note(orphans: Sequence[LocatedPart]) -> str:
-    """A note that names the removed results without quoting them."""
-    if len(orphans) > 1:
-        count = len(orphans)
-        return f"[{count} tool results were taken out: their calls are not in this conversation.]"
-    name = f" of {orphans[0].part.tool}" if orphans[0].part.tool else ""
-    return f"[A tool result{name} was taken out: its call is not in this conversation.]"

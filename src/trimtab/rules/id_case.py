@@ -65,6 +65,6 @@ def with_id_case(table: RuleTable) -> RuleTable:
         raise ValueError(
             f"{UNREADABLE} must be the first row and {ORPHAN} one of them; there are {names}"
         )
-    row = Rule(NAME, orphan.error_text, orphan.source, rename_results)
+    row = Rule(NAME, orphan.error_text, orphan.source, rename_results, sure=orphan.sure)
     unreadable, *rest = table.rows
     return replace(table, rows=(unreadable, row, *rest), scans=(scan_id_case, *table.scans))

@@ -37,6 +37,7 @@ _ROW = Rule(
     "Anthropic, build-with-claude/compaction: the API ignores everything before the block; OpenAI, "
     "guides/compaction: items before the latest compaction item may be dropped",
     _leave_out,
+    sure="certain",
 )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import DialectLimit, Rule, RuleTable
 from trimtab.rules.chat_dialects import (
     LONGEST_ID,
@@ -50,12 +51,19 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.pairing import answer_calls, rename_calls, scan_pairing
+from trimtab.rules.server_tools import remove_references, scan_references, scan_server_results
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
+
+_UNPAIRED = frozenset({"llamacpp"})
+"""Servers that take calls and results in any number and order (run by us)."""
 
 _FREE_IDS = frozenset({
-    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "other", *MISTRAL),
+    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
+      "dashscope", "other", *MISTRAL),
 })  # fmt: skip
 """Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
 
@@ -73,6 +81,7 @@ TABLE = RuleTable(
             "but got an empty array instead.",
             "danny-avila/LibreChat issue #10408; CopilotKit/CopilotKit issue #529",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "blank_tool_name",
@@ -80,6 +89,15 @@ TABLE = RuleTable(
             "with minimum length 1, but got an empty string instead.",
             "continuedev/continue issues #11645, #9784 and #5091",
             name_unnamed_calls,
+            sure="certain",
+        ),
+        Rule(
+            "name_format",
+            "Invalid 'messages[9].tool_calls[0].function.name': string does not match pattern. "
+            "Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90; hackers365/xiaozhi-esp32-server-golang issue #268",
+            respell_names,
+            dialects=OPENAI | {"deepseek", "groq", "cerebras"},
         ),
         Rule(
             "arguments_not_string",
@@ -87,13 +105,15 @@ TABLE = RuleTable(
             "expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string (Mistral's takes an object, too)",
             make_arguments_object,
-            except_for=MISTRAL,
+            sure="certain",
+            except_for=MISTRAL | _UNPAIRED,
         ),
         Rule(
             "input_not_object",
             "messages.1.content.0.tool_use.input: Input should be a valid dictionary",
             "Anthropic API reference (its blocks inside a chat message go to it as they are)",
             make_arguments_object,
+            sure="certain",
         ),
         Rule(
             "arguments_not_json",
@@ -101,7 +121,18 @@ TABLE = RuleTable(
             "call_function_abraty2ssz2_1 (2013)",
             "earendil-works/pi issue #5468",
             make_arguments_object,
+            sure="certain",
             dialects=frozenset({"minimax"}),
+        ),
+        Rule(
+            "arguments_cut",
+            'The "function.arguments" parameter of the code model must be in JSON format. (vLLM: '
+            "Unterminated string starting at: line 1 column 14 (char 13); llama.cpp: Failed to "
+            "parse tool call arguments as JSON)",
+            "HKUDS/nanobot issue #1487 (DashScope); vllm-project/vllm PR #48922, issue #47761; "
+            "ggml-org/llama.cpp issue #22948",
+            wrap_cut_arguments,
+            dialects=frozenset({"dashscope", "vllm", "llamacpp"}),
         ),
         Rule(
             "string_too_long",
@@ -109,6 +140,7 @@ TABLE = RuleTable(
             "length 10485760, but got a string with length 10605342 instead.",
             "Shopify/roast issue #52",
             split_long_strings,
+            sure="certain",
             dialects=OPENAI,
         ),
         Rule(
@@ -117,12 +149,14 @@ TABLE = RuleTable(
             "langchain4j/langchain4j issue #1105; run-llama/llama_index issue #17555; "
             "vercel/ai PR #13744",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "empty_parts",
             "Param Incorrect: messages[2] assistant content must contain at least one part",
             "farion1231/cc-switch issue #464",
             fill_empty_answer,
+            sure="certain",
             dialects=frozenset({"xiaomi"}),
         ),
         Rule(
@@ -130,6 +164,8 @@ TABLE = RuleTable(
             "invalid params, duplicate tool_call id: call_function_bhjpilv3nd53_1",
             "VicBilibily/GCMP PR #120 (MiniMax); elsewhere one of the two results is one too many",
             rename_calls,
+            sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "repeated_call_id",
@@ -146,7 +182,8 @@ TABLE = RuleTable(
             "maximum length 40, but got a string with length 46 instead.",
             "BerriAI/litellm issue #17343; microsoft/autogen issue #6377",
             respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
-            except_for=_FREE_IDS,
+            sure="certain",
+            dialects=OPENAI,
         ),
         Rule(
             "id_format",
@@ -155,6 +192,7 @@ TABLE = RuleTable(
             "jackmpcollins/magentic issue #276; nearai/ironclaw issue #1241 (mistral-large-latest, "
             "March 2026); mistral-common: tokenizers 3 to 11",
             respell_ids_to_nine,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -165,6 +203,8 @@ TABLE = RuleTable(
             "router-for-me/CLIProxyAPI issue #2798; dust-tt/srchd PR #75 (Kimi); "
             "camel-ai/camel issue #1467 (Mistral)",
             answer_calls,
+            sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "result_late",
@@ -172,6 +212,7 @@ TABLE = RuleTable(
             "following `tool_use` blocks must begin with a matching number of them.",
             "Amazon-Q-Developer/language-servers PR #1235 (Anthropic's blocks in a chat message)",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "orphan_result",
@@ -181,6 +222,8 @@ TABLE = RuleTable(
             "sipeed/picoclaw issue #870; charmbracelet/crush issue #279; "
             "MiniMax-AI/MiniMax-M2 issue #76; lobehub/lobehub issue #11408",
             remove_orphan_results,
+            sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "duplicate_result",
@@ -188,6 +231,8 @@ TABLE = RuleTable(
             "'call_gmd4tanjXcwOxfPawOnDmq6R', in messages[7] and messages[8].",
             "agno-agi/agno issue #5116; mistral-common: Duplicate tool call id in tool results",
             remove_orphan_results,
+            sure="certain",
+            except_for=_UNPAIRED,
         ),
         Rule(
             "server_orphan",
@@ -197,11 +242,19 @@ TABLE = RuleTable(
             remove_parts,
         ),
         Rule(
+            "tool_reference_unknown",
+            "Tool reference 'LSP' not found in available tools",
+            "anthropics/claude-code issues #78485 and #79970 (Anthropic's blocks in chat)",
+            remove_references,
+            sure="certain",
+        ),
+        Rule(
             "too_many_calls",
             "Invalid 'messages[2].tool_calls': array too long. Expected an array with maximum "
             "length 128, but got an array with length 200 instead.",
             "openai/openai-dotnet issue #317; github/copilot-cli issue #669",
             split_calls,
+            sure="certain",
             dialects=OPENAI,
         ),
         Rule(
@@ -211,6 +264,7 @@ TABLE = RuleTable(
             "at index 2)",
             "mnfst/modelparams.dev issue #29; iOfficeAI/AionUi issue #2746",
             insert_reasoning_placeholder,
+            sure="certain",
             dialects=REASONERS,
         ),
         Rule(
@@ -223,7 +277,7 @@ TABLE = RuleTable(
         Rule(
             "empty_answer",
             "Assistant message must have either content or tool_calls, but not none.",
-            "OpenHands/OpenHands issue #8685",
+            "OpenHands/OpenHands issue #8685 (mistral-common: only tokenizers 1 and 3)",
             fill_empty_answer,
             dialects=MISTRAL,
         ),
@@ -232,6 +286,7 @@ TABLE = RuleTable(
             "Unexpected role 'system' after role 'assistant'",
             "mistral-common 1.13.1, run by us",
             insert_user_message,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -241,6 +296,31 @@ TABLE = RuleTable(
             "takes it by now)",
             insert_model_message,
             dialects=MISTRAL,
+        ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "charmbracelet/crush issue #3050",
+            system_order.join_first,
+            dialects=frozenset({"llamacpp"}),
+        ),
+        Rule(
+            "roles_alternate",
+            "After the optional system message, conversation roles must alternate "
+            "user/assistant/user/assistant/...",
+            "a chat template's words, as llama.cpp, vLLM and LM Studio pass them on",
+            system_order.alternate,
+            dialects=frozenset(),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
         ),
         Rule(
             "no_user",
@@ -255,6 +335,7 @@ TABLE = RuleTable(
             "assistant",
             "mistral-common 1.13.1, run by us",
             append_user_message,
+            sure="certain",
             dialects=MISTRAL,
         ),
         Rule(
@@ -262,6 +343,7 @@ TABLE = RuleTable(
             "Cannot have 2 or more assistant messages at the end of the list.",
             "llama.cpp server, run by us",
             append_user_message,
+            sure="certain",
             dialects=frozenset({"llamacpp"}),
         ),
         Rule(
@@ -270,6 +352,7 @@ TABLE = RuleTable(
             "an array with length 325 instead.",
             "vishalmysore/Tools4AI issue #16",
             remove_surplus_tools,
+            sure="certain",
             dialects=OPENAI,
         ),
     ),
@@ -282,7 +365,12 @@ TABLE = RuleTable(
         scan_reasoning,
         scan_contents,
         scan_order,
+        system_order.scan_not_first,
+        system_order.scan_alternating,
+        system_order.scan_misplaced,
         scan_blank_names,
+        scan_tool_names(OPENAI_NAME),
+        scan_flaws({"json": "arguments_cut"}),
         scan_flaws(
             {
                 "null": "null_content",
@@ -290,9 +378,10 @@ TABLE = RuleTable(
                 "input": "input_not_object",
                 "json": "arguments_not_json",
                 "long": "string_too_long",
-                "server": "server_orphan",
             }
         ),
+        scan_server_results("server tool call"),
+        scan_references,
         scan_ends(first_user=False),
     ),
     may_drop_reasoning=may_drop_reasoning,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from trimtab.rules import system_order
 from trimtab.rules.base import Rule, RuleTable
 from trimtab.rules.content import (
     make_arguments_object,
@@ -18,6 +19,7 @@ from trimtab.rules.content import (
     scan_flaws,
     scan_unreadable,
     unreadable_row,
+    wrap_cut_arguments,
 )
 from trimtab.rules.orphan_results import remove_orphan_results
 from trimtab.rules.responses_ids import (
@@ -40,6 +42,7 @@ from trimtab.rules.responses_items import (
     shape_item,
     shape_output,
 )
+from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.openai_responses import companions, may_lose_id
 from trimtab.wire.responses_items import LONGEST_ID
@@ -79,12 +82,14 @@ TABLE = RuleTable(
             "provided.",
             "quoted refusal in public repositories",
             insert_first_user,
+            sure="certain",
         ),
         Rule(
             "not_an_item",
             "Invalid type for 'input[0]': expected an input item, but got a string instead.",
             "quoted refusal in public repositories",
             shape_item,
+            sure="certain",
         ),
         Rule(
             "null_content",
@@ -92,12 +97,14 @@ TABLE = RuleTable(
             "but got null instead.",
             "QuantumNous/new-api issue #4776",
             replace_null_content,
+            sure="certain",
         ),
         Rule(
             "part_of_speaker",
             "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
             "jeremychone/rust-genai PR #119; jamesrochabrun/SwiftOpenAI issue #136",
             make_output_text,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -105,6 +112,22 @@ TABLE = RuleTable(
             "Invalid type for 'input[1].arguments': expected a string, but got an object instead.",
             "OpenAI API reference: arguments is a JSON string",
             make_arguments_object,
+            sure="certain",
+        ),
+        Rule(
+            "arguments_cut",
+            "Unterminated string starting at: line 1 column 9 (char 8)",
+            "vllm-project/vllm issues #47761 and #55495; local-inference-lab/vllm issue #684",
+            wrap_cut_arguments,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "name_format",
+            "Invalid 'input[3].name': string does not match pattern. Expected a string that "
+            "matches the pattern '^[a-zA-Z0-9_-]+$'.",
+            "mcp-use/mcp-use issue #90 (the words of chat)",
+            respell_names,
+            dialects=_OPENAI,
         ),
         Rule(
             "output_type",
@@ -112,6 +135,24 @@ TABLE = RuleTable(
             "got an object instead.",
             "quoted refusal in public repositories; vllm-project/vllm PR #41355",
             shape_output,
+            sure="certain",
+        ),
+        # --- templates of open models, and Claude behind a gateway: after a refusal
+        Rule(
+            "system_not_first",
+            "System message must be at the beginning.",
+            "ggml-org/llama.cpp issue #20733; QwenLM/Qwen3.8 issue #244; "
+            "lmstudio-ai/lmstudio-bug-tracker issue #2298; lemonade-sdk/lemonade issue #2674",
+            system_order.join_first,
+            dialects=frozenset({}),
+        ),
+        Rule(
+            "system_place",
+            "role 'system' must follow a 'user' message or an 'assistant' message ending in a "
+            "server tool result",
+            "anthropics/claude-code issue #73821, in the words of a gateway to Claude",
+            system_order.move_to_place,
+            dialects=frozenset(),
         ),
         Rule(
             "encrypted_content",
@@ -126,6 +167,7 @@ TABLE = RuleTable(
             "underscores, or dashes, but this value contained additional characters.",
             "anomalyco/opencode issue #25065; langchain-ai/langchainjs issue #11044",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -134,6 +176,7 @@ TABLE = RuleTable(
             "got a string with length 416 instead.",
             "can1357/oh-my-pi issue #284; NousResearch/hermes-agent issue #10788",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -141,6 +184,7 @@ TABLE = RuleTable(
             "Invalid 'input[111].id': 'msg_097e…'. Expected an ID that begins with 'fc'.",
             "continuedev/continue issue #11494; openai/codex issue #33176",
             remove_item_id,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -149,6 +193,7 @@ TABLE = RuleTable(
             "again.",
             "OpenRouterTeam/ai-sdk-provider issue #254; vercel/ai PR #13383",
             remove_duplicate_item,
+            sure="certain",
         ),
         Rule(
             "call_id_missing",
@@ -156,6 +201,7 @@ TABLE = RuleTable(
             "but got an empty string instead.",
             "BigPizzaV3/CodexPlusPlus issue #315",
             rename_call_ids,
+            sure="certain",
         ),
         Rule(
             "call_id_too_long",
@@ -163,6 +209,7 @@ TABLE = RuleTable(
             "64, but got a string with length 116 instead.",
             "AnswerDotAI/fastllm issue #45",
             respell_ids(re.compile(r"[a-zA-Z0-9_.:-]+"), LONGEST_ID),
+            sure="certain",
         ),
         Rule(
             "duplicate_call",
@@ -170,12 +217,14 @@ TABLE = RuleTable(
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629; mnfst/llm-gateway PR #2858",
             rename_call_ids,
+            sure="certain",
         ),
         Rule(
             "call_unanswered",
             "No tool output found for function call call_U80UaBc1YfQVSXfZiKGqTvN7.",
             "symgraph/GhidrAssist issue #78",
             answer_calls,
+            sure="certain",
         ),
         Rule(
             "calls_interleaved",
@@ -183,6 +232,7 @@ TABLE = RuleTable(
             "recorded: DeepSeek refused an item between a call and its output; "
             "deepseek-ai/awesome-deepseek-integration issue #740, DeepSeek-V3 issue #1588",
             move_outputs,
+            sure="certain",
             dialects=frozenset({STRICT_ORDER}),
         ),
         Rule(
@@ -191,6 +241,7 @@ TABLE = RuleTable(
             "call_uelfkqtHfJDC4Btqeoozq82e.",
             "continuedev/continue issue #10092",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "duplicate_result",
@@ -198,6 +249,7 @@ TABLE = RuleTable(
             "exactly one matching function_call_output",
             "NousResearch/hermes-agent issue #102629",
             remove_orphan_results,
+            sure="certain",
         ),
         Rule(
             "reasoning_alone",
@@ -205,6 +257,7 @@ TABLE = RuleTable(
             "item.",
             "continuedev/continue issue #8933",
             remove_reasoning,
+            sure="certain",
             dialects=_OPENAI,
         ),
         Rule(
@@ -230,13 +283,17 @@ TABLE = RuleTable(
         scan_order,
         scan_call_ids,
         scan_items,
+        scan_tool_names(OPENAI_NAME),
         scan_input,
+        system_order.scan_not_first,
+        system_order.scan_misplaced,
         scan_flaws(
             {
                 "item": "not_an_item",
                 "null": "null_content",
                 "speaker": "part_of_speaker",
                 "arguments": "arguments_not_string",
+                "json": "arguments_cut",
                 "output": "output_type",
                 "sealed": "encrypted_content",
             }

@@ -187,15 +187,25 @@ def _pop_by_id(candidates: list[LocatedPart], call_id: str) -> LocatedPart | Non
 
 
 def _stray_results(transcript: Transcript) -> dict[str, list[LocatedPart]]:
-    """Results that answer no call at their place, by id, oldest first."""
-    stray_results: dict[str, list[LocatedPart]] = {}
+    """Results that answer no call at their place, by id, oldest first; also those in a message of
+    the model, where none may be."""
+    stray = [
+        LocatedPart(number, part)
+        for number, message in transcript.suspects
+        for part in message.parts
+        if part.flaw == "misplaced" and part.tool == "tool_result"
+    ]
     for turn in call_turns(transcript):
         waiting = [located.part.id for located in turn.calls]
         for located in (*turn.results, *turn.late):
             if located.part.id in waiting:
                 waiting.remove(located.part.id)
-            elif located.part.id:
-                stray_results.setdefault(located.part.id, []).append(located)
+            else:
+                stray.append(located)
+    stray_results: dict[str, list[LocatedPart]] = {}
+    for located in sorted(stray, key=lambda located: located.message):
+        if located.part.id:
+            stray_results.setdefault(located.part.id, []).append(located)
     return stray_results
 
 
@@ -215,7 +225,7 @@ def _pop_stray(
     after: int,
 ) -> LocatedPart | None:
     """Remove and return the next stray result of ``call``: after it, and before its id is called
-    again."""
+    again; of the first call of its id else one before it, the newest."""
     messages = called[call.part.id]
     later = bisect_right(messages, call.message)
     again = messages[later] if later < len(messages) else None
@@ -223,7 +233,10 @@ def _pop_stray(
     index = bisect_left(candidates, after, key=lambda located: located.message)
     if index < len(candidates) and (again is None or candidates[index].message < again):
         return candidates.pop(index)
-    return None
+    if call.message > messages[0]:
+        return None
+    early = bisect_right(candidates, call.message, key=lambda located: located.message)
+    return candidates.pop(early - 1) if early else None
 
 
 def _insert_results(

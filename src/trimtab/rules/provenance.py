@@ -7,11 +7,11 @@ was given, not the repaired form.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Path, PathOp
+from trimtab.lazy import cached_property
 
 
 class Provenance:

@@ -93,6 +93,9 @@ def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
                 yield Finding("reasoning_missing", (*base, other, "id"), detail, other)
         return
     following = transcript.passed(_ReasoningRuns).item.get(number, len(messages))
+    if "reasoning_alone" not in transcript.facts.refused:  # outputs of other calls may come between
+        while following < len(messages) and messages[following].role in ("system", "tool"):
+            following += 1
     behind = messages[following] if following < len(messages) else None
     if behind is None or behind.role in ("user", "system", "tool"):
         detail = f"nothing of the model's follows reasoning {messages[number].id}"

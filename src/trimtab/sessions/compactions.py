@@ -60,7 +60,7 @@ class Compactions:
         if compacted is None:
             return False
         originals = {compacted.handle: offer.original}
-        with conversation.lock:
+        with conversation:
             if self._store is None:
                 conversation.journal = conversation.journal.add((), originals)
             elif self._store.save(conversation, conversation.journal, originals):

@@ -9,10 +9,10 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from threading import Lock, RLock
 from typing import Any
 
 from trimtab import wire
+from trimtab.forking import Lock
 from trimtab.journal import file_format
 from trimtab.journal.file_format import JournalRow
 from trimtab.journal.journal import Journal
@@ -35,7 +35,7 @@ class Conversation:
     id: str
     cache: MessageCache = field(default_factory=MessageCache)
     journal: Journal = field(default_factory=lambda: Journal(originals=PackedOriginals()))
-    lock: RLock = field(default_factory=RLock)
+    lock: Lock = field(default_factory=Lock)
     hint: str = ""
     confirmed: Journal = field(default_factory=Journal)
     unconfirmed: dict[str, bytes] = field(default_factory=dict)
@@ -59,6 +59,25 @@ class Conversation:
     """The handle of a compaction that no request has used yet."""
     _handed_over: list[tuple[str, list[bytes], str]] = field(default_factory=list)
     _handed_over_lock: Lock = field(default_factory=Lock)
+
+    def __enter__(self) -> None:
+        """Have the conversation for this thread alone."""
+        self.lock.acquire()
+        if self.lock.was_lost:
+            self._forget()
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+    def _forget(self) -> None:
+        """Forget what a thread of the parent may have half changed when it forked: values of
+        messages, and what a store holds, which is read again."""
+        self.cache = MessageCache()
+        if self.loaded or self.unconfirmed:
+            self.journal, self.confirmed = Journal(originals=PackedOriginals()), Journal()
+            self.unconfirmed, self.handles = {}, set()
+            self.position, self.loaded, self.compactions = "", False, None
+        self.lock.was_lost = False
 
     def add(self, after: Journal, at: int) -> list[JournalRow]:
         """Continue with the journal ``after`` and return the rows that are new in it."""

@@ -14,15 +14,17 @@ import time
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from threading import Lock
 from typing import Any
 
 from trimtab.errors import CannotFit, StoreError, UnknownHandle
 from trimtab.fitted import Fitted
+from trimtab.forking import Lock, ProcessName, renew_in_children
 from trimtab.journal.excerpts import HANDLE_CHARS, is_handle
 from trimtab.journal.journal import Journal
 from trimtab.prepared_request import SessionFacts
 from trimtab.sessions.conversation import Conversation
+from trimtab.sessions.stats import PREFIX as STATS
+from trimtab.sessions.stats import ConversationStats
 from trimtab.sessions.turn import Turn, decide, reported
 from trimtab.settings import Settings
 from trimtab.stores.tenant import Original, TenantStore
@@ -50,6 +52,13 @@ class ConversationStore:
         self.facts_read = False
         """Whether the facts of other sessions were read."""
         self._facts_seen: dict[str, Any] = {}
+        self._process = ProcessName()
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """A child counts its own turns: those before are in what its parent writes."""
+        for conversation in self._by_id.values():
+            conversation.stats = ConversationStats()
 
     # --- finding ---
 
@@ -82,6 +91,7 @@ class ConversationStore:
 
     def _loaded(self, id: str) -> Conversation:
         conversation = Conversation(id)
+        self._answer_to(lambda: self.store.adopt(id))
         self._read(conversation)
         return conversation
 
@@ -276,6 +286,11 @@ class ConversationStore:
         """Write everything that is waiting, and close the store."""
         self.writer.close()
         self.store.store.close()
+
+    def write_stats(self, conversation: Conversation) -> None:
+        """Write the statistics of this process soon, in the background."""
+        name = f"{STATS}{conversation.id}/{self._process}"
+        self.write_fact_later(name, conversation.stats.as_dict())
 
     def write_fact_later(self, name: str, value: Any) -> None:
         """Write a fact soon, in the background."""

@@ -222,7 +222,7 @@ class EditHistory:
 
     def _add(self, conversation: Conversation, change: Callable[[Journal], Journal]) -> None:
         """Change the journal.  Raises StoreError if the store does not keep the change."""
-        with conversation.lock:
+        with conversation:
             after = change(conversation.journal)
             if self._conversations is None:
                 conversation.journal = after

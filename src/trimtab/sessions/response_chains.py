@@ -12,9 +12,9 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from threading import Lock
 from typing import Any
 
+from trimtab.forking import Lock
 from trimtab.jsontext import paths
 from trimtab.pricing.reported_usage import as_mapping, read_usage
 

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 from trimtab.errors import InvalidSetting, expect, expect_text
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 from trimtab.stores.codec import StorageCodec
+from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.maintenance import Purged, faults, purge
 from trimtab.stores.memory import MemoryStore
 from trimtab.stores.tenant import TenantStore
@@ -36,7 +37,8 @@ def open(url: str | Store, tenant: str = "default", key: bytes | None = None) ->
         lacks = [name for name in _METHODS if not callable(getattr(url, name, None))]
         expect(not lacks, "store", url, f"a URL, or an object with {', '.join(_METHODS)}")
     store = open_store(url) if isinstance(url, str) else url
-    return TenantStore(store, tenant, StorageCodec(key))
+    former = store.former if isinstance(store, DeferredStore) else ()
+    return TenantStore(store, tenant, StorageCodec(key), former)
 
 
 def open_store(url: str) -> Store:

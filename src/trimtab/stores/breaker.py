@@ -6,12 +6,12 @@ once, and every few seconds one call tests whether the store answers again.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 
 AGAIN_SECONDS = 5.0
@@ -29,7 +29,7 @@ class Circuit:
         self.failing: StoreError | None = None
         self._waits, self._changed = waits, changed
         self._asked_at = 0.0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def call(self, act: Callable[[], T]) -> T:
         """Call ``act``, which uses the store.  Raises StoreError."""

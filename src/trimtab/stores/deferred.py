@@ -7,9 +7,9 @@ can be read; held entries cannot, because their writer has them already.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from threading import RLock
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, Store, WriteBatch
 from trimtab.stores.memory import MemoryStore
 
@@ -19,13 +19,15 @@ MOST_BYTES = 8_000_000
 
 class DeferredStore:
     """One tenant's access to a store.  A tenant needs no acceptance if the store has its fact
-    ``known_by``."""
+    ``known_by``.  ``former``: other names under which earlier releases kept the same tenant."""
 
-    def __init__(self, store: Store, tenant: str, known_by: str) -> None:
+    def __init__(
+        self, store: Store, tenant: str, known_by: str, former: tuple[str, ...] = ()
+    ) -> None:
         self.url, self.is_local = store.url, store.is_local
         self.store = store
-        self._tenant, self._known_by = tenant, known_by
-        self._lock = RLock()
+        self._tenant, self._known_by, self.former = tenant, known_by, former
+        self._lock = Lock()
         self._held: MemoryStore | None = MemoryStore()
         self._batches: list[WriteBatch] = []
         self._held_bytes = 0

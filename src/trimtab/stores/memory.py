@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import RLock
 
+from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, WriteBatch, stats_of
 
 
@@ -30,7 +30,7 @@ class MemoryStore:
 
     def __init__(self, url: str = "memory:") -> None:
         self.url = url
-        self._lock = RLock()
+        self._lock = Lock()
         self._conversations: dict[tuple[str, str], _Conversation] = {}
         self._originals: dict[tuple[str, str], bytes] = {}
         self._facts: dict[tuple[str, str], bytes] = {}
@@ -53,12 +53,13 @@ class MemoryStore:
             stored = _Conversation(began=self._began)
             self._conversations[tenant, batch.conversation] = stored
         stored.used_at = time.time()
-        for id, data in batch.entries:
-            stored.entries.setdefault(id, data)
+        # Originals first: a child that is forked meanwhile has no edit without its original.
         for handle, data in batch.originals:
             if (tenant, handle) not in self._originals:
                 self._originals[tenant, handle] = data
                 stored.handles.append(handle)
+        for id, data in batch.entries:
+            stored.entries.setdefault(id, data)
 
     def read(self, tenant: str, conversation: str, after: str = "") -> tuple[list[bytes], str]:
         """See ``Store``."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from trimtab.errors import MissingExtra, StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import (
     ConversationInfo,
     WriteBatch,
@@ -81,7 +82,7 @@ class PostgresqlStore:
         self._all: weakref.WeakSet[_PostgresqlConnection] = weakref.WeakSet()
         self._inherited: list[_PostgresqlConnection] = []
         """Connections of the process that forked this one: never closed here."""
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""

@@ -10,11 +10,12 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit, urlunsplit
 
 from trimtab.errors import MissingExtra, StoreError
+from trimtab.forking import renew_in_children
+from trimtab.lazy import cached_property
 from trimtab.stores.base import (
     ConversationInfo,
     WriteBatch,
@@ -122,6 +123,14 @@ class RedisStore:
         self._bare, self._retry = bare, Retry(NoBackoff(), 1)
         self._module, self._scripts = redis, dict[str, Any]()
         self._version_read = False
+        self._inherited: Any = None
+        """The client of the process that forked this one: never used or closed here."""
+        renew_in_children(self)
+
+    def renew(self) -> None:
+        """A child makes its own client: a thread of its parent may have held that one's locks."""
+        self._inherited = self.__dict__.pop("_redis", None)
+        self._scripts = {}
 
     @cached_property
     def _redis(self) -> Any:

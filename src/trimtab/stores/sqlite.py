@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import ConversationInfo, WriteBatch, check_version, stats_of
 
 MODES = os.name == "posix"
@@ -53,18 +54,24 @@ class _ThreadConnection:
     another thread would crash the process."""
 
     db: sqlite3.Connection
-    pid: int
-    busy: threading.RLock = field(default_factory=threading.RLock)
+    busy: Lock = field(default_factory=Lock)
     closed: bool = False
 
-    def close(self) -> None:
-        """Close it, unless it stays busy for BUSY_SECONDS: then its thread closes it."""
-        if self.pid != os.getpid() or not self.busy.acquire(timeout=BUSY_SECONDS):
+    def close(self, timeout: float = BUSY_SECONDS) -> None:
+        """Close it, unless it stays busy for so many seconds (−1: wait as long as it takes): then
+        its thread closes it."""
+        if self.closed or not self.busy.acquire(timeout):
             return
         self.closed = True
         with suppress(sqlite3.Error):
             self.db.close()
         self.busy.release()
+
+
+_opening = Lock()
+"""Held while a connection is opened, and while the process forks."""
+_ending = Lock()
+"""Held while the connection of a thread that has ended is closed, and while the process forks."""
 
 
 class SqliteStore:
@@ -77,9 +84,7 @@ class SqliteStore:
         self.url = f"sqlite:///{self.path}"
         self._own = threading.local()
         self._all: weakref.WeakSet[_ThreadConnection] = weakref.WeakSet()
-        self._inherited: list[_ThreadConnection] = []
-        """Connections of the process that forked this one: never closed here."""
-        self._lock = threading.Lock()
+        _stores.add(self)
 
     def write(self, tenant: str, batch: WriteBatch) -> None:
         """See ``Store``."""
@@ -175,11 +180,15 @@ class SqliteStore:
 
     def close(self) -> None:
         """See ``Store``."""
-        with self._lock:
-            known, self._all = list(self._all), weakref.WeakSet()
-            self._own = threading.local()
+        with _opening:
+            known, self._own = list(self._all), threading.local()
         for connection in known:
             connection.close()
+
+    def close_for_fork(self) -> None:
+        """Close all connections once no thread uses them; each thread opens another."""
+        for connection in list(self._all):
+            connection.close(timeout=-1)
 
     # --- connections ---
 
@@ -221,10 +230,14 @@ class SqliteStore:
             connection.busy.release()
 
     def _connection(self) -> _ThreadConnection:
-        """This thread's connection: it must be shared neither between threads nor across forks."""
+        """This thread's connection: it must not be shared between threads."""
         old: _ThreadConnection | None = getattr(self._own, "db", None)
-        if old is not None and old.pid == os.getpid() and not old.closed:
+        if old is not None and not old.closed:
             return old
+        with _opening:
+            return self._opened()
+
+    def _opened(self) -> _ThreadConnection:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):  # created here, as SQLite would let others read it
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -236,20 +249,46 @@ class SqliteStore:
         except BaseException:
             db.close()
             raise
-        with self._lock:
-            if old is not None and old.pid != os.getpid():
-                self._inherited.append(old)
-            new = self._own.db = _ThreadConnection(db, os.getpid())
-            self._all.add(new)
-        weakref.finalize(new, _close, db, os.getpid()).atexit = False
+        new = self._own.db = _ThreadConnection(db)
+        self._all.add(new)
+        weakref.finalize(new, _close, db).atexit = False
         return new
 
 
-def _close(db: sqlite3.Connection, pid: int) -> None:
+def _close(db: sqlite3.Connection) -> None:
     """Close the connection of a thread that has ended."""
-    if pid == os.getpid():
-        with suppress(sqlite3.Error):
-            db.close()
+    with _ending, suppress(sqlite3.Error):
+        db.close()
+
+
+# --- forks ---
+
+_stores: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    """Close every connection, so that no child has one.
+
+    SQLite keeps in memory which locks on a file its process holds.  A child that has inherited
+    that takes its parent's locks for its own: it waits for ever for the lock of a thread that it
+    does not have, or writes to a log that the parent, not seeing it, deletes
+    (sqlite.org/howtocorrupt.html, "Carrying an open database connection across a fork()").
+    """
+    _opening.acquire()
+    for store in list(_stores):
+        store.close_for_fork()
+    _ending.acquire()  # only now: a thread may wait for it in the middle of a query
+
+
+def _after_fork() -> None:
+    _ending.release()
+    _opening.release()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which cannot fork
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )
 
 
 def _prepared(db: sqlite3.Connection) -> None:

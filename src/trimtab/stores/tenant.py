@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trimtab.errors import StoreError, expect
@@ -36,16 +36,25 @@ def _encode_original(conversation: str, text: str) -> bytes:
 
 
 class TenantStore:
-    """The part of a store that one tenant can see.  Methods raise StoreError."""
+    """The part of a store that one tenant can see.  Methods raise StoreError.
+
+    ``former``: other names under which it was kept.  What is there is found, too; new data is only
+    written under ``tenant``.
+    """
 
     def __init__(
-        self, store: Store, tenant: str = "default", codec: StorageCodec | None = None
+        self,
+        store: Store,
+        tenant: str = "default",
+        codec: StorageCodec | None = None,
+        former: Sequence[str] = (),
     ) -> None:
         is_name = isinstance(tenant, str) and tenant.isprintable() and 0 < len(tenant) <= 200
         expect(is_name, "tenant", tenant, "a name of 1 to 200 printable characters")
         self.store, self.tenant = store, tenant
         self._codec = codec or StorageCodec()
         self._key = b""
+        self._former = [TenantStore(store, name, codec) for name in former]
 
     def handle_key(self, conversation: str) -> bytes:
         """The key from which a conversation's handles are made; the same in every process."""
@@ -103,22 +112,44 @@ class TenantStore:
         """The original under a handle with its conversation, or None."""
         packed = self.store.original(self.tenant, handle)
         if packed is None:
-            return None
+            return next(filter(None, (one.original(handle) for one in self._former)), None)
         data = self._codec.unpack(packed, self._about("originals", handle))
         conversation, _, text = data.decode("utf-8", "surrogatepass").partition("\n")
         return Original(conversation, text)
+
+    def adopt(self, conversation: str) -> None:
+        """Copy what stands of a conversation under former names only: a conversation that goes on
+        is kept as a whole."""
+        for one in self._former:
+            rows = one._rows(conversation)
+            if rows.keys() <= self._rows(conversation).keys():
+                continue
+            handles = one.store.handles(one.tenant, conversation)
+            found = {handle: original.text for handle in handles
+                     if (original := one.original(handle)) is not None}  # fmt: skip
+            self.write(self.batch(conversation, rows.items(), found))
+
+    def _rows(self, conversation: str) -> dict[str, bytes]:
+        """The entries of a conversation by their ids."""
+        return {json.loads(row)["id"]: row for row in self.read(conversation)[0]}
 
     # --- facts ---
 
     def fact(self, name: str) -> Any:
         """One fact, or None."""
         packed = self.store.fact(self.tenant, name)
-        return None if packed is None else self._read(name, packed)
+        if packed is None:
+            values = (one.fact(name) for one in self._former)
+            return next((value for value in values if value is not None), None)
+        return self._read(name, packed)
 
     def facts(self, prefix: str) -> dict[str, Any]:
         """All facts whose names begin with ``prefix``."""
         packed = self.store.facts(self.tenant, prefix)
-        return {name: self._read(name, data) for name, data in packed.items()}
+        facts = {name: self._read(name, data) for name, data in packed.items()}
+        for one in self._former:
+            facts = one.facts(prefix) | facts
+        return facts
 
     def purged(self, handle: str) -> Any:
         """The record of a purged original (see ``mark_purged``), or None."""

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock
 from trimtab.stores.base import WriteBatch
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import TenantStore
@@ -160,7 +161,7 @@ class WriteQueue:
 
 
 _queues: weakref.WeakKeyDictionary[Any, WriteQueue] = weakref.WeakKeyDictionary()
-_queues_lock = threading.Lock()
+_queues_lock = Lock()
 
 
 def _queue_of(store: Any) -> WriteQueue:

@@ -61,7 +61,9 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
         transcript = _read(api, style, tree, record.model)
         usage = TokenSizes(counter_for(config.counter, model=record.model, format=api.format))
         chain = prompt_parts(transcript, tree, usage)
-        record.violations = rules.check(transcript)
+        counts = record.operation == "count"
+        found = rules.check(transcript, doubtful=True)
+        record.violations = rules.with_shape(found, transcript.format, tree, counts=counts)
         if not record.violations:
             _only_objects(transcript, tree)
         broken = compaction.refused(tree, config.secret) if api.format == "anthropic" else ("", "")
@@ -131,7 +133,8 @@ def _broken_rule(
     same = [v for v in violations if v.rule == first.rule and v.path[:depth] == first.path[:depth]]
     parts = [part for v in same if (part := _part(transcript, v.path)) is not None]
     ids = list(dict.fromkeys(part.id for part in parts if part.id))
-    says = next(row.error_text for row in rules.TABLES[format].rows if row.name == first.rule)
+    rows = rules.TABLES[format].rows
+    says = next((row.error_text for row in rows if row.name == first.rule), first.message)
     facts = where(transcript, first.path, format)
     number = re.search(r"\d+", first.message)
     return {

@@ -92,6 +92,13 @@ class Part(NamedTuple):
     """
     marked: bool = False
     """Whether it carries the client's cache breakpoint."""
+    refers: tuple[str, ...] = ()
+    """Ids of other parts that it names beside the ``id`` that pairs a call and its result; of a
+    part that we don't know, all ids in it."""
+
+
+LINKED = ("server-call", "server-result", "other")
+"""Kinds of parts whose partner may be in another message; which one, only their ids say."""
 
 
 @_noun
@@ -118,6 +125,10 @@ class Message:
     """Whether it costs a message's frame; calls and results that are items by themselves do not."""
     unreadable: tuple[Path, ...] = ()
     """Paths, relative to the message, of texts that no provider can read."""
+    tool_state: tuple[tuple[Path, str], ...] = ()
+    """(path, tool or "") of blocks that load or withdraw tools: no edit takes them out."""
+    is_linked: bool = field(init=False)
+    """Whether a part of it may belong to a part of another message, by an id in both."""
     calls: tuple[Part, ...] = field(init=False)
     """The tool calls the client has to answer, in order."""
     results: tuple[Part, ...] = field(init=False)
@@ -139,7 +150,7 @@ class Message:
         results: list[Part] = []
         calls: list[Part] = []
         marked: list[Part] = []
-        compaction, suspect = None, bool(self.unreadable)
+        compaction, suspect, linked = None, bool(self.unreadable), False
         for part in self.parts:
             if part.kind == "result":
                 results.append(part)
@@ -149,8 +160,10 @@ class Message:
             elif part.kind == "compaction":
                 compaction = part
             suspect = suspect or bool(part.flaw) or part.kind == "server-result"
+            linked = linked or bool(part.refers or (part.id and part.kind in LINKED))
             if part.marked:
                 marked.append(part)
+        this.is_linked = linked
         this.results, this.calls, this.marked = tuple(results), tuple(calls), tuple(marked)
         this.compaction, this.suspect = compaction, suspect
         this.call_ids = tuple([part.id for part in calls]) if calls else ()
@@ -193,6 +206,8 @@ class Facts:
     stand_in: Literal["", "user", "assistant"] = ""
     """The role of a note that replaces dropped turns; "": the role that does not speak next."""
     bare: bool = False
+    refused: frozenset[str] = frozenset()
+    """Rows of the rule tables by whose names the provider has refused this request."""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 

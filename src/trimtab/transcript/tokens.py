@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import operator
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 
 from trimtab import interruption
 from trimtab.errors import InvalidSetting
+from trimtab.forking import Lock
 
 # Overheads in o200k tokens; put them through ``Counter.scaled``.
 MESSAGE_TOKENS = 4
@@ -117,7 +117,7 @@ class _Source(ABC):
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
         self._known_chars = 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     @abstractmethod
     def measure(self, text: str) -> int:

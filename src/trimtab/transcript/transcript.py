@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from trimtab.jsontext.paths import Path
+from trimtab.lazy import cached_property
 from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place, is_of_result
 
 

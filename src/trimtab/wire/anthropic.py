@@ -14,8 +14,8 @@ from trimtab.wire.base import (
     alone,
     any_call,
     compact,
-    group_turns,
     in_result,
+    linking_ids,
     media_block,
     other_block,
     text_or_none,
@@ -24,10 +24,14 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
+from trimtab.wire.grouping import group_turns
+from trimtab.wire.tool_state import tool_state
 
 name = "anthropic"
 merges_roles = True
 results_in_user = True
+places_system = True
+"""Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
 goes_with = alone
 may_anchor = any_call
@@ -37,13 +41,13 @@ _PARTS = {
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
 }
 head_keys = ("system", "tools")
-_SPEAKER = {
-    "tool_use": "assistant",
-    "tool_result": "user",
-    "thinking": "assistant",
-    "redacted_thinking": "assistant",
+_MISPLACED = {
+    "tool_use": "user",
+    "tool_result": "assistant",
+    "thinking": "user",
+    "redacted_thinking": "user",
 }
-"""Block type → the only role whose messages may contain it."""
+"""Block type → the role whose messages may not contain it."""
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -126,9 +130,61 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         max_output=tree.get("max_tokens"),
         thinking=str(thinking.get("type", "")) if isinstance(thinking, dict) else "",
         tools=tuple(str(t.get("name", "")) for t in tools) if tools else None,
-        extra={"marked_head": marked, "compacting": bool(tree.get("compaction"))},
+        extra={
+            "marked_head": marked,
+            "compacting": bool(tree.get("compaction")),
+            "container": tree.get("container") is not None,
+            "more_tools": _has_more_tools(tree),
+            "late_hours": tuple(_late_hours(tree)),
+        },
         managed=_is_managed(tree.get("context_management")),
     )
+
+
+def _late_hours(tree: Any) -> Iterator[Path]:
+    """Paths of breakpoints of one hour behind one of five minutes; the API reads tools first, then
+    the system prompt, then the messages."""
+    short = False
+    for path, mark in _breakpoints(tree):
+        hour = isinstance(mark, dict) and mark.get("ttl") == "1h"
+        if hour and short:
+            yield path
+        short = short or not hour
+
+
+def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """(path, ``cache_control``) of each part that carries one, in the API's order."""
+    lists: list[tuple[Path, Any]] = [(("tools",), tree.get("tools"))]
+    lists.append((("system",), tree.get("system")))
+    for number, message in enumerate(_as_list(tree.get("messages"))):
+        content = message.get("content") if isinstance(message, dict) else None
+        for index, part in enumerate(_as_list(content)):
+            if isinstance(part, dict) and isinstance(part.get("content"), list):
+                path = ("messages", number, "content", index, "content")
+                lists.append((path, part["content"]))
+            if mark_of(part) is not None:
+                lists.append((("messages", number, "content", index), [part]))
+    for path, items in lists:
+        whole = len(path) == 4  # one part of a message, not a list of them
+        for index, part in enumerate(_as_list(items)):
+            if (mark := mark_of(part)) is not None:
+                yield path if whole else (*path, index), mark
+
+
+def _has_more_tools(tree: Any) -> bool:
+    """Whether tools may be had that ``tools`` does not name: those of toolsets and MCP servers, and
+    those that a message adds."""
+    if tree.get("mcp_servers"):
+        return True
+    if any("toolset" in str(tool.get("type", "")) for tool in _dicts(tree.get("tools"))):
+        return True
+    added = (one for m in _dicts(tree.get("messages")) if m.get("role") == "system"
+             for one in _dicts(m.get("content")))  # fmt: skip
+    return any(one.get("type") == "tool_addition" for one in added)
+
+
+def _dicts(value: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in _as_list(value) if isinstance(one, dict))
 
 
 def _is_managed(asked: Any) -> bool:
@@ -156,6 +212,8 @@ def read_message(message: Any) -> Message:
     if isinstance(content, (dict, tuple)) and content:
         blocks.append(other_block(content, ("content",)))
         parts.append(Part("other", ("content",), flaw="not-list"))
+    elif role == "system" and content == [] and message.get("output_config") is not None:
+        pass  # it only sets options, and is accepted anywhere
     elif not isinstance(content, list) or not content:
         parts.append(Part("text", ("content",), flaw="no-parts"))
     for index, item in enumerate(_as_list(content)):
@@ -169,7 +227,7 @@ def read_message(message: Any) -> Message:
     ]
     return Message(
         role, tuple(blocks), tuple(parts), isinstance(content, list),
-        inner_marks=tuple(_inner_marks(content)),
+        inner_marks=tuple(_inner_marks(content)), tool_state=tuple(tool_state(content)),
     )  # fmt: skip
 
 
@@ -193,20 +251,18 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
         flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _SPEAKER and role != _SPEAKER[kind]:
+    if kind in _MISPLACED and role == _MISPLACED[kind]:
+        own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
-            "other", path, tool=kind, flaw="misplaced", marked=marked
+            "other", path, own, tool=kind, flaw="misplaced", marked=marked
         )
     if kind == "tool_use":
         return _read_call(part, path, marked)
     if kind == "tool_result":
         call_id = str(part.get("tool_use_id", ""))
         blocks = list(_read_result(part, path, call_id))
-        flaw = (
-            "empty-inner" if any(b.kind == "result" and not b.text.strip() for b in blocks) else ""
-        )
-        if not isinstance(part.get("content"), list):
-            flaw = ""
+        listed = isinstance(part.get("content"), list)
+        flaw = _empty_inner([b.text for b in blocks if b.kind == "result"]) if listed else ""
         return blocks, Part(
             "result", path, call_id, (*path, "tool_use_id"), flaw=flaw, marked=marked
         )
@@ -219,14 +275,28 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     block = other_block(_unmarked(part), path)
     if kind in ("server_tool_use", "mcp_tool_use"):
         return [block], Part(
-            "server-call", path, str(part.get("id", "")), (*path, "id"), marked=marked
-        )
+            "server-call", path, str(part.get("id", "")), (*path, "id"), kind, marked=marked,
+            refers=_callers(part),
+        )  # fmt: skip
     if isinstance(kind, str) and kind.endswith("_tool_result"):
         call_id = str(part.get("tool_use_id", ""))
         return [block], Part(
-            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked
-        )
-    return [block], Part("other", path, marked=marked)
+            "server-result", path, call_id, (*path, "tool_use_id"), kind, marked=marked,
+            refers=_callers(part),
+        )  # fmt: skip
+    return [block], Part("other", path, tool=str(kind), marked=marked, refers=linking_ids(part))
+
+
+def _empty_inner(texts: list[str]) -> str:
+    """The flaw of a result by its texts: one is empty, or only white space."""
+    if "" in texts:
+        return "empty-inner"
+    return "blank-inner" if any(not text.strip() for text in texts) else ""
+
+
+def _callers(part: Any) -> tuple[str, ...]:
+    """The id of the server's call on whose behalf this tool was called: code that it runs."""
+    return linking_ids(part.get("caller"))
 
 
 def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
@@ -239,9 +309,9 @@ def _read_compaction(part: Any, path: Path, marked: bool) -> tuple[list[Block], 
     block = Block("other", path, path, text, sealed=True, identity="compaction")
     if content is None:
         return [block], Part("other", path, marked=marked)
-    flaw = "" if isinstance(content, str) and content else "empty-compaction"
+    flaw = "empty-compaction" if content == "" else ""
     signed = "signed" if isinstance(part.get("signature"), str) else ""
-    kind: PartKind = "other" if flaw else "compaction"
+    kind: PartKind = "compaction" if isinstance(content, str) and content else "other"
     return [block], Part(kind, path, tool=signed, flaw=flaw, marked=marked)
 
 
@@ -254,7 +324,7 @@ def _read_call(part: Any, path: Path, marked: bool) -> tuple[list[Block], Part]:
         "call", (*path, "input"), path, compact(value), label=tool, tool=tool,
         call_id=call_id, spelling="json", sealed=flaw == "arguments",
     )  # fmt: skip
-    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked)
+    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked, _callers(part))
 
 
 def _read_result(part: Any, path: Path, call_id: str) -> Iterator[Block]:

@@ -1,12 +1,12 @@
 """The interface of a request format, and the code that formats share.
 
-The shared code reads a request into a transcript, caches its messages, and groups each model turn
-with the results that follow it.
+The shared code reads a request into a transcript and caches its messages.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import marshal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -323,6 +323,18 @@ def other_block(value: Tree, path: Path) -> Block:
     return Block("other", path, path, compact(value), sealed=True)
 
 
+def linking_ids(value: Tree) -> tuple[str, ...]:
+    """The ids in a part that we don't know (``id``, ``…_id``, ``…Id``): by one that equals
+    another part's the two belong together."""
+    ids = list[str]()
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if isinstance(inner, dict):
+            ids += linking_ids(inner)
+        elif isinstance(inner, str) and inner and (key == "id" or key.endswith(("_id", "Id"))):
+            ids.append(inner)
+    return tuple(ids)
+
+
 def media_block(value: Tree, path: Path, kind: str) -> Block:
     """An image or a document: a fixed cost, replaceable by a text part."""
     size = len(compact(value))
@@ -338,57 +350,6 @@ def may_answer(message: Message, role: str) -> bool:
     """Whether this message can hold results: it has the role ``role``, or it is a user message
     with results."""
     return message.role == role or (message.role == "user" and bool(message.results))
-
-
-def group_turns(transcript: Transcript, *, by_count: bool = False) -> tuple[Group, ...]:
-    """Group model turns with their results, for formats whose items are messages.
-
-    A turn is one assistant message (a run of them where the provider merges roles) and the
-    results that follow it: separate messages, or the leading parts of the next user message.
-    It is closed if each call's id has a result; with ``by_count``, if the numbers of calls and
-    results agree.
-    """
-    messages, prefix = transcript.messages, transcript.prefix
-    groups = prefix.ended_groups if prefix is not None else []
-    index = groups[-1].last + 1 if groups else 0
-    merges = transcript.format.merges_roles
-    while index < len(messages):
-        if messages[index].role != "assistant":
-            index += 1
-            continue
-        first = index
-        index += 1
-        while merges and index < len(messages) and messages[index].role == "assistant":
-            index += 1
-        groups.append(_turn(transcript, first, index, by_count))
-        index = max(groups[-1].last + 1, index)
-    return tuple(groups)
-
-
-def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group:
-    """The group whose model part is messages[first:end]."""
-    messages = transcript.messages
-    waiting = [id for message in messages[first:end] for id in message.call_ids]
-    has_calls, partial, index = bool(waiting), False, end
-    unanswered = len(waiting)
-    role = "user" if transcript.format.results_in_user else "tool"
-    while has_calls and not partial and index < len(messages):
-        message = messages[index]
-        if not (message.results and may_answer(message, role)):
-            break
-        unanswered -= len(message.results)
-        for id in message.result_ids:
-            if id in waiting:
-                waiting.remove(id)
-        partial = len(message.results) < len(message.parts)
-        index += 1
-    # The turn with the provider's compaction is never dropped: it replaces all before it.
-    may_go = not any(message.compaction for message in messages[first:end])
-    return Group(
-        messages, transcript.base, range(first, index),
-        closed=not (unanswered if by_count else waiting), has_calls=has_calls and may_go,
-        partial=partial,
-    )  # fmt: skip
 
 
 # --- content parts with a ``type`` and a ``cache_control``: Chat Completions and Anthropic ---
@@ -422,3 +383,19 @@ def in_result(block: Block, call_id: str | None) -> Block:
 def text_or_none(value: Any) -> str | None:
     """``value`` if it is a text: a model that is named by anything else is not known."""
     return value if isinstance(value, str) else None
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
+
+
+def json_flaw(text: str) -> str:
+    """ "json" for arguments that a strict parser rejects, else ""."""
+    try:
+        _STRICT(text)
+    except (ValueError, RecursionError):
+        return "json"
+    return ""

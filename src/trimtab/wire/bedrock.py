@@ -14,13 +14,16 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.base import alone, any_call, compact, group_turns, media_block, other_block
+from trimtab.wire.base import alone, any_call, compact, linking_ids, media_block, other_block
+from trimtab.wire.grouping import group_turns
 
 name = "bedrock"
 merges_roles = True
 """Pairs are checked as if neighbouring messages of one role were merged, because the first repair
 merges them."""
 results_in_user = True
+places_system = True
+"""Whether a system message among the others has to follow the user and to precede the model."""
 content_key = "content"
 goes_with = alone
 may_anchor = any_call
@@ -128,8 +131,8 @@ def read_facts(tree: Any, model: str | None) -> Facts:
     """Model and family, ``maxTokens``, thinking mode, declared tools.
 
     ``extra``: paths of the cache points outside the messages (``marked_head``) and of empty system
-    texts (``empty_system``), the tools' indices and names (``tool_names``), and the key that
-    requests thinking (``thinking_key``).
+    texts (``empty_system``), and the key that requests thinking
+    (``thinking_key``).
     """
     body = isinstance(tree, dict)
     model = model or (tree.get("modelId") if body else None)
@@ -158,10 +161,28 @@ def read_facts(tree: Any, model: str | None) -> Facts:
         extra={
             "marked_head": tuple(marked),
             "empty_system": tuple(empty),
-            "tool_names": names,
             "thinking_key": key,
+            "late_hours": tuple(_late_hours(tree)),
         },
     )
+
+
+def _late_hours(tree: Any) -> Iterator[Path]:
+    """Paths of cache points of one hour behind one of five minutes: tools, system, messages."""
+    lists: list[tuple[Path, Any]] = [(("toolConfig", "tools"), _tools(tree))]
+    lists.append((("system",), _items(tree.get("system"))))
+    for number, message in enumerate(_items(tree.get("messages"))):
+        content = message.get("content") if isinstance(message, dict) else None
+        lists.append((("messages", number, "content"), _items(content)))
+    short = False
+    for path, items in lists:
+        for index, item in enumerate(items):
+            if (mark := mark_of(item)) is not None:
+                point = _inner(item, "cachePoint") or mark
+                hour = point.get("ttl") == "1h" if isinstance(point, dict) else False
+                if hour and short:
+                    yield (*path, index)
+                short = short or not hour
 
 
 def _tool_name(tool: Any) -> str:
@@ -234,7 +255,9 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     blocks, kind = _read_content(part, path, _kind(role))
     file = "video" in part or not _is_pdf(part)
     media = "document" if "document" in part else ""
-    return blocks, Part(kind, path, tool=media, flaw="file" if file else "")
+    unknown = linking_ids(part) if kind == "other" else ()
+    name = media or (next(iter(part), "") if unknown else "")
+    return blocks, Part(kind, path, tool=name, flaw="file" if file else "", refers=unknown)
 
 
 def _is_pdf(part: Any) -> bool:
@@ -290,8 +313,6 @@ def _read_call(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     flaw = "" if isinstance(use.get("input"), dict) else "arguments"
     if not flaw and not ID.fullmatch(call_id):
         flaw = "id"
-    if not flaw and not TOOL_NAME.fullmatch(tool):
-        flaw = "name"
     block = Block(
         "call", (*path, "toolUse", "input"), path, compact(use.get("input")), label=tool,
         tool=tool, call_id=call_id if role == "assistant" else None, spelling="json",

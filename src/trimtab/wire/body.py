@@ -6,7 +6,6 @@ from __future__ import annotations
 import marshal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from trimtab.errors import InvalidRequest
@@ -14,6 +13,7 @@ from trimtab.jsontext import paths, splicing
 from trimtab.jsontext.message_spans import MessageSpans
 from trimtab.jsontext.parsing import decode_any, encode, parse_bytes
 from trimtab.jsontext.paths import Path, PathOp
+from trimtab.lazy import cached_property
 from trimtab.wire import sdk_objects
 from trimtab.wire.no_request import no_type
 

@@ -84,6 +84,7 @@ def _live_part(message: Message) -> Message:
     return Message(
         message.role, blocks, message.parts[first:], message.listed, message.marks,
         message.inner_marks, message.id, message.type, message.framed, message.unreadable,
+        tuple(one for one in message.tool_state if one[0][:depth] not in gone),
     )  # fmt: skip
 
 

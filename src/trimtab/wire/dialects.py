@@ -10,7 +10,7 @@ from trimtab.transcript.model import Facts
 
 DIALECTS = (
     *("openai", "azure", "deepseek", "kimi", "glm", "minimax", "mistral", "mistral-v3", "xiaomi"),
-    *("openrouter", "vllm", "llamacpp", "other"),
+    *("openrouter", "groq", "cerebras", "dashscope", "vllm", "llamacpp", "other"),
 )
 """``openai`` is the default and the strictest in lengths; ``other`` is another maker's model for
 which no refusal has been quoted; ``mistral-v3`` are Mistral's models up to the end of 2024."""
@@ -56,11 +56,11 @@ _HOSTS = (
     ("xiaomimimo.com", "xiaomi"),
     ("openrouter.ai", "openrouter"),
     ("api.x.ai", "other"),
-    ("api.groq.com", "other"),
-    ("api.cerebras.ai", "other"),
+    ("api.groq.com", "groq"),
+    ("api.cerebras.ai", "cerebras"),
     ("api.together.xyz", "other"),
     ("api.fireworks.ai", "other"),
-    ("aliyuncs.com", "other"),
+    ("aliyuncs.com", "dashscope"),
     ("generativelanguage.googleapis.com", "other"),
 )
 _PASS_ON = ("azure", "openrouter")

@@ -18,11 +18,12 @@ from trimtab.wire.base import (
     alone,
     any_call,
     compact,
-    group_turns,
+    linking_ids,
     media_block,
     other_block,
     text_or_none,
 )
+from trimtab.wire.grouping import group_turns
 
 name = "gemini"
 merges_roles = True
@@ -183,7 +184,7 @@ def _read_part(item: Any, path: Path, numbers: dict[tuple[str, str], int]) -> Re
         return [other_block(item, path)], Part("other", path, flaw="no-data")
     read = _READERS.get(_camel(key))
     if read is None or not isinstance(item[key], str if key == "text" else dict):
-        return [other_block(item, path)], Part("other", path)
+        return [other_block(item, path)], Part("other", path, tool=key, refers=linking_ids(item))
     blocks, part = read(item, key, path)
     if part.kind in ("call", "result") and not part.id_path:
         number = numbers.get((part.kind, part.tool), 0)
@@ -290,7 +291,10 @@ def _plain_text(data: Any, mime: str) -> str | None:
 def _read_code(item: Any, key: str, path: Path) -> Read:
     """Code that the provider wrote and ran itself, or its result later in the same content."""
     ran = _camel(key) == "codeExecutionResult"
-    return [other_block(item[key], path)], Part("server-result" if ran else "server-call", path)
+    id = item[key].get("id")
+    return [other_block(item[key], path)], Part(
+        "server-result" if ran else "server-call", path, id if isinstance(id, str) else ""
+    )
 
 
 _READERS: dict[str, Callable[[Any, str, Path], Read]] = {

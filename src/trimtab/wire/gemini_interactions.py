@@ -18,12 +18,13 @@ from trimtab.wire.base import (
     alone,
     any_call,
     compact,
-    group_turns,
     in_result,
+    linking_ids,
     media_block,
     other_block,
 )
 from trimtab.wire.gemini import dialect
+from trimtab.wire.grouping import group_turns
 
 name = "gemini-interactions"
 merges_roles = True
@@ -281,7 +282,7 @@ def _result(step: Any) -> Message:
 def _single(step: Any, kind: str) -> Message:
     """Steps of tools that Google runs, and unknown steps: sent unchanged."""
     role: Any = "other"
-    part = Part("other", ())
+    part = Part("other", (), tool=kind, refers=linking_ids(step))
     if kind in _SERVER_CALLS:
         role, part = "assistant", Part("server-call", (), str(step.get("id") or ""), tool=kind)
     elif kind in _SERVER_RESULTS:
@@ -294,7 +295,8 @@ def _single(step: Any, kind: str) -> Message:
         "other", (), (), compact(shown) if shown else "", sealed=True, payload_bytes=size,
         fixed_tokens=size // SEALED_CHARS_PER_TOKEN,
     )  # fmt: skip
-    return Message(role, (block,), (part,), type=kind, framed=False)
+    state = (((), ""),) if kind == "tool_search_result" else ()
+    return Message(role, (block,), (part,), type=kind, framed=False, tool_state=state)
 
 
 # --- writing ---------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ blocks that gateways accept inside chat messages; ``dialects`` names the provide
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,8 +17,9 @@ from trimtab.wire import dialects
 from trimtab.wire.base import (
     alone,
     compact,
-    group_turns,
     in_result,
+    json_flaw,
+    linking_ids,
     media_block,
     other_block,
     payload_digest,
@@ -29,6 +29,8 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
+from trimtab.wire.grouping import group_turns
+from trimtab.wire.tool_state import tool_state
 
 name = "openai-chat"
 merges_roles = False
@@ -147,7 +149,7 @@ def read_message(message: Any) -> Message:
         for index, item in enumerate(content):
             part_blocks, part = read_part(item, ("content", index), kind)
             blocks += part_blocks
-            parts.append(_told_apart(part, parts))
+            parts.append(part)
     for part_blocks, part in reasoning(message):
         blocks += part_blocks
         parts.append(part)
@@ -155,18 +157,19 @@ def read_message(message: Any) -> Message:
         blocks += part_blocks
         parts.append(part)
     blocks += _more(message)
-    if content is None and not any(p.kind == "call" for p in parts):
+    if content is None and not _says_otherwise(message, parts):
         parts.append(Part("text", ("content",), flaw="null"))
     listed, prefix = isinstance(content, list), message.get("prefix") is True
-    return Message(role, tuple(blocks), tuple(parts), listed, type="prefix" if prefix else "")
+    return Message(
+        role, tuple(blocks), tuple(parts), listed, type="prefix" if prefix else "",
+        tool_state=tuple(tool_state(content)),
+    )  # fmt: skip
 
 
-def _told_apart(part: Part, before: list[Part]) -> Part:
-    """The part; a server tool's result gets a flaw if no call precedes it."""
-    if part.kind != "server-result":
-        return part
-    made = any(other.kind == "server-call" and other.id == part.id for other in before)
-    return part if made else part._replace(flaw="server")
+def _says_otherwise(message: Any, parts: list[Part]) -> bool:
+    """Whether something else than content is said: a call, reasoning, speech, a refusal."""
+    spoken = any(part.kind in ("call", "reasoning") for part in parts)
+    return spoken or bool(message.get("audio") or message.get("refusal"))
 
 
 def _result(message: Any) -> Message:
@@ -189,7 +192,10 @@ def _result(message: Any) -> Message:
     parts = [Part("result", (), call_id, () if legacy else ("tool_call_id",), tool or "", flaw)]
     if content is None:
         parts.append(Part("text", ("content",), flaw="null"))
-    return Message("tool", (*blocks, *_more(message)), tuple(parts), isinstance(content, list))
+    return Message(
+        "tool", (*blocks, *_more(message)), tuple(parts), isinstance(content, list),
+        tool_state=tuple(tool_state(content)),
+    )  # fmt: skip
 
 
 def _more(message: Any) -> list[Block]:
@@ -286,8 +292,12 @@ def read_part(
     if isinstance(type_, str) and type_.endswith(("_tool_use", "_tool_result")):  # a server's
         side: PartKind = "server-call" if type_.endswith("use") else "server-result"
         other = text_of(part.get("id") or part.get("tool_use_id"))
-        return [block], Part(side, path, other, tool=type_, marked=marked)
-    return [block], Part("other", path, marked=marked)
+        return [block], Part(
+            side, path, other, tool=type_, marked=marked, refers=linking_ids(part.get("caller"))
+        )
+    return [block], Part(
+        "other", path, tool=text_of(type_), marked=marked, refers=linking_ids(part)
+    )
 
 
 def long_flaw(text: str) -> str:
@@ -311,7 +321,8 @@ def _tool_use(part: Any, path: Path, marked: bool) -> Read:
         tool=tool, call_id=call_id, spelling="json", sealed=not sound,
     )  # fmt: skip
     flaw = "" if sound else "input"
-    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked)
+    refers = linking_ids(part.get("caller"))
+    return [block], Part("call", path, call_id, (*path, "id"), tool, flaw, marked, refers)
 
 
 def _tool_result(part: Any, path: Path, marked: bool) -> Read:
@@ -383,26 +394,10 @@ def _call(call: Any, path: Path) -> Read:
     text, tool, call_id = inner.get(key), text_of(inner.get("name")), text_of(call.get("id"))
     flaw = "arguments"
     if isinstance(text, str):
-        flaw = long_flaw(text) or ("" if custom else _json_flaw(text))
+        flaw = long_flaw(text) or ("" if custom else json_flaw(text))
     block = Block(
         "call", (*path, outer, key), path, text if isinstance(text, str) else compact(text),
         label=tool, tool=tool, call_id=call_id, sealed=flaw == "arguments",
         spelling="string" if custom else "json-string",
     )  # fmt: skip
     return [block], Part("call", path, call_id, (*path, "id"), tool, flaw)
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
-
-
-_STRICT = json.JSONDecoder(parse_constant=_no_constant).decode
-
-
-def _json_flaw(text: str) -> str:
-    """ "json" for arguments that a strict parser rejects, else ""."""
-    try:
-        _STRICT(text)
-    except (ValueError, RecursionError):
-        return "json"
-    return ""

@@ -14,6 +14,7 @@ from trimtab.transcript.model import Block, Facts, Group, Message, Part, Place
 from trimtab.transcript.tokens import MESSAGE_TOKENS
 from trimtab.transcript.transcript import MessagePass, Transcript
 from trimtab.wire.base import compact, other_block, text_or_none
+from trimtab.wire.grouping import join_linked
 from trimtab.wire.responses_items import MARK, TYPES, output_item, read_message
 
 name = "openai-responses"
@@ -200,8 +201,8 @@ def groups(transcript: Transcript) -> tuple[Group, ...]:
     """Groups: each run of the model's items up to the last result of its calls; overlapping runs
     are merged."""
     pairs, in_use = transcript.passed(Pairs), transcript.passed(_Definitions).used
-    steps = _steps(transcript, pairs)
-    return tuple(_group(transcript, pairs, first, last, in_use) for first, last in steps)
+    steps = [_group(transcript, pairs, *step, in_use) for step in _steps(transcript, pairs)]
+    return join_linked(transcript, steps, server_answers=False)
 
 
 class _Definitions(MessagePass):

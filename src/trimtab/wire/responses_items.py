@@ -14,7 +14,7 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Message, Part, PartKind
 from trimtab.transcript.tokens import IMAGE_TOKENS, SEALED_CHARS_PER_TOKEN
-from trimtab.wire.base import compact, in_result, media_block, other_block
+from trimtab.wire.base import compact, in_result, json_flaw, linking_ids, media_block, other_block
 
 MARK = "prompt_cache_breakpoint"
 LONGEST_ID = 64
@@ -201,7 +201,9 @@ def _call(item: Any, kind: str) -> Message:
     call_id = _call_id(item, kind)
     text = value if isinstance(value, str) else "" if value is None else compact(value)
     flaw = "arguments" if spelling.endswith("string") and not isinstance(value, str) else ""
-    sealed = bool(flaw) or spelling == "sealed" or (spelling == "json" and value is None)
+    if not flaw and spelling == "json-string" and text:
+        flaw = json_flaw(text)
+    sealed = flaw == "arguments" or spelling == "sealed" or (spelling == "json" and value is None)
     block = Block(
         "call", (key,), (), text, label=str(item.get("name") or ""), tool=tool, call_id=call_id,
         spelling="string" if spelling == "sealed" else spelling, sealed=sealed,  # type: ignore[arg-type]
@@ -315,7 +317,8 @@ _READERS: Mapping[str, Callable[[Any, Path, str, bool], Iterator[Block]]] = {
 def _single(item: Any, kind: str) -> Message:
     """Items without a partner: server calls, compactions, references and unknown types."""
     role: Any = "assistant" if kind in _SERVER_RUN or kind in _BY_MODEL else "other"
-    part, shown, fixed, payload = Part("other", ()), item, 0, 0
+    part = Part("other", (), tool=kind, refers=linking_ids(item))
+    shown, fixed, payload = item, 0, 0
     if kind in _SERVER_RUN:
         part = Part("server-call", (), str(item.get("id") or ""), tool=kind)
     if kind == "compaction":

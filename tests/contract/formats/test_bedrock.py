@@ -9,6 +9,7 @@ import copy
 import json
 from typing import Any
 
+import doubtful
 import judge_bedrock as judge
 import pytest
 from bedrock_histories import (
@@ -109,15 +110,18 @@ def test_a_minimal_request_breaks_exactly_its_rule_and_repair_repairs_it(
     rule: str, request_: Any
 ) -> None:
     untouched = copy.deepcopy(request_)
-    found = trimtab.check(request_)
+    found = doubtful.found(request_)
     assert {violation.rule for violation in found} == {rule}
     says = next(row.error_text for row in TABLES["bedrock"].rows if row.name == rule)
     assert all(says in violation.message for violation in found)
     assert refused(request_) or rule in UNQUOTED
-    repaired = trimtab.repair(request_)
-    assert refused(repaired.request) == []
-    assert trimtab.check(repaired.request) == ()
-    assert [repair.rule for repair in repaired.report.repairs]
+    repaired = doubtful.repaired(request_)
+    assert refused(repaired.tree) == []
+    assert doubtful.found(repaired.tree) == []
+    assert repaired.repairs
+    certain = [violation for violation in found if violation.certain]
+    assert list(trimtab.check(request_)) == certain
+    assert bool(trimtab.repair(request_).report.repairs) == bool(certain)
     assert request_ == untouched
 
 
@@ -172,12 +176,12 @@ def test_check_agrees_with_the_judges_and_repair_is_clean_and_idempotent(
     request_: dict[str, Any],
 ) -> None:
     untouched = copy.deepcopy(request_)
-    assert bool(trimtab.check(request_)) == bool(_beside_media(refused(request_)))
-    repaired = trimtab.repair(request_)
+    assert bool(doubtful.found(request_)) == bool(_beside_media(refused(request_)))
+    repaired = doubtful.repaired(request_).tree
     assert request_ == untouched
-    assert _beside_media(refused(repaired.request)) == []
-    assert trimtab.check(repaired.request) == ()
-    assert trimtab.repair(repaired.request).request is repaired.request
+    assert _beside_media(refused(repaired)) == []
+    assert trimtab.check(repaired) == ()
+    assert trimtab.repair(repaired).request is repaired
 
 
 def _beside_media(found: list[str]) -> list[str]:
@@ -189,6 +193,7 @@ def _beside_media(found: list[str]) -> list[str]:
 def test_whatever_fits_is_valid_and_within_any_window_above_the_minimum(
     request_: dict[str, Any], share: float
 ) -> None:
+    request_ = doubtful.repaired(request_).tree
     whole = fit(request_, 10**9)
     minimum = whole.report.minimum
     window = int(minimum + share * (judge.tokens(whole.request) - minimum))

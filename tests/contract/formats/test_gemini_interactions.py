@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import doubtful
 import pytest
 from google import genai
 from google.genai import types
@@ -71,10 +72,10 @@ def test_a_path_names_the_format():
 )
 def test_what_would_be_refused_is_told_and_repaired(steps, rule):
     request = {"model": MODEL, "input": steps, "system_instruction": "brief"}
-    assert rule in {violation.rule for violation in trimtab.check(request)}
-    repaired = trimtab.repair(request)
-    assert trimtab.check(repaired.request) == ()
-    assert trimtab.repair(repaired.request).request == repaired.request
+    assert rule in {violation.rule for violation in doubtful.found(request)}
+    repaired = doubtful.repaired(request).tree
+    assert doubtful.found(repaired) == []
+    assert trimtab.repair(repaired).request is repaired
 
 
 def long_request(steps: int = 30) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
+import doubtful
 import judge_responses as judge
 import pytest
 from hard_cases_responses import CASES, input_items
@@ -46,13 +47,16 @@ def test_exactly_one_rule_is_broken_and_repair_makes_it_pass(
 ) -> None:
     body = {"model": "gpt-5.5", **rest, "input": items}
     before = copy.deepcopy(body)
-    assert rules_of(body) == {rule}
+    (found, *_) = doubtful.found(body)
+    assert found.rule == rule
     assert judge.problems(body) != []
-    fitted = trimtab.repair(body)
-    assert judge.problems(fitted.request) == []
-    assert trimtab.check(fitted.request) == ()
+    repaired = doubtful.repaired(body)
+    assert judge.problems(repaired.tree) == []
+    assert doubtful.found(repaired.tree) == []
     assert body == before
-    assert {repair.rule for repair in fitted.report.repairs} >= {rule}
+    assert {name for name, _ in repaired.repairs} >= {rule}
+    fitted = trimtab.repair(body)
+    assert fitted.request == (repaired.tree if found.certain else body)
     assert trimtab.repair(fitted.request).request is fitted.request
     raw = json.dumps(body).encode()
     assert json.loads(trimtab.repair(raw).request) == fitted.request
@@ -84,11 +88,10 @@ def test_an_interrupted_call_is_answered_right_behind_its_siblings() -> None:
     assert "interrupted" in sent[3]["output"]
 
 
-def test_an_orphan_is_taken_out_with_a_note_and_can_be_recalled() -> None:
+def test_an_orphan_is_taken_out_without_a_word_and_can_be_recalled() -> None:
     items = [user(), output("gone", "precious"), user("And now?")]
     fitted = trimtab.repair(items)
-    assert "precious" not in json.dumps(fitted.request)
-    assert "taken out" in json.dumps(fitted.request)
+    assert fitted.request == [items[0], items[2]]
     (repair,) = fitted.report.repairs
     assert json.loads(fitted.recall(repair.handle)) == items[1]
 
@@ -336,7 +339,9 @@ def test_whatever_comes_in_what_goes_out_is_legal_and_fits(seed: int) -> None:
         model = random_.choice(["gpt-5.5", "gpt-5.5", "deepseek-v4"])
         body = {"model": model, "input": mutated(random_)}
         before = copy.deepcopy(body)
-        assert (judge.problems(body) == []) == (trimtab.check(body) == ()), body
+        assert (judge.problems(body) == []) == (doubtful.found(body) == []), body
+        body = doubtful.repaired(body).tree
+        before = copy.deepcopy(body)
         window = max(50, int(judge.tokens(body) * random_.choice([0.1, 0.3, 0.6, 0.9, 1.5])))
         try:
             fitted = trimtab.fit(

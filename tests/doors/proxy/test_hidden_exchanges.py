@@ -78,7 +78,8 @@ def test_another_key_gets_no_original_by_the_id_of_a_response():
         memory = server.proxy.hidden
         status, first = sent("a", input=[{"role": "user", "content": f"go {text}"}])
         assert status == 200
-        of_a = server.proxy.tenants.tenant({"authorization": "Bearer a"}, "")
+        upstream = server.proxy.settings.upstreams[0]
+        of_a = server.proxy.tenants.tenant({"authorization": "Bearer a"}, "", upstream)
         result = {"type": "function_call_output", "call_id": "r", "output": SECRET}
         memory.of("provider", of_a).follow(first["id"], first["id"], [result], None)
         for key, there in (("b", False), ("a", True)):

@@ -122,6 +122,16 @@ def test_a_fingerprint_tells_credentials_apart_and_nothing_about_them():
     assert fingerprint({}, "") == ""
 
 
+def test_one_key_is_one_credential_in_whichever_header_it_comes():
+    ways = [{"authorization": "Bearer k"}, {"authorization": "bearer  k"}, {"x-api-key": "k"},
+            {"api-key": "k"}, {"x-goog-api-key": "k"}, {"x-api-key": "Bearer k"},
+            {"authorization": "Bearer k", "x-api-key": "k"}]  # fmt: skip
+    found = {fingerprint(headers, "") for headers in ways} | {fingerprint({}, "key=k")}
+    assert len(found) == 1
+    others = [{"x-api-key": "K"}, {"authorization": "Basic k"}, {"x-api-key": "k", "api-key": "l"}]
+    assert len(found | {fingerprint(headers, "") for headers in others}) == 4
+
+
 @pytest.mark.parametrize("query", ["", "key=d"])
 def test_a_key_is_told_apart_beside_a_dummy(query):
     dummy = {"authorization": "Bearer none"}

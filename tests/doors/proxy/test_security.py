@@ -339,7 +339,7 @@ def test_another_tenant_s_handle_is_refused(tmp_path):
         tenants, upstream = server.proxy.tenants, server.proxy.settings.upstreams[0]
         handle = next(iter(session.edits))
         assert tenants.served(upstream, session.tenant).session.recall(handle)
-        other = tenants.tenant({"x-api-key": KEY}, "")
+        other = tenants.tenant({"x-api-key": KEY}, "", upstream)
         assert other != session.tenant
         with pytest.raises(KeyError):
             tenants.served(upstream, other).session.recall(handle)

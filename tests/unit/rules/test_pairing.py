@@ -85,7 +85,7 @@ E6 = {
     "id consumed long ago": (
         body(ASK, calls(call("c1")), result("c1", "one"), said(), ASK, result("c1", "two")),
         ["one"]),
-    "call after its result": (body(ASK, result("c1", "early"), calls(call("c1"))), []),
+    "call after its result": (body(ASK, result("c1", "early"), calls(call("c1"))), ["early"]),
     "call after its result, answered again": (
         body(ASK, result("c1", "early"), calls(call("c1")), result("c1", "one")), ["one"]),
     "id never seen": (body(ASK, calls(call("c1")), result("c1", "one"), result("c9")), ["one"]),
@@ -132,15 +132,24 @@ def tool_chats(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def pending_first(messages: list[dict[str, Any]]) -> list[str]:
-    """The row, replayed: a call makes its id pending, the next result of that id consumes it."""
-    pending, found = set[str](), list[str]()
+    """The row, replayed: a call makes its id pending, the next result of that id consumes it.  The
+    first call of an id that gets none has the newest result that came before it."""
+    pending, found, early = dict[str, str](), list[str](), dict[str, str]()
     for message in messages:
         for made in message.get("tool_calls", ()):
-            pending.add(made["id"])
-        if message["role"] == "tool" and message.get("tool_call_id") in pending:
-            pending.remove(message["tool_call_id"])
+            if pending.get(made["id"]):
+                found.append(pending[made["id"]])
+            pending[made["id"]] = early.pop(made["id"], "")
+        name = message.get("tool_call_id")
+        if message["role"] != "tool" or not name:
+            continue
+        if pending.get(name) is not None:
+            del pending[name]
             found.append(message["content"])
-    return found
+        elif not any(made["id"] == name for m in messages[: messages.index(message)]
+                     for made in m.get("tool_calls", ())):  # fmt: skip
+            early[name] = message["content"]
+    return found + [text for text in pending.values() if text]
 
 
 @pytest.mark.row("E6")

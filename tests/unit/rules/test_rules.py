@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import doubtful
 import pytest
 from chat_requests import body, call, calls, result, said, text, use, used, user
 from five_formats import FORMATS, items_of, session, thoughts
@@ -78,8 +79,8 @@ WORDS = {
 def test_a_violation_carries_the_providers_own_words_and_is_repaired(
     words: str, request_: Any
 ) -> None:
-    assert any(words in violation.message for violation in trimtab.check(request_))
-    assert trimtab.check(trimtab.repair(request_).request) == ()
+    assert any(words in violation.message for violation in doubtful.found(request_))
+    assert doubtful.found(doubtful.repaired(request_).tree) == []
 
 
 # --- X6: reasoning is kept as it came, or goes as a whole -----------------------------------------

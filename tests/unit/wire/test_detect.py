@@ -9,6 +9,7 @@ import gzip
 import json
 from typing import Any
 
+import doubtful
 import pytest
 from chat_requests import body, call, calls, result, text, use, used, user
 
@@ -249,5 +250,5 @@ def test_the_answer_can_be_taken_along_as_a_format() -> None:
     assert detected == Detected("openai-chat", "mistral", detected.reason)
     assert detected.name == "openai-chat:mistral"
     assert trimtab.check(request) == ()
-    assert [v.rule for v in trimtab.check(request, format=detected.name)] == ["user_after_result"]
+    assert [v.rule for v in doubtful.found(request, detected.name)] == ["user_after_result"]
     assert trimtab.detect({"contents": []}).name == "gemini"

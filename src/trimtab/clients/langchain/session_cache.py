@@ -8,13 +8,13 @@ from __future__ import annotations
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping
-from threading import Lock
 from typing import Annotated, Any, NotRequired, Unpack
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langgraph.config import get_config
 
 from trimtab.fitted import Fitted
+from trimtab.forking import Lock
 from trimtab.planning.presets import PresetName
 from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, Settings, with_keywords

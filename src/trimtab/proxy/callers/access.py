@@ -16,7 +16,8 @@ from http.cookies import CookieError, SimpleCookie
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from trimtab.proxy.config.settings import LOOPBACK, ProxySettings
-from trimtab.proxy.http.headers import CREDENTIALS, Raw
+from trimtab.proxy.http.headers import Raw
+from trimtab.retry import credentials
 
 COOKIE = "trimtab"
 HEADER = "x-trimtab-token"
@@ -142,8 +143,8 @@ class Access:
 
 def _given(headers: Mapping[str, str]) -> list[str]:
     """What the headers that may carry a token hold."""
-    values = (headers.get(name, "") for name in (HEADER, *CREDENTIALS))
-    return [value.removeprefix("Bearer ") for value in values]
+    values = (headers.get(name, "") for name in (HEADER, *credentials.HEADERS))
+    return [credentials.bare_key(value) for value in values]
 
 
 def _netloc(origin: str) -> str | None:

@@ -6,16 +6,16 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
-from threading import RLock
 from typing import Any, NamedTuple
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
+from trimtab.forking import Lock
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget
-from trimtab.proxy.http.headers import fingerprint
+from trimtab.proxy.http.headers import fingerprints
 from trimtab.proxy.recall import StoreBackoff, StoredExchanges
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
@@ -37,6 +37,8 @@ NOBODY = ""
 """The tenant of requests with neither a key nor the token: nothing is remembered between them."""
 HOLDER = "token"
 """The tenant of requests with the proxy's token and no key of their own."""
+MAX_KNOWN = 10_000
+"""Credentials whose tenant is remembered; the store knows the others."""
 MOST_PARSED = 64
 MOST_PARSED_BYTES = 100_000_000
 """Limit of all remembered parsed bodies; the most recently used stay, at least one."""
@@ -66,20 +68,55 @@ class Tenants:
         self._growing: OrderedDict[tuple[str, bytes], IncrementalParser] = OrderedDict()
         self._parsed_bytes = 0
         """Of all texts in ``_growing``."""
-        self._lock, self._quiet = RLock(), StoreBackoff()
+        self._lock, self._quiet = Lock(), StoreBackoff()
         self._served: OrderedDict[tuple[str, str], Served] = OrderedDict()
+        self._known: dict[tuple[str, tuple[str, ...]], str] = {}
+        """Tenants in the store, by upstream and all digests of their credential."""
+        self._former: dict[tuple[str, str], tuple[str, ...]] = {}
+        """Of a tenant that was kept as several: the others."""
 
     @property
     def store_problem(self) -> str:
         """Why the store fails at the moment; "" while it works."""
         return str(self._store.failing or "")
 
-    def tenant(self, headers: Mapping[str, str], query: str) -> str:
+    def tenant(self, headers: Mapping[str, str], query: str, upstream: Upstream) -> str:
         """The tenant of a request: LOCAL if the proxy serves one user, else the digest of its
-        credential, or NOBODY if it has none."""
+        credential, or NOBODY if it has none.
+
+        A credential whose data an earlier release has stored under another digest keeps that one.
+        Reads the store until it knows the tenant.
+        """
         if self.settings.one_tenant:
             return LOCAL
-        return fingerprint(headers, query, self.settings.key_headers) or NOBODY
+        names = fingerprints(headers, query, self.settings.key_headers)
+        if len(names) < 2:
+            return next(iter(names), NOBODY)
+        known = self._known.get((upstream.name, names))
+        if known is None:
+            known = self._stored(upstream, names)
+        return known
+
+    def _stored(self, upstream: Upstream, names: tuple[str, ...]) -> str:
+        """The first of these tenants that is in the store; the first of all if there is none."""
+        try:
+            found = [
+                name for name in names
+                if self._store.fact(f"{upstream.name}/{name}", KEY) is not None
+            ]  # fmt: skip
+        except StoreError:
+            found = []
+        if not found:
+            return names[0]
+        tenant, *former = found
+        with self._lock:
+            self._known[upstream.name, names] = tenant
+            if len(self._known) > MAX_KNOWN:
+                del self._known[next(iter(self._known))]
+            if former:  # a page may have opened it without them
+                self._former[upstream.name, tenant] = tuple(former)
+                self._served.pop((upstream.name, tenant), None)
+        return tenant
 
     def served(self, upstream: Upstream, tenant: str) -> Served:
         """The session and learned limits of this tenant at this upstream."""
@@ -93,7 +130,10 @@ class Tenants:
                 )
                 return Served(session, LearnedLimits())
             one_tenant = self.settings.one_tenant
-            deferred = None if one_tenant else DeferredStore(self._store, name, KEY)
+            deferred = None if one_tenant else DeferredStore(
+                self._store, name, KEY,
+                tuple(f"{upstream.name}/{one}" for one in self._former.get(key, ())),
+            )  # fmt: skip
             session = Session(
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,

@@ -5,10 +5,10 @@ A request beyond a budget is forwarded unchanged; the provider refuses it if it 
 
 from __future__ import annotations
 
-import threading
 import time
 from typing import Any
 
+from trimtab.forking import Lock
 from trimtab.interruption import Interrupted
 from trimtab.wire.base import MESSAGE_LISTS
 
@@ -31,7 +31,7 @@ class HeldBytes:
 
     def __init__(self, most: int) -> None:
         self.most, self.now = most, 0
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def take(self, size: int) -> bool:
         """Hold ``size`` more bytes; False, and nothing is held, if that is too much."""
@@ -55,7 +55,7 @@ class RequestBudget:
 
     def __init__(self, held: HeldBytes, seconds: float, most_parts: int) -> None:
         self._held, self._seconds, self.most_parts = held, seconds, most_parts
-        self._bytes, self._lock = 0, threading.Lock()
+        self._bytes, self._lock = 0, Lock()
         self._until = float("inf")
         self.cancelled = False
         """Set once nobody waits for the request any more."""

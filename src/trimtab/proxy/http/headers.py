@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from urllib.parse import parse_qsl
 
+from trimtab.retry import credentials
 from trimtab.retry.own_header import HEADER
 
 Raw = list[tuple[bytes, bytes]]
@@ -22,8 +23,6 @@ _HOP = frozenset(
     )
 )
 """Hop-by-hop headers (RFC 9110 §7.6.1): they belong to one connection."""
-CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key")
-"""Headers in which providers accept keys."""
 _AWS = "AWS4-"
 """How AWS signatures begin.  They name an access key id, which is not secret and not verified
 here."""
@@ -97,18 +96,36 @@ def _named(raw: Iterable[tuple[bytes, bytes]]) -> set[str]:
 
 
 def fingerprint(headers: Mapping[str, str], query: str, more: Sequence[str] = ()) -> str:
-    """20 hex characters that tell one credential from another, the same in each replica.
+    """20 hex characters that tell one credential from another, the same in each replica and for
+    each way to send a key.
 
     ``more``: further headers that hold keys.  Keys are long and random: their digest tells nothing.
     "" where the request carries none, or only a signature that nobody has verified.
     """
+    return next(iter(fingerprints(headers, query, more)), "")
+
+
+def fingerprints(
+    headers: Mapping[str, str], query: str, more: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """``fingerprint``, and those that earlier releases made of the same credential: theirs told
+    ``Authorization: Bearer KEY`` from ``x-api-key: KEY``.  () where there is none."""
     # All of them: we cannot know which one the provider uses, and one may be a dummy.
-    given = [headers[name] for name in (*CREDENTIALS, *more) if headers.get(name)]
-    keys = [key for key in given if not key.startswith(_AWS)]
+    given = [headers[name] for name in (*credentials.HEADERS, *more) if headers.get(name)]
+    sent = [value for value in given if not value.startswith(_AWS)]
     if "key=" in query and (key := dict(parse_qsl(query)).get("key")):
-        keys.append(key)
-    if not keys:
-        return ""
+        sent.append(key)
+    if not sent:
+        return ()
+    keys = list(dict.fromkeys(map(credentials.bare_key, sent)))
+    former = [sent]
+    if len(keys) == 1:
+        bearer = f"Bearer {keys[0]}"
+        former = [[bearer], [bearer, keys[0]], sent]
+    return tuple(dict.fromkeys(map(_digest, (keys, *former))))
+
+
+def _digest(keys: Sequence[str]) -> str:
     secret = "\0".join(keys).encode("utf-8", "replace")
     return hmac.new(b"trimtab tenant", secret, sha256).hexdigest()[:20]
 

@@ -8,12 +8,12 @@ stored.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from trimtab.errors import StoreError
+from trimtab.forking import ProcessName
 from trimtab.proxy.records.activity_log import SESSIONS, ActivityLog
 from trimtab.proxy.records.session_record import (
     EditRecord,
@@ -38,7 +38,7 @@ class SessionHistory:
 
     def __init__(self) -> None:
         self.store: TenantStore | None = None
-        self._process, self._count = os.urandom(6).hex(), 0
+        self._process, self._count = ProcessName(), 0
         self._waiting: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
     def collect(self, activity: ActivityLog) -> None:

@@ -5,14 +5,13 @@ Requests only add to sums in memory; these are written every few seconds, and at
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from threading import Lock
 from typing import Any
 
 from trimtab.errors import StoreError
+from trimtab.forking import Lock, ProcessName
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.conversation_usage import PREFIX, ConversationUsage
 from trimtab.stores.tenant import TenantStore
@@ -28,10 +27,10 @@ class UsageLedger:
 
     def __init__(self) -> None:
         self.store: TenantStore | None = None
-        self._lock, self._process = Lock(), os.urandom(6).hex()
+        self._lock, self._process = Lock(), ProcessName()
         self._conversations: OrderedDict[str, ConversationUsage] = OrderedDict()
         self._changed: set[str] = set()
-        self._number = 0
+        self._number, self._suffix = 0, ""
 
     def add(
         self, conversation: str, *, agent: str, upstream: str, arm: str, when: float, arrived: int,
@@ -73,7 +72,8 @@ class UsageLedger:
     def _facts(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
         """These conversations as facts, by name."""
         return {
-            f"{PREFIX}{name}/{self._process}": self._conversations[name].as_dict() for name in names
+            f"{PREFIX}{name}/{self._process}{self._suffix}": self._conversations[name].as_dict()
+            for name in names
         }
 
     def _forget(self) -> None:
@@ -85,4 +85,4 @@ class UsageLedger:
                     return
                 del self._conversations[name]
                 self._number += 1
-                self._process = f"{self._process.partition('.')[0]}.{self._number}"
+                self._suffix = f".{self._number}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
 
+from trimtab.lazy import cached_property
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
