@@ -17,7 +17,11 @@ MADE_INVALID, CHANGED, LOST, STATE, SPEAKER, TWICE = (
     "another's words", "sent twice",
 )  # fmt: skip
 CALL_IN_TEXT = "calls in the model's text"
-"""Its own words, but no longer as a call: counted, not a fault of this judge."""
+"""Its own words, but no longer as a call."""
+NEEDLESS = "refused though its newest turn fits"
+"""As too long, by us: what is closed and old could have gone."""
+NOTES = (CALL_IN_TEXT, NEEDLESS)
+"""Counted, but no faults: neither makes a request invalid nor loses anything."""
 SORTS = (MADE_INVALID, CHANGED, LOST, STATE, SPEAKER, TWICE)
 
 
@@ -132,3 +136,19 @@ def most_tokens(body: dict[str, Any]) -> float:
     text = json.dumps(body, ensure_ascii=False)
     media = re.findall(r'"(?:image|input_image|image_url|inlineData|fileData|document)"', text)
     return len(text) / 2 + 2_000 * len(media)
+
+
+def is_needless(talk: Talk, body: dict[str, Any], window: int) -> bool:
+    """Whether a request that we refused as too long has a valid end that fits: its head, its newest
+    messages from one of the user's on, all that the user said, and the tools it loaded."""
+    room, messages = provider(talk.format), body[talk.key]
+    users = "".join(text for channel, text in room.channels(body) if channel == "user")
+    beside = (len(users) + len("".join(room.state(body)))) / 2
+    output = 1_000
+    for n in range(len(messages) - 1, 0, -1):
+        end = {**body, talk.key: messages[n:]}
+        if most_tokens(end) + beside + output > window:
+            return False
+        if room.refusal(end, talk.headers, talk.dialect) is None:
+            return True
+    return False

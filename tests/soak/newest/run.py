@@ -8,6 +8,8 @@ Every request is valid by the provider model before it is sent.  What must not h
 refused behind the door (made invalid), that anything differs in a window that holds it ten times
 (changed below the trigger), that something can't be recalled (lost for good), that a tool which
 the conversation loaded is gone (tool state lost), that words stand in another's mouth.
+Noted, but no fault: calls in the model's text, and requests that we refuse as too long though
+their newest turn fits.
 The first request of each kind of fault is written to --out, as small as it still fails.
 Ends with 1 on any fault.
 """
@@ -33,7 +35,16 @@ sys.path[:0] = [str(TESTS), str(TESTS.parent / "src")]
 import trimtab  # noqa: E402
 from soak.newest.doors import NAMES, CannotSend, Send, opened, proxies_before  # noqa: E402
 from soak.newest.formats import FORMATS, provider, sign, talk_of  # noqa: E402
-from soak.newest.judge import CALL_IN_TEXT, CHANGED, SORTS, faults, most_tokens, size  # noqa: E402
+from soak.newest.judge import (  # noqa: E402
+    CHANGED,
+    NEEDLESS,
+    NOTES,
+    SORTS,
+    faults,
+    is_needless,
+    most_tokens,
+    size,
+)
 from soak.newest.talk import Talk  # noqa: E402
 from soak.newest.upstream import Upstream  # noqa: E402
 
@@ -71,7 +82,7 @@ class Table:
 
     def lines(self) -> Iterator[str]:
         """A readable table."""
-        head = ("format", "door", "sessions", "requests", "cut", "cannot fit", CALL_IN_TEXT, *ALL)
+        head = ("format", "door", "sessions", "requests", "cut", "cannot fit", *NOTES, *ALL)
         rows = [list(head)]
         for format in FORMATS:
             for door in NAMES:
@@ -119,6 +130,8 @@ def tried(talk: Talk, seed: int, door: str, window: int, send: Send, table: Tabl
             table.counts[*key, "cannot fit"] += 1
             if below:
                 found.append((CHANGED, f"refused by us: {str(error)[:60]}"))
+            elif is_needless(talk, body, window):
+                found.append((NEEDLESS, f"window {window:,}"))
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             found.append((CRASHED, f"{type(error).__name__}: {error} {where.name}"[:110]))
@@ -197,7 +210,7 @@ def fails(example: dict[str, Any], body: dict[str, Any]) -> bool:
     try:
         fitted = trimtab.fit(body, window=example["window"], **model)
     except trimtab.CannotFit:
-        return False
+        return bool(example["sort"] == NEEDLESS and is_needless(talk, body, example["window"]))
     except Exception:
         return bool(example["sort"] == CRASHED)
     handles = [edit.handle for edit in fitted.report.edits]
@@ -225,7 +238,10 @@ def smaller(example: dict[str, Any]) -> dict[str, Any]:
                 n += step
         step //= 2
     model = {} if "model" in body else {"model": example["model"]}
-    sent = trimtab.fit(body, window=example["window"], **model).request
+    try:
+        sent = trimtab.fit(body, window=example["window"], **model).request
+    except trimtab.TrimtabError as error:
+        sent = str(error)
     return {**example, "body": body, "sent": sent, "small": True}
 
 
