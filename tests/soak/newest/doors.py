@@ -90,12 +90,19 @@ def _handles(fitted: trimtab.Fitted) -> list[str]:
 
 
 class _Recorded(trimtab.Session):
-    """A session that keeps the last result: a wrapped client shows none."""
+    """A session that keeps the last result: a wrapped client shows none, and sends a request that
+    cannot fit as it came."""
 
     last: trimtab.Fitted
+    too_long: trimtab.CannotFit | None = None
 
     def fit(self, request: Any, **keywords: Any) -> trimtab.Fitted:
-        self.last = super().fit(request, **keywords)
+        self.too_long = None
+        try:
+            self.last = super().fit(request, **keywords)
+        except trimtab.CannotFit as error:
+            self.too_long = error
+            raise
         return self.last
 
 
@@ -127,6 +134,8 @@ def _wrap(talk: Talk, window: int) -> Iterator[Send]:
                 if isinstance(cause, trimtab.TrimtabError):
                     raise CannotSend(str(cause)) from error
                 raise
+            if session.too_long is not None:
+                raise CannotSend(str(session.too_long))
             sent = json.loads(seen[-1])
             same = seen[-1] == given if type(http) is httpx2.Client and _raw(talk) else sent == body
 

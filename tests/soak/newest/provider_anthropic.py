@@ -3,6 +3,8 @@
 Sources: platform.claude.com (server tools, mid-conversation system messages, extended thinking,
 tool search), the SDK's types, and refusals quoted in public issues: anthropic-sdk-python #961,
 claude-code #73821, #78485, OmniRoute #10457, vercel/ai #18785, #18887.
+Where no refusal is public, the rule is the page's and the words are ours: pairs of blocks that no
+page names, a second system message in a row, results beside text for calls from code.
 """
 
 from __future__ import annotations
@@ -138,7 +140,7 @@ def _ends_in_server_tool(message: dict[str, Any]) -> bool:
 def _client_pairs(messages: list[Any]) -> Iterator[str]:
     seen: set[str] = set()
     turns = turns_of(messages)
-    for (role, n, parts), following in zip(turns, [*turns[1:], None], strict=True):
+    for (role, n, parts), following in zip(turns, [*turns[1:], None], strict=False):
         uses = [part["id"] for part in parts if part.get("type") == "tool_use"]
         for id in uses:
             if id in seen:

@@ -2,6 +2,7 @@
 
 Sources: the service model of botocore 1.44, the Converse guide, and refusals quoted in public
 issues.
+Where no refusal is public the words are ours: system messages are placed as Anthropic places them.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def _order(messages: list[Any]) -> Iterator[str]:
 def _pairs(messages: list[Any]) -> Iterator[str]:
     seen: set[str] = set()
     said = _said(messages)
-    for (n, message), following in zip(said, [*said[1:], None], strict=True):
+    for (n, message), following in zip(said, [*said[1:], None], strict=False):
         uses = [b["toolUse"] for b in message["content"] if "toolUse" in b]
         own = {b["toolResult"]["toolUseId"] for b in message["content"] if "toolResult" in b}
         for use in uses:

@@ -1,6 +1,7 @@
 """What Gemini's generateContent refuses, in its words; parts that it does not name pass.
 
 Sources: ai.google.dev (function calling, thought signatures) and refusals quoted in public issues.
+Where no refusal is public the words are ours: tools that the server ran.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What Gemini's Interactions refuse, in their words; steps that they do not name pass.
 
 Sources: ai.google.dev, the types of google-genai 3.6, js-genai #1735, inspect-robots #380.
+Where no refusal is public the words are ours: pairs, and the first and last step.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Sources: developers.openai.com, the types of openai 3.57, and refusals quoted in public issues.
 What the server remembers stands in the ids: ``fc_r_KEY`` was made after ``rs_KEY``.
+Where no refusal is public the words are ours: programs, and approvals.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ from soak.newest.doors import NAMES, CannotSend, Send, opened, proxies_before  #
 from soak.newest.formats import FORMATS, provider, sign, talk_of  # noqa: E402
 from soak.newest.judge import (  # noqa: E402
     CHANGED,
+    MADE_INVALID,
     NEEDLESS,
     NOTES,
     SORTS,
@@ -51,7 +52,7 @@ from soak.newest.upstream import Upstream  # noqa: E402
 FAR = 1_000_000
 WINDOWS = (FAR, 10_000, 6_000, 4_000)
 """Tokens; the last three force cuts in most conversations."""
-SURELY_BELOW = 0.3
+SURELY_BELOW = 0.5
 """Up to this share of a window, counted too high, a first cut has no reason."""
 CRASHED = "crashed"
 RANGE = 8
@@ -116,16 +117,18 @@ def tried(talk: Talk, seed: int, door: str, window: int, send: Send, table: Tabl
     key = (talk.format, door)
     while (body := requests.body) is not None:
         table.counts[*key, "requests"] += 1
-        if refused := provider(talk.format).refusal(body, talk.headers, talk.dialect):
-            if cut:  # a thought that answered a cut request is bound to it: nothing to judge
-                requests.answered(body)
-                continue
+        refused = provider(talk.format).refusal(body, talk.headers, talk.dialect)
+        if refused and not cut:
             raise AssertionError(f"seed {seed}: not a valid request: {refused}")
+        # A thought that answered a cut request is bound to the cut: valid where the cut stays.
+        judged = not refused or door != "fit"
         below = window == FAR or (not cut and most_tokens(body) < SURELY_BELOW * window)
         found, sent_body = list[tuple[str, str]](), body
         given = json.loads(json.dumps(body))
         try:
             sent = send(body)
+            if sent.same and refused and door == "proxy":  # it sends what cannot fit as it came
+                raise CannotSend("sent as it came")
         except CannotSend as error:
             table.counts[*key, "cannot fit"] += 1
             if below:
@@ -143,6 +146,8 @@ def tried(talk: Talk, seed: int, door: str, window: int, send: Send, table: Tabl
             if sent.problem:
                 found.append(("sent twice", sent.problem))
         for sort, why in found:
+            if sort == MADE_INVALID and not judged:
+                continue
             table.counts[*key, sort] += 1
             table.causes[talk.format, door, sort, why] += 1
             example = table.examples.get((sort, why))
