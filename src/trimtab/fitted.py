@@ -15,6 +15,7 @@ from trimtab.pipeline import FitResult
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
+from trimtab.rules import refused_rules
 from trimtab.settings import NO_WINDOW, Settings
 
 
@@ -37,6 +38,12 @@ class Fitted:
         """The client's own request, where ``request`` has the history that the server would add."""
         self.compaction_offer: Any = None
         """The compaction request to send to the provider instead of this fold, if that pays."""
+        self.conversation = ""
+        """The id or name of its conversation; "" if its session has only one."""
+        self.hint: str | None = None
+        """The name that the caller gave to its conversation."""
+        self.attempts: Any = None
+        """The retry flow that it is an attempt of, if the caller sends by itself."""
         self.streamed: Any = None
         """The steps of the answer so far, if a session observes it as a stream of events."""
 
@@ -81,6 +88,17 @@ class Fitted:
         """Chars of the longest tool result in ``request``, which is read again to find it."""
         sent, format = self._result.sent, self._result.prepared.transcript.format
         return wire.read(sent.tree, format).longest_result()
+
+    @cached_property
+    def longest_answered_result(self) -> int:
+        """Chars of the longest tool result in ``request`` that a message of the model follows: the
+        provider took it before."""
+        sent, format = self._result.sent, self._result.prepared.transcript.format
+        transcript = wire.read(sent.tree, format)
+        last = max(
+            (n for n, one in enumerate(transcript.messages) if one.role == "assistant"), default=0
+        )
+        return transcript.longest_result(last)
 
     @property
     def settings(self) -> Settings:
@@ -187,6 +205,17 @@ class Fitted:
         """Whether the provider's server keeps a part of the conversation outside the request."""
         return self._result.prepared.transcript.facts.server_state
 
+    @cached_property
+    def model(self) -> str:
+        """The model's name, as the settings or the request have it; "" if neither does."""
+        prepared = self._result.prepared
+        return str(prepared.settings.model or prepared.transcript.facts.model or "")
+
+    @property
+    def source(self) -> Any:
+        """The request in the type in which the client gave it."""
+        return self._result.prepared.body.given if self.chained is None else self.chained
+
     def given(self) -> Any:
         """The parsed request as the client made it; None if no longer known (after pickling)."""
         result = vars(self).get("_result")
@@ -218,7 +247,8 @@ class Fitted:
         known = {name: getattr(self, name) for name, value in vars(Fitted).items()
                  if isinstance(value, cached_property)}  # fmt: skip
         own = {"request": self.request, "_originals": self._standing_originals(), "arm": self.arm}
-        passing = dict.fromkeys(("chained", "streamed", "compaction_offer"))
+        passing = dict.fromkeys(("chained", "streamed", "compaction_offer", "attempts"))
+        own |= {"conversation": self.conversation, "hint": self.hint}
         return {**own, "held_tokens": self.held_tokens, **passing, **known}
 
     def _standing_originals(self) -> dict[str, str]:
@@ -249,6 +279,15 @@ def recall(originals: Mapping[str, str], handle: str) -> str:
             f"no original is kept under {handle!r} here: run the tool again, "
             "or recall it from the session that made the edit"
         ) from None
+
+
+def withdrawal_of(fitted: Fitted) -> list[str]:
+    """What a journal keeps if the repairs for refused rules did not help."""
+    prepared = fitted._result.prepared
+    if prepared.repairs is None:
+        return []
+    facts = prepared.facts
+    return refused_rules.withdrawal_of(prepared.repairs, facts.destination, facts.refused)
 
 
 def counted(result: FitResult) -> Counted | None:

@@ -35,7 +35,8 @@ from trimtab.prepared_request import PreparedRequest, SessionFacts, checked, rep
 from trimtab.pricing import economics, models, prices
 from trimtab.pricing.economics import BatchCost
 from trimtab.pricing.forecast import with_calls_left
-from trimtab.rules import Repaired, embedded_tool_text, ignored
+from trimtab.rules import Repaired, embedded_tool_text, ignored, refused_rules
+from trimtab.rules.refused_rules import RefusedRules
 from trimtab.settings import Settings
 from trimtab.summarizers.articles import Answers, answer
 from trimtab.transcript.model import Edit
@@ -102,16 +103,31 @@ def prepare(
     body = RequestBody.of(request)
     arrived, reason = cache.read(body, settings.format, settings.model)
     warnings: list[str] = []
+    model = settings.model or arrived.facts.model
+    facts = replace(facts, destination=refused_rules.destination_of(facts.destination, model))
+    refused = refused_rules.known(journal.repaired, facts.destination, facts.refused)
+    if dialect := refused_rules.dialect_in(refused):
+        arrived, reason = cache.read(body, dialect, settings.model)
     repaired, transcript, repairs, broken = _repair(
-        body, arrived, settings, cache, warnings,
+        body, arrived, settings, cache, warnings, refused,
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
+    limits = _limits(settings, facts, transcript, sizes)
+    warnings += _window_of_another(settings.model or transcript.facts.model, limits)
     return _with_trigger_moved(PreparedRequest(
-        body, arrived, reason, repaired, transcript, repairs, sizes,
-        _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
-        broken, facts,
+        body, arrived, reason, repaired, transcript, repairs, sizes, limits, settings, journal,
+        cache, warnings, broken, facts,
     ))  # fmt: skip
+
+
+def _window_of_another(model: str | None, limits: EffectiveLimits) -> Iterator[str]:
+    """A warning where the window is that of the nearest version of an unknown model."""
+    if model and limits.window_of and models.find(model) is None:
+        yield (
+            f"the window of {model[:80]} is not in our table: that of {limits.window_of} is taken, "
+            f"{limits.window:,} tokens; window= says another"
+        )
 
 
 def _ignored_is_in_the_way(
@@ -132,6 +148,7 @@ def _repair(
     settings: Settings,
     cache: MessageCache,
     warnings: list[str],
+    refused: RefusedRules,
     *,
     leave_out_ignored: bool,
 ) -> tuple[RequestBody, Transcript, Repaired | None, Counter[str]]:
@@ -149,10 +166,10 @@ def _repair(
             f"{violations[0].message}; repair() fixes them",
             violations,
         )
-    if violations or leave_out_ignored:
+    if violations or leave_out_ignored or refused:
         made = rules.repair(
             body.tree, arrived.format, arrived, open_tail=settings.open_tail, failures=warnings,
-            leave_out_ignored=leave_out_ignored,
+            leave_out_ignored=leave_out_ignored, refused=refused,
         )  # fmt: skip
         left = checked(made.transcript, settings, warnings)
         repaired, transcript = body.after(made.passes), made.transcript
@@ -449,9 +466,14 @@ def journal_after(result: FitResult) -> Journal:
     seen = prepared.repairs is not None or prepared.newly_cleared
     if prepared.limits.is_client_request or not (result.new or seen):
         return journal
-    repairs = prepared.repairs.repairs if prepared.repairs else []
-    transcript = prepared.transcript
-    keys = [repair_key(rule, repair.path) for rule, repair in repairs]
+    made, transcript, facts = prepared.repairs, prepared.transcript, prepared.facts
+    repairs = made.repairs if made else []
+    keys = [
+        repair_key(rule, key)
+        for (rule, _), key in zip(repairs, made.keys if made else (), strict=True)
+    ]
+    if made:
+        keys += refused_rules.keys_of(made, facts.destination, facts.refused)
     keys += [cleared_key(transcript.ref(place)) for place in prepared.newly_cleared]
     return journal.add(
         [

@@ -54,6 +54,11 @@ class SessionFacts:
     """Seconds since the conversation's last request, used if the settings give none."""
     compacted: ReportEdit | None = None
     """The report row of the provider's compaction that was applied to the request."""
+    destination: str = ""
+    """The endpoint and model that the request goes to, ``api.openai.com|gpt-5.1``; "": only the
+    model is known.  After ``prepare`` its ``refused_rules.destination_of``."""
+    refused: tuple[str, ...] = ()
+    """Rules that a refusal of this request named, or that its endpoint is known for."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +135,11 @@ class PreparedRequest:
         ignores is none: it changes nothing that is read."""
         if self.repairs is None:
             return []
-        seen = self.journal.repaired
+        seen, repairs = self.journal.repaired, self.repairs
         return [
             repair
-            for rule, repair in self.repairs.repairs
-            if rule != ignored.RULE and repair_key(rule, repair.path) not in seen
+            for (rule, repair), key in zip(repairs.repairs, repairs.keys, strict=True)
+            if rule != ignored.RULE and repair_key(rule, key) not in seen
         ]
 
     # --- paths before repair ---
@@ -335,7 +340,11 @@ class PreparedRequest:
             about=QueryContext(transcript, config, edited).about,
             reducers=self.reducers,
             offered=self._offers,
-            pinned=pinned(transcript, (*settings.pins, *sorted(self.journal.pins))),
+            pinned=pinned(
+                transcript,
+                (*settings.pins, *sorted(self.journal.pins)),
+                None if settings.strict else self.warnings,
+            ),
             protected=protected(transcript, *held, preset.recent_turns),
             held_by_user=protected(transcript, *held),
             facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them
@@ -370,9 +379,9 @@ def _listed(values: list[str]) -> str:
     return ",".join(values)
 
 
-def repair_key(rule: str, path: Path) -> str:
-    """The name of a repair, by which a journal recognises it."""
-    return f"{rule} {paths.escape(path)}"
+def repair_key(rule: str, key: str) -> str:
+    """The name of a repair, by which a journal recognises it; ``key``: one of ``Repaired.keys``."""
+    return f"{rule} {key}"
 
 
 def checked(

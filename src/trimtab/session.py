@@ -11,11 +11,12 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
-from trimtab.fitted import Fitted
+from trimtab.fitted import Fitted, withdrawal_of
 from trimtab.forking import Lock
 from trimtab.jsontext import paths
 from trimtab.pipeline import FitResult
@@ -37,6 +38,7 @@ from trimtab.wire.incremental_json import IncrementalParser
 
 if TYPE_CHECKING:
     from trimtab.prepared_request import PreparedRequest
+    from trimtab.retry.learned_limits import LearnedLimits
     from trimtab.sessions.conversation_store import ConversationStore
     from trimtab.sessions.pruning import Prunable, Pruned
     from trimtab.stores.base import Store
@@ -50,6 +52,13 @@ class SessionKeywords(FitKeywords, total=False):
     conversation: str | None
     journal: Mapping[str, Any] | None
     clock: Callable[[], float]
+
+
+class SentTo(NamedTuple):
+    """Where a request goes, as ``flow``'s key names it, and the rules that refusals of it named."""
+
+    destination: str = ""
+    refused: Sequence[str] = ()
 
 
 class PruneKeywords(FitKeywords, total=False):
@@ -103,6 +112,7 @@ class Session(EditHistory):
         super().__init__(store, tenant, journal)
         self._observed, self._chains = Observed(), ResponseChains()
         self._last_fitted: Fitted | None = None
+        self._learned: LearnedLimits | None = None
         self._parser = IncrementalParser()
         self._lock = Lock()
         self._conversation_name = conversation
@@ -127,9 +137,19 @@ class Session(EditHistory):
     # --- turns ---
 
     def fit(
-        self, request: Any, *, conversation: str | None = None, **keywords: Unpack[FitKeywords]
+        self,
+        request: Any,
+        *,
+        conversation: str | None = None,
+        destination: str | None = None,
+        refused: Sequence[str] = (),
+        **keywords: Unpack[FitKeywords],
     ) -> Fitted:
         """Fit one request.  Keywords are those of ``trimtab.fit`` and win over the session's.
+
+        ``destination``, ``refused``: for who drives ``trimtab.flow``: where the request goes
+        (``flow``'s key), and the rules that refusals named.  Without a destination, what
+        ``refused()`` learned of the model applies.
 
         Raises what ``trimtab.fit`` raises; a failed call leaves the journal as it was.  A store
         that does not answer is a warning in the report, not an error.
@@ -137,7 +157,18 @@ class Session(EditHistory):
         if conversation is not None:
             expect_text("conversation", conversation)
         wanted = self._with(keywords)
-        fitted = self._fitted(request, wanted, conversation)
+        fitted = self._fit_to(request, wanted, conversation, SentTo(destination or "", refused))
+        if destination is not None or (self._learned is None and self._conversations is None):
+            return fitted
+        from trimtab.retry import by_hand
+
+        again = partial(self._fit_again, fitted)
+        return by_hand.with_known_limits(fitted, again, self.learned)
+
+    def _fit_to(
+        self, request: Any, wanted: Settings, conversation: str | None, sent_to: SentTo
+    ) -> Fitted:
+        fitted = self._fitted(request, wanted, conversation, sent_to)
         given = fitted.given()
         link = self._chains.link(given)
         if link is None:
@@ -150,11 +181,11 @@ class Session(EditHistory):
         whole: Any = unchained(given, link)
         if not isinstance(request, (dict, list)):
             whole = paths.dump(whole) if isinstance(request, str) else paths.dump(whole).encode()
-        fitted = self._fitted(whole, wanted, conversation)
+        fitted = self._fitted(whole, wanted, conversation, sent_to)
         fitted.chained = given
         return fitted
 
-    def _fitted(self, request: Any, wanted: Settings, name: str | None) -> Fitted:
+    def _fitted(self, request: Any, wanted: Settings, name: str | None, sent_to: SentTo) -> Fitted:
         if self._conversations is not None or isinstance(request, bytes):
             request = self._parser.parse(request)
         conversation = self._conversation_of(request, wanted, name)
@@ -174,6 +205,8 @@ class Session(EditHistory):
                 calibrations=self._observed.calibrations,
                 idle_seconds=None if before is None else max(0.0, now - before),
                 compacted=compaction_edit,
+                destination=sent_to.destination,
+                refused=tuple(sent_to.refused),
             )
             turn, fitted = self._take_turn(conversation, request, wanted, facts)
             if not turn.is_client_request:
@@ -188,6 +221,8 @@ class Session(EditHistory):
                 )
             self._observed.last = fitted.counted
             self._last, self._last_fitted = conversation, fitted
+            fitted.conversation = conversation.id or name or self._conversation_name or ""
+            fitted.hint = name
         return fitted
 
     def _conversation_of(self, request: Any, wanted: Settings, name: str | None) -> Conversation:
@@ -253,6 +288,10 @@ class Session(EditHistory):
             expect(answer.lstrip()[:1] == "{", "answer", answer, "a response, or its JSON")
         if (answered := fitted or self._last_fitted) is not None:
             self.follow(answer, answered)
+            if answered.attempts is not None:
+                from trimtab.retry import by_hand
+
+                by_hand.accepted(answered)
         with self._lock:
             fact = self._observed.answer(answer, fitted.counted if fitted else None)
         if fact is not None and self._conversations is not None:
@@ -286,6 +325,68 @@ class Session(EditHistory):
             fitted.given(), whole, fitted.tokens_after, fitted.scale,
             was_whole=fitted.chained is not None,
         )  # fmt: skip
+
+    # --- after a refusal ---
+
+    @property
+    def learned(self) -> LearnedLimits:
+        """What refusals taught of endpoints and models; kept in the store, if there is one."""
+        from trimtab.retry.learned_limits import LearnedLimits
+        from trimtab.retry.stored_limits import StoredLimits
+
+        if self._learned is None:
+            stored = self._conversations
+            self._learned = LearnedLimits(None if stored is None else StoredLimits(stored))
+        return self._learned
+
+    def refused(self, error: Any, fitted: Fitted) -> Fitted | None:
+        """The next attempt after the provider refused ``fitted.request``; None if there is none,
+        and the error is the caller's.
+
+            fitted = session.fit(request)
+            while True:
+                try:
+                    answer = client.messages.create(**fitted.request)
+                    break
+                except anthropic.APIStatusError as error:
+                    fitted = session.refused(error, fitted)
+                    if fitted is None:
+                        raise
+            session.observe(answer, fitted)
+
+        ``error``: the exception of any SDK, or (status, body).  What helped is remembered for this
+        conversation, and by ``observe`` for the model.
+        """
+        from trimtab.retry import by_hand
+
+        expect(isinstance(fitted, Fitted), "fitted", fitted, "what fit returned")
+        again = partial(self._fit_again, fitted)
+        return by_hand.next_attempt(error, fitted, again, self.learned, self.take_back)
+
+    def _fit_again(
+        self,
+        fitted: Fitted,
+        request: Any,
+        *,
+        destination: str = "",
+        refused: Sequence[str] = (),
+        **keywords: Unpack[FitKeywords],
+    ) -> Fitted:
+        """Fit the request of ``fitted`` again, with its settings and for its conversation."""
+        wanted = with_keywords(fitted.settings, keywords)
+        return self._fit_to(request, wanted, fitted.hint, SentTo(destination, refused))
+
+    def take_back(self, fitted: Fitted) -> None:
+        """Undo the new edits of ``fitted``, and forget the rules that it was repaired for: they
+        were a guess, and the provider refused it as well."""
+        for edit in fitted.report.edits:
+            if edit.new and edit.op != "compact":
+                self.undo(edit.handle)
+                self.unpin(edit.handle)
+        if keys := withdrawal_of(fitted):
+            stored, last = self._conversations, self._last
+            conversation = last if stored is None else stored.by_id(fitted.conversation)
+            self._add(conversation, lambda journal: journal.add((), {}, keys))
 
     def _read_calibrations(self, conversations: ConversationStore) -> None:
         """Read the calibrations that other sessions stored."""
@@ -395,15 +496,3 @@ def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
     conversations = session._conversations
     facts = {} if conversations is None else conversations.facts(prefix)
     return {name: json.loads(value) for name, value in facts.items()}
-
-
-def stored_fact(session: Session, name: str) -> Any:
-    """One fact of the store; None if it is missing or no store answers."""
-    return None if session._conversations is None else session._conversations.fact(name)
-
-
-def keep_fact(session: Session, name: str, value: Any) -> None:
-    """Write a JSON-able fact to the store, if there is one.  A store on another machine has it
-    before this returns; a local one soon after."""
-    if session._conversations is not None:
-        session._conversations.write_fact_now(name, value)

@@ -21,6 +21,12 @@ LEAST_SHARE = 0.4
 """Share of our count: a lower billed count is not of the same text, but leaves out cached tokens or
 text that a server truncated.  (Our factors go up to 1.5, and tokenizers differ by less than
 that.)"""
+OUTLIER = 1.25
+"""An answer that bills more than this times what every other one does is left out: one false count
+must not cut what all conversations of a model send."""
+ALONE = 1.5
+"""Billed tokens per one of ours: the only answer so far is not believed above this; tokenizers
+differ by less, and the next answer tells."""
 MARGIN = 0.05
 """Safety margin on the worst factor of one sample; it shrinks with the root of their number."""
 
@@ -66,8 +72,11 @@ class Calibration:
             return None
         largest = max(s.visible + s.signed for s in self.samples)
         large_samples = [s for s in self.samples if 2 * (s.visible + s.signed) >= largest]
+        large_samples = _without_outlier(large_samples)
+        if not large_samples:
+            return None
         text, thought = _slopes(large_samples)
-        residues = [s.billed / (text * s.visible + thought * s.signed) for s in large_samples]
+        residues = _residues(large_samples)
         here = (text * visible + thought * signed) / (visible + signed)
         mean = here * sum(residues) / len(residues)
         worst = here * max(residues) * (1 + MARGIN / sqrt(len(large_samples)))
@@ -88,6 +97,27 @@ class Calibration:
             return cls()
         sound = (s for s in samples if s.visible + s.signed > 0 and min(s) >= 0 and s.billed)
         return cls(tuple(sound)[-KEPT:])
+
+
+def _without_outlier(samples: list[UsageSample]) -> list[UsageSample]:
+    """The samples without the one that is far above all others, and without one that stands alone
+    and is above ``ALONE``."""
+    if len(samples) == 1:
+        (one,) = samples
+        return samples if one.billed <= ALONE * (one.visible + one.signed) else []
+    residues = _residues(samples)
+    highest = max(range(len(samples)), key=residues.__getitem__)
+    others = samples[:highest] + samples[highest + 1 :]
+    text, thought = _slopes(others)
+    one, most = samples[highest], max(_residues(others))
+    is_far_above = one.billed > OUTLIER * most * (text * one.visible + thought * one.signed)
+    return others if is_far_above else samples
+
+
+def _residues(samples: list[UsageSample]) -> list[float]:
+    """Billed tokens of each sample as a share of what the slopes give."""
+    text, thought = _slopes(samples)
+    return [s.billed / (text * s.visible + thought * s.signed) for s in samples]
 
 
 def _slopes(samples: list[UsageSample]) -> tuple[float, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Unpack
 
 from trimtab.fitted import Fitted
@@ -23,7 +22,7 @@ from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
-from trimtab.retry.guesses import RESULT_CHARS, undo_new_edits
+from trimtab.retry.guesses import RESULT_CHARS
 from trimtab.retry.learned_limits import LearnedLimits, key_for
 from trimtab.retry.own_header import HEADER
 from trimtab.session import Session
@@ -76,7 +75,7 @@ class FlowDriver:
         for text in limit_warnings(effect, self._recorder.model):
             self._recorder.warn(text)
         if effect.fitted is None:
-            self._recorder.note = "sent as it came"
+            self._recorder.note = "sent unchanged"
             return self._body if self._recall else None
         if effect.fitted.released:
             self._recorder.note = "pins gave way to the window"
@@ -115,7 +114,7 @@ class FlowDriver:
         self._run = flow(
             body, self._fit, key=key_for(self._host, model, self._credential),
             learned=self._learned, streaming=self.streams,
-            retry_result_chars=self._result_chars, undo=partial(undo_new_edits, self._session),
+            retry_result_chars=self._result_chars, undo=self._session.take_back,
         )  # fmt: skip
         effect, room = self._next(None), None
         if isinstance(effect, Send) and effect.fitted is not None:
@@ -209,7 +208,7 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
         yield (
-            f"{name}: sent as it came, since what cannot be reduced takes {why.minimum:,} of "
+            f"{name}: sent unchanged, since what cannot be reduced takes {why.minimum:,} of "
             f"{why.allowed:,} ({why.limit})"
         )
     if fitted is None:
@@ -223,6 +222,12 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
         yield (
             f"{name}: {fitted.output_asked:,} output tokens are asked for; of the window "
             f"{fitted.reserve:,} are kept free for them (reserve_share)"
+        )
+    if effect.known.at and effect.known.described:
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.known.until))
+        yield (
+            f"{name}: a refusal taught {effect.known.described}; this holds until {until}, or "
+            "until trimtab doctor --forget"
         )
     if fitted.released:
         yield "pins gave way to the window: what was undone or pinned did not fit"

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from trimtab.lazy import cached_property
+from trimtab.logs.recording import Recording
 from trimtab.replay import text_features
-from trimtab.replay.recording import Recording
 from trimtab.replay.text_features import Context, Span
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.token_sizes import TokenSizes

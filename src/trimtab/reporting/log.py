@@ -93,8 +93,9 @@ def _filtered(result: FitResult, report: Report) -> None:
     """
     repairs, seen = result.prepared.repairs, result.prepared.journal.repaired
     assert repairs is not None
-    for (rule, repair), row in zip(repairs.repairs, report.repairs, strict=True):
-        if rule in _FILTERED and repair_key(rule, repair.path) not in seen:
+    rows = zip(repairs.repairs, repairs.keys, report.repairs, strict=True)
+    for (rule, _), key, row in rows:
+        if rule in _FILTERED and repair_key(rule, key) not in seen:
             text = _printable(f"{paths.escape(row.path)} ({rule}): {row.message}")
             logger().warning("FILTERING OUT %s; handle %s", text, row.handle)
 

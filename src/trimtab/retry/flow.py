@@ -15,11 +15,15 @@ an error inside HTTP 200; once a byte was passed on it sends in ``Accepted``, an
 sends.  A step may take as long as ``fit`` does: an async driver may run ``run.send`` in a thread.
 
 - Refusal for size: ``refusals.classify`` reads it, ``learned`` keeps the limit, the request is
-  fitted strictly smaller and sent again: three sends at most.
-- Refusal that names a rule (pairing, reasoning, empty content, …): that rule's repair and one more
-  send; it is never treated as a refusal for size.
+  fitted strictly smaller and sent again: three sends at most, the last as small as what is named
+  or seen allows.
+- Refusal that names a rule or a field (pairing, reasoning, empty content, …): ``fit`` repairs what
+  breaks it, and the request is sent again if nothing breaks it any more: two sends more at most.
+  It is never treated as a refusal for size.
 - Refusal without a reason (``raw: "ERROR"``, an empty body): one more send with long tool results
-  cut; if that is accepted, later requests are cut before their first send.
+  cut.  Once is a coincidence; if it comes again, later requests are cut before their first send.
+- An answer is never thrown away: a count that is too short for what was sent is only compared with
+  the next one.
 - Rate, authentication, server and unrecognised errors pass through after one send.  If the
   provider's own compaction was unavailable, the same request is sent once more.
 - If nothing can shrink, the caller gets the provider's error.  An error of ours never stops a
@@ -31,8 +35,9 @@ This file knows the order of these steps, but not HTTP, formats, stores or reduc
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from trimtab.errors import CannotFit, InvalidRequest, InvalidSetting
@@ -41,15 +46,25 @@ from trimtab.fitted import Fitted
 from trimtab.retry import limits_from_refusals, refusal_repairs, truncation_check
 from trimtab.retry.effects import Accepted, Done, Refused, Send, SendStats
 from trimtab.retry.guesses import RESULT_CHARS
-from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, ModelLimits, host_of
+from trimtab.retry.learned_limits import (
+    CONVERSATIONS,
+    NO_LIMITS,
+    LearnedLimits,
+    ModelLimits,
+    destination_in,
+)
 from trimtab.retry.limits_from_refusals import SentRequest
 from trimtab.retry.refusals import Refusal, classify
 from trimtab.retry.truncation_check import Counts
+from trimtab.rules.named_rules import OUTPUT, is_of_endpoint
 from trimtab.sessions.response_chains import state_named
 from trimtab.settings import NO_WINDOW
 from trimtab.telemetry import emit, listening, logger
 
-MOST_SENDS = 3
+MAX_SIZE_SENDS = 3
+"""Sends of one request that is refused for its size."""
+MAX_FORM_SENDS = 2
+"""Sends more for refusals that name a rule or a field."""
 UNSEEN = (
     "refused as too long: what came before is at the server under {}={!r} and was not seen here, "
     "or not to its end: it cannot be made shorter; send every turn of this chain through one "
@@ -71,19 +86,21 @@ def flow(
     on_event: OnEvent | None = None,
     undo: Callable[[Fitted], object] | None = None,
     stats: SendStats | None = None,
+    first: Fitted | None = None,
 ) -> Flow:
     """Drive one request from ``fit`` to its answer; see the head of this file.
 
     ``fit``: ``session.fit``, or any function with its keywords (window, reserve, settings);
+    and ``destination`` and ``refused`` of ``Session.fit``;
     ``key``: what learned limits are kept under (``learned_limits.key_for``);
     ``retry_result_chars``: chars to which every tool result is cut after a refusal without a
     reason, 0: no such retry; ``streaming``: only for the log; ``undo``: called with the fit that
     was made on that guess, if no send was accepted; ``strict``: raise what ``fit`` raises instead
-    of sending the request unchanged.
+    of sending the request unchanged; ``first``: the fit that was sent already.
     """
     learned = LearnedLimits() if learned is None else learned
     run = _RequestFlow(
-        request, fit, key, learned, retry_result_chars, streaming, strict, on_event, undo
+        request, fit, key, learned, retry_result_chars, streaming, strict, on_event, undo, first
     )
     stats = SendStats() if stats is None else stats
     try:
@@ -117,17 +134,30 @@ class _RequestFlow:
     strict: bool
     on_event: OnEvent | None
     undo: Callable[[Fitted], object] | None
+    given: Fitted | None = None
+    """The first fit, if it was sent already."""
     known: ModelLimits = NO_LIMITS
     """The limits that applied to the last send."""
     fitted: Fitted | None = None
     cannot_fit: CannotFit | None = None
     guess: Fitted | None = None
     """The fit that was sent after a refusal without a reason."""
+    repaired: Fitted | None = None
+    """The fit that was sent after a refusal that named a rule."""
     sent_again: bool = False
     """Whether the unchanged request was sent again, because compaction was unavailable."""
     refused_chars: int = 0
     """Chars of the longest tool result in a request that was refused without a reason."""
-    repaired_rules: tuple[str, ...] = ()
+    cut_chars: int = 0
+    """Chars to which its tool results were cut."""
+    rules: tuple[str, ...] = ()
+    """Rules that refusals of this request named, and rules of its endpoint."""
+    words: dict[str, Any] = field(default_factory=dict)
+    """Keywords by which the last send was made smaller."""
+    first_sent: SentRequest | None = None
+    """What was sent when it was first refused for its size."""
+    size_sends: int = 1
+    form_sends: int = 0
     cut_short: bool = False
     unseen: str = ""
     """The message ``UNSEEN`` with the id of a history that only the provider has; else ""."""
@@ -157,7 +187,7 @@ class _RequestFlow:
             refusals.append(refusal)
             self._tell_refusal(refusal, reply, attempt)
             before = self.fitted
-            smaller = self._smaller(refusal, attempt) if attempt < MOST_SENDS else None
+            smaller = self._smaller(refusal)
             if smaller is None:
                 advice = self._given_up(refusal, attempt, before)
                 return Done(
@@ -171,45 +201,48 @@ class _RequestFlow:
     def _first(self) -> Fitted | None:
         """The first fit; None if the request can't be read or fitted and is sent unchanged."""
         try:
-            known = self.known = self.learned.get(self.key)
-            for rule in known.mends:
-                better = refusal_repairs.repaired_for(self.request, rule)
-                self.request = self.request if better is None else better
-            fitted = self._fit_any()
-            if known is NO_LIMITS:
+            raw = self.learned.get(self.key)
+            self.rules = rules_of(raw)
+            fitted = self._fit_any() if self.given is None else self.given
+            self.known = raw.for_conversation(fitted.conversation)
+            if raw is NO_LIMITS or self.given is not None:
                 return fitted
-            words = limits_from_refusals.keywords_for_known_limits(
-                known, fitted.settings, sent_as(fitted, known)
-            )
-            return self.fit(self.request, **words) if words else fitted
+            return fitted_to_known_limits(self.request, fitted, self._fit, raw)
         except InvalidRequest:
             return None
         except CannotFit as error:
+            if self.strict:
+                raise
             self.cannot_fit = error
-            logger().error("sent as it came, it will probably be refused: %s", error)
+            logger().error("sent unchanged, it will probably be refused: %s", error)
         except Exception as error:
             if self.strict:
                 raise
-            logger().warning("sent as it came: %s: %s", type(error).__name__, _short(error))
-            return None
-        if self.strict:
-            raise self.cannot_fit
+            logger().warning("sent unchanged: %s: %s", type(error).__name__, _short(error))
         return None
+
+    def _fit(self, request: Any, **words: Any) -> Fitted:
+        """Fit for this destination, with the rules that it is known to refuse."""
+        if self.key:
+            words["destination"] = destination_in(self.key)
+        if self.rules:
+            words["refused"] = self.rules
+        return self.fit(request, **words)
 
     def _fit_any(self) -> Fitted:
         """Fit; if the window is unknown, only repair, until a refusal names the window."""
         try:
-            return self.fit(self.request)
+            return self._fit(self.request)
         except InvalidSetting:
             if self.strict:
                 raise
-            return self.fit(self.request, window=NO_WINDOW, reserve=0)
+            return self._fit(self.request, window=NO_WINDOW, reserve=0)
 
-    def _smaller(self, refusal: Refusal, attempt: int) -> Fitted | None:
+    def _smaller(self, refusal: Refusal) -> Fitted | None:
         """The request to send after ``refusal``; None if it can't be made smaller or repaired."""
         try:
             if refusal.about_size:
-                return self._reduced(refusal, attempt)
+                return self._reduced(refusal)
             if refusal.kind in ("invalid_pairing", "invalid_other"):
                 return self._repaired(refusal)
             if refusal.rule == "compaction_unavailable" and not self.sent_again:
@@ -221,95 +254,148 @@ class _RequestFlow:
             logger().warning("not sent again: %s: %s", type(error).__name__, _short(error))
         return None
 
-    def _reduced(self, refusal: Refusal, attempt: int) -> Fitted | None:
+    def _reduced(self, refusal: Refusal) -> Fitted | None:
         last, unnamed = self.fitted, limits_from_refusals.names_nothing(refusal)
-        if last is None or (unnamed and (self.guess or not self.result_chars)):
+        if last is None or self.size_sends == MAX_SIZE_SENDS:
             return None
-        known = self.learned.get(self.key)
-        sent = sent_as(last, known, full=True)
+        if unnamed and not self.result_chars:
+            return None
+        raw = self.learned.get(self.key)
+        sent = sent_as(last, raw, full=True)
         if not unnamed:
             if not limits_from_refusals.may_be_too_large(refusal, sent):
                 return None
-            known = self._learn(refusal, sent, known)
+            raw = self._learn(refusal, sent, raw)
+        ask = limits_from_refusals.output_to_ask_for(refusal, sent)
+        if ask is not None:
+            self.rules, sent = (*self.rules, f"{OUTPUT}{ask}"), replace(sent, output=ask)
         words = limits_from_refusals.keywords_for_retry(
-            refusal, sent, known, last.settings, attempt, self.result_chars
+            refusal, sent, self.known, last.settings, self.first_sent, self.result_chars
         )
         if not words:
             return None
-        self.refused_chars = sent.longest_result if unnamed and "settings" in words else 0
-        smaller = self.fit(self.request, **words)
-        self.guess = smaller if unnamed else self.guess
-        if not _strictly_smaller(smaller, last, refusal):
+        smaller = self._fit(self.request, **words)
+        if ask is None and not _strictly_smaller(smaller, last, refusal):
             return None
+        if unnamed and "settings" in words:
+            self._note_cut_results(last, sent, words["settings"].result_chars)
+        self.guess = smaller if unnamed else self.guess
+        self.words, self.size_sends = words, self.size_sends + 1
+        self.first_sent = self.first_sent or sent
         return smaller
 
-    def _learn(self, refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
-        fresh = limits_from_refusals.learn_from_refusal(refusal, sent, known)
-        if fresh is not known:
+    def _note_cut_results(self, last: Fitted, sent: SentRequest, chars: int) -> None:
+        """Remember what was cut on a guess.  A result as long as the longest that the provider
+        took in an earlier turn can't be what it refused."""
+        self.cut_chars = chars
+        was_taken_before = last.longest_answered_result >= sent.longest_result
+        self.refused_chars = 0 if was_taken_before else sent.longest_result
+
+    def _learn(self, refusal: Refusal, sent: SentRequest, raw: ModelLimits) -> ModelLimits:
+        """What the refusal told this conversation; ``known`` is what now holds for it."""
+        talk = "" if self.fitted is None else self.fitted.conversation
+        fresh = limits_from_refusals.learn_from_refusal(refusal, sent, raw, talk)
+        if fresh is not raw:
             self.learned.put(self.key, fresh)
-        self.known = fresh
+            self._tell_learned(fresh, refusal)
+        self.known = fresh.for_conversation(talk)
         return fresh
 
+    def _tell_learned(self, fresh: ModelLimits, refusal: Refusal) -> None:
+        """Log what was learned, from what and until when."""
+        dated = replace(fresh, at=self.learned.clock())
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(dated.until))
+        by_all = any(len(told) >= CONVERSATIONS for told in fresh.told.values())
+        whom = "all conversations" if by_all else "this conversation"
+        logger().info(
+            "learned from a refusal (%s %s) of %s: %s, for %s until %s; "
+            "trimtab doctor --forget takes it back",
+            refusal.kind, refusal.rule, destination_in(self.key) or "this model",
+            fresh.described, whom, until,
+        )  # fmt: skip
+
     def _repaired(self, refusal: Refusal) -> Fitted | None:
-        """The request repaired for the refusal's rule, whatever dialect was detected."""
-        state = self.fitted is not None and self.fitted.server_state
-        if state or refusal.rule in self.repaired_rules:
+        """The request repaired for the rules that the refusal named, if nothing breaks them then.
+
+        All rules of a kind at once, and rules that were named before stay repaired.
+        """
+        last = self.fitted
+        if last is None or last.server_state or self.form_sends == MAX_FORM_SENDS:
             return None
-        better = refusal_repairs.repaired_for(self.request, refusal.rule)
-        if better is None:
+        if self.repaired is None:
+            self.repaired = last  # what is taken back if none of it helps
+        named = refusal_repairs.rules_named(refusal, last.request, last.settings.format)
+        if not named or set(named) <= set(self.rules):
             return None
-        self.request, self.repaired_rules = better, (*self.repaired_rules, refusal.rule)
-        return self.fit(better, window=NO_WINDOW) if self.fitted is None else self.fit(better)
+        self.rules = tuple(dict.fromkeys((*self.rules, *named)))
+        words = self.words or ({} if last.window is not None else {"window": NO_WINDOW})
+        again = self._fit(self.request, **words)
+        if again.request == last.request:
+            return None
+        if refusal_repairs.rules_named(refusal, again.request, last.settings.format):
+            return None  # its cause is still there
+        self.form_sends, self.repaired = self.form_sends + 1, again
+        return again
 
     # --- what came back ----------------------------------------------------------------------
 
     def _read(self, reply: Refused | Accepted) -> Refusal | None:
         if isinstance(reply, Refused):
             return classify(reply.status, reply.body, reply.headers)
-        tokens, fitted = reply.prompt_tokens, self.fitted
-        if tokens is None or fitted is None or not self._truncated(tokens, fitted):
-            return None
-        cut = Refusal("too_long", tokens, None, "lower_bound", "silent_truncation", "tokens")
-        if reply.final:
-            known = self.learned.get(self.key)
-            self._learn(cut, sent_as(fitted, known), known)
-            self.cut_short = True
-            return None
-        return cut
+        if reply.prompt_tokens is not None and self.fitted is not None:
+            self._compare_count(reply.prompt_tokens, self.fitted)
+        return None
 
-    def _truncated(self, theirs: int, fitted: Fitted) -> bool:
-        """Whether the provider silently truncated the request, as some servers of the chat format
-        do.  An uncertain count is kept and compared with the next one."""
+    def _compare_count(self, theirs: int, fitted: Fitted) -> None:
+        """Learn a limit if the provider silently truncates, as some servers of the chat format do:
+        from the next request on.  One short count is only kept, to be compared."""
         counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
-            return False
-        known, host = self.learned.get(self.key), host_of(self.key)
-        before = Counts(*known.short) if known.short else None
-        if truncation_check.is_truncated(counts, host, fitted.longest_counted, before):
-            return True
-        if (next_one := truncation_check.count_to_compare(counts, before)) != before:
-            self.learned.put(self.key, replace(known, short=next_one))
-        return False
+            return
+        raw = self.learned.get(self.key)
+        before = Counts(*raw.short) if raw.short else None
+        if truncation_check.is_truncated(counts, before):
+            cut = Refusal("too_long", theirs, None, "lower_bound", "silent_truncation", "tokens")
+            self._learn(cut, sent_as(fitted, raw), raw)
+            self.cut_short = True
+        elif (next_one := truncation_check.count_to_compare(counts, before)) != before:
+            self.learned.put(self.key, replace(raw, short=next_one))
 
     def _accepted(self) -> None:
-        if lasting := tuple(
-            rule for rule in self.repaired_rules if refusal_repairs.is_lasting(rule)
-        ):
-            known = self.learned.get(self.key)
-            self.learned.put(self.key, replace(known, mends=(*known.mends, *lasting)))
-        if self.refused_chars:
-            known, now = self.learned.get(self.key), self.learned.clock()
-            unnamed = (self.result_chars, self.refused_chars, now)
-            self.learned.put(self.key, replace(known, unnamed=unnamed))
-        if self.known is NO_LIMITS or self.fitted is None:
+        if self.fitted is None:
+            return
+        self._keep_what_helped(self.fitted.conversation)
+        raw = self.learned.get(self.key)
+        if raw is NO_LIMITS:
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
             self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
+        if raw.unnamed is not None and not self.refused_chars:
+            self.learned.accepted_chars(self.key, self.fitted.longest_result)
+
+    def _keep_what_helped(self, talk: str) -> None:
+        """Remember with the endpoint what a refusal told of it: a field, a spelling, a length."""
+        raw = self.learned.get(self.key)
+        fresh, named = raw, self.rules if self.form_sends else ()
+        for rule in filter(is_of_endpoint, named):
+            told = tuple(dict.fromkeys((*fresh.rules.get(rule, ()), talk)))[-CONVERSATIONS:]
+            fresh = replace(fresh, rules={**fresh.rules, rule: told}, exactness="exact")
+        for rule in named:
+            if rule.startswith(OUTPUT):
+                most = int(rule.removeprefix(OUTPUT))
+                fresh = replace(fresh, output=most).taught("output", talk, fresh)
+        if self.refused_chars:
+            times = 0 if fresh.unnamed is None else fresh.unnamed[3]
+            now = self.learned.clock()
+            fresh = replace(fresh, unnamed=(self.cut_chars, self.refused_chars, now, times + 1))
+        if fresh != raw:
+            self.learned.put(self.key, fresh)
 
     def _given_up(self, refusal: Refusal, attempt: int, last: Fitted | None) -> str:
         """Undo a guess, log that the refusal is final, and return advice for the user."""
-        if attempt > 1 and self.guess is not None and self.undo is not None:
-            self.undo(self.guess)
+        for tried in (self.guess, self.repaired if self.form_sends else None):
+            if tried is not None and self.undo is not None:
+                self.undo(tried)
         seen = last is None or last.held_tokens
         state = None if last is None or seen else state_named(last.given())
         if refusal.kind == "too_long" and state is not None:
@@ -377,6 +463,21 @@ class _RequestFlow:
         if self.fitted is None:
             return {}
         return {"format": self.fitted.format}
+
+
+def rules_of(known: ModelLimits) -> tuple[str, ...]:
+    """The rules of an endpoint that hold for every conversation."""
+    lowered = known.output is not None and len(known.told.get("output", ())) >= CONVERSATIONS
+    return (*known.known_rules, *([f"{OUTPUT}{known.output}"] if lowered else []))
+
+
+def fitted_to_known_limits(request: Any, fitted: Fitted, fit: Fit, known: ModelLimits) -> Fitted:
+    """``fitted``, or ``request`` fitted again with ``fit`` where it is above a learned limit."""
+    mine = known.for_conversation(fitted.conversation)
+    words = limits_from_refusals.keywords_for_known_limits(
+        mine, fitted.settings, sent_as(fitted, mine)
+    )
+    return fit(request, **words) if words else fitted
 
 
 def sent_as(fitted: Fitted, known: ModelLimits, full: bool = False) -> SentRequest:

@@ -1,10 +1,8 @@
-"""The guess that is tried after a refusal without a reason, and undoing it if refused again."""
+"""The guess that is tried after a refusal without a reason: that tool results are too long."""
 
 from __future__ import annotations
 
 from trimtab.errors import expect
-from trimtab.fitted import Fitted
-from trimtab.session import Session
 from trimtab.setting_kinds import MOST
 
 RESULT_CHARS = 512
@@ -16,11 +14,3 @@ def result_chars(value: int) -> int:
     is_whole = type(value) is int and 0 <= value <= MOST
     expect(is_whole, "retry_result_chars", value, "a whole number, 0 for no such retry")
     return value
-
-
-def undo_new_edits(session: Session, fitted: Fitted) -> None:
-    """Undo the new edits of ``fitted``: they were made on a guess that was refused."""
-    for edit in fitted.report.edits:
-        if edit.new and edit.op != "compact":
-            session.undo(edit.handle)
-            session.unpin(edit.handle)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 HOUR = 3_600.0
@@ -21,17 +21,33 @@ _NARROW, _WIDE = 0.25, 4.0
 """The provider's count divided by ours: outside this range it can't count the same request."""
 
 
+KINDS = {
+    "tokens": ("limit", "ratio", "output_counts", "exactness", "refused", "accepted"),
+    "bytes": ("request_bytes",),
+    "chars": ("result_chars",),
+    "images": ("images",),
+    "output": ("output",),
+}
+"""Kind of limit → the fields of ``ModelLimits`` that hold it."""
+CONVERSATIONS = 2
+"""A limit that so many conversations were told holds for all; before, only for those that were."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelLimits:
     """The limits of one model behind one endpoint.
 
     ``limit`` is in the provider's tokens; ``ratio``: the provider's tokens per one of ours;
     ``output_counts``: whether the requested output shares the limit.  ``refused`` and ``accepted``
-    are the smallest prompt refused and the largest accepted, in our tokens.  ``mends``: rules that
-    a refusal named and whose repair was accepted.  ``short``: the provider's count that was too
-    small, and our count of the same request (``truncation_check``).  ``unnamed``, after a refusal
-    without a reason: (chars to which tool results were cut when accepted, chars of the longest
-    result when refused, time in seconds).
+    are the smallest prompt refused and the largest accepted, in our tokens.  ``output``: the most
+    output tokens that may be asked for.  ``short``: the provider's count that was too small, and
+    our count of the same request (``truncation_check``).  ``unnamed``, after refusals without a
+    reason: (chars to which tool results were cut when accepted, chars of the longest result when
+    refused, time in seconds, how often).
+
+    ``told``: kind of limit (``KINDS``) → conversations that were refused for it, at most
+    ``CONVERSATIONS``.  ``rules``: rules of the endpoint (``named_rules.is_of_endpoint``) → the
+    same.
     """
 
     limit: int | None = None
@@ -43,19 +59,21 @@ class ModelLimits:
     request_bytes: int | None = None
     result_chars: int | None = None
     images: int | None = None
-    mends: tuple[str, ...] = ()
+    output: int | None = None
     short: tuple[int, int] | None = None
-    unnamed: tuple[int, int, float] | None = None
+    unnamed: tuple[int, int, float, int] | None = None
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at: float = 0.0
 
     def allowed_chars(self, longest: int) -> int | None:
         """Chars to which each tool result is cut if the longest has ``longest``; None: not cut.
 
-        A length between the accepted and the refused one is uncertain: below their geometric mean
-        it is tried uncut."""
-        if self.unnamed is None:
+        One refusal without a reason is a coincidence.  A length between the accepted and the
+        refused one is uncertain: below their geometric mean it is tried uncut."""
+        if self.unnamed is None or self.unnamed[3] < 2:
             return None
-        accepted, refused, _ = self.unnamed
+        accepted, refused = self.unnamed[:2]
         return accepted if longest * longest >= accepted * refused else None
 
     def prompt_tokens(self, output: int) -> int | None:
@@ -66,6 +84,51 @@ class ModelLimits:
         if self.refused is not None:
             return min(max(self.accepted, int(self.refused * _BELOW_REFUSED)), self.refused - 1)
         return None
+
+    @property
+    def described(self) -> str:
+        """The limits in words, for logs and people; "" if there are only counts to compare."""
+        words = {
+            "window": self.limit, "body bytes": self.request_bytes, "images": self.images,
+            "chars of a tool result": self.result_chars, "output tokens": self.output,
+            "refused prompt tokens": self.refused if self.limit is None else None,
+        }  # fmt: skip
+        parts = [f"{name} {number:,}" for name, number in words.items() if number is not None]
+        parts += self.rules
+        if self.unnamed is not None:
+            parts.append(f"refused without a reason {self.unnamed[3]} time(s)")
+        return ", ".join(parts)
+
+    @property
+    def until(self) -> float:
+        """When they expire, in seconds since 1970."""
+        return self.at + BELIEVED[self.exactness]
+
+    @property
+    def known_rules(self) -> tuple[str, ...]:
+        """The rules of the endpoint that enough conversations were refused for."""
+        return tuple(name for name, told in self.rules.items() if len(told) >= CONVERSATIONS)
+
+    def for_conversation(self, conversation: str) -> ModelLimits:
+        """What holds for one conversation: what it was told itself, or what several were told."""
+        hidden = [
+            name
+            for kind, told in self.told.items()
+            if len(told) < CONVERSATIONS and conversation not in told
+            for name in KINDS.get(kind, ())
+        ]
+        return replace(self, **{name: getattr(NO_LIMITS, name) for name in hidden})
+
+    def taught(self, kind: str, conversation: str, before: ModelLimits) -> ModelLimits:
+        """These limits, of which ``conversation`` was told ``kind``; ``before``: what all knew.
+
+        Another number is another limit: those that were told the earlier one don't count for it.
+        """
+        main = KINDS[kind][0]
+        same = getattr(self, main) == getattr(before, main)
+        others = before.told.get(kind, ()) if same else ()
+        told = tuple(dict.fromkeys((*others, conversation)))[-CONVERSATIONS:]
+        return replace(self, told={**before.told, kind: told})
 
 
 NO_LIMITS = ModelLimits()
@@ -95,14 +158,21 @@ class LearnedLimits:
     def get(self, key: str) -> ModelLimits:
         """The limits learned for ``key`` that have not expired; NO_LIMITS if there are none."""
         row = self._facts.get(key)
-        if row is None:
+        if not row:
             return NO_LIMITS
         try:
             short, unnamed = row.get("short"), row.get("unnamed")
             if unnamed and self.clock() - unnamed[2] >= BELIEVED["guess"]:
                 unnamed = None
-            plain = {"mends": tuple(row["mends"]), "short": tuple(short) if short else None}
-            known = ModelLimits(**{**row, **plain, "unnamed": tuple(unnamed) if unnamed else None})
+            if unnamed and len(unnamed) == 3:  # a row of release 0.1: learned from one refusal
+                unnamed = [*unnamed, 1]
+            known = ModelLimits(**{
+                **{name: value for name, value in row.items() if name != "mends"},
+                "short": tuple(short) if short else None,
+                "unnamed": tuple(unnamed) if unnamed else None,
+                "told": _tuples(row.get("told")),
+                "rules": _tuples(row.get("rules")),
+            })  # fmt: skip
             fresh = self.clock() - known.at < BELIEVED[known.exactness]
         except (TypeError, KeyError):  # a row of another release
             return NO_LIMITS
@@ -111,6 +181,15 @@ class LearnedLimits:
     def put(self, key: str, known: ModelLimits) -> None:
         """Store ``known`` under ``key``, dated now."""
         self._facts[key] = asdict(replace(known, at=self.clock()))
+
+    def forget(self, key: str) -> None:
+        """Forget what was learned for ``key``."""
+        self._facts[key] = {}
+
+    def items(self) -> list[tuple[str, ModelLimits]]:
+        """(key, limits) of all that is known and has not expired, by key."""
+        known = ((key, self.get(key)) for key in sorted(self._facts))
+        return [(key, limits) for key, limits in known if limits is not NO_LIMITS]
 
     def accepted(self, key: str, tokens: int, output: int) -> None:
         """Record that a prompt of ``tokens`` (ours) was accepted; drop limits it contradicts."""
@@ -125,11 +204,26 @@ class LearnedLimits:
         elif known.limit is None and known.refused is not None and tokens > known.accepted:
             self.put(key, replace(known, accepted=tokens))
 
+    def accepted_chars(self, key: str, longest: int) -> None:
+        """Record that a tool result of ``longest`` chars was accepted after a refusal without a
+        reason: one as long as what was refused shows that the length was not the reason."""
+        known = self.get(key)
+        if known.unnamed is None:
+            return
+        accepted, refused, at, times = known.unnamed
+        if longest >= refused:
+            self.put(key, replace(known, unnamed=None))
+        elif longest > accepted:
+            self.put(key, replace(known, unnamed=(longest, refused, at, times)))
 
-def host_of(key: str) -> str:
-    """The host in a key of ``key_for``; "" if it has none."""
-    host, bar, _ = key.partition("|")
-    return host if bar else ""
+
+def _tuples(row: Any) -> dict[str, tuple[str, ...]]:
+    return {str(name): tuple(told) for name, told in row.items()} if row else {}
+
+
+def destination_in(key: str) -> str:
+    """The endpoint and model in a key of ``key_for``, without the credential."""
+    return key.rpartition("|")[0]
 
 
 def key_for(host: str, model: str, credential: str | bytes = "") -> str:

@@ -5,13 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trimtab.retry.learned_limits import ModelLimits, ratio
+from trimtab.retry.learned_limits import KINDS, ModelLimits, ratio
 from trimtab.retry.refusals import Refusal
 from trimtab.settings import LIMITS, Settings
 from trimtab.transcript.model import TRIGGER
 
 SHARES = (0.7, 0.4)
-"""Shares of the refused size to try if the refusal names no limit: first retry, second retry."""
+"""Shares of the first refused size to try if no refusal names a limit: second send, third send."""
+TARGET = 0.97
+"""Share of a room that was only guessed to which the request is cut: less would be lost for
+nothing, and more could be refused once more."""
+MIN_RESULT_CHARS = 96
+"""Chars to which tool results are cut before the last send: about what a marker needs."""
+_MIN_OUTPUT = 1_024
+"""Output tokens that are asked for where the request's own limit leaves no room for a prompt."""
+_EXCESS_MARGIN = 0.03
+"""Share of the request that is cut beyond an excess in the provider's tokens."""
 _MARGIN = 0.98
 """The share of a known limit that is used while our count of the request is an estimate."""
 _PLAUSIBLE_TOKENS = 8_000
@@ -60,17 +69,29 @@ def may_be_too_large(refusal: Refusal, sent: SentRequest) -> bool:
     return True
 
 
-def learn_from_refusal(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
-    """``known`` updated with what ``refusal`` says; the same object if it says nothing new."""
+def learn_from_refusal(
+    refusal: Refusal, sent: SentRequest, known: ModelLimits, conversation: str = ""
+) -> ModelLimits:
+    """``known`` updated with what ``refusal`` told ``conversation``; the same object if it says
+    nothing new."""
+    mine, kind = known.for_conversation(conversation), ""
+    fresh = mine
     if refusal.kind == "too_long":
-        return _tokens(refusal, sent, known)
-    if refusal.rule == "images":
-        return replace(known, images=_images(refusal), exactness="exact")
-    if refusal.rule == "string_too_long" and refusal.limit:
-        return replace(known, result_chars=refusal.limit, exactness="exact")
-    if refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
-        return replace(known, request_bytes=refusal.limit, exactness="exact")
-    return known
+        kind, fresh = "tokens", _tokens(refusal, sent, mine)
+    elif refusal.rule == "images":
+        kind, fresh = "images", replace(mine, images=_images(refusal))
+    elif refusal.rule == "string_too_long" and refusal.limit:
+        kind, fresh = "chars", replace(mine, result_chars=refusal.limit)
+    elif refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
+        kind, fresh = "bytes", replace(mine, request_bytes=refusal.limit)
+    if fresh is mine:
+        return known
+    if kind != "tokens" and known.limit is None and known.refused is None:
+        fresh = replace(fresh, exactness="exact")
+    learned = {name: getattr(fresh, name) for name in KINDS[kind]}
+    return replace(known, **{**learned, "exactness": fresh.exactness}).taught(
+        kind, conversation, known
+    )
 
 
 def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLimits:
@@ -90,17 +111,29 @@ def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLim
     factor = max(known.ratio if known.limit else 1.0, least)
     if refusal.exactness == "exact" and stated is not None and not sent.managed:
         factor = ratio(stated, sent.tokens)
-    return ModelLimits(
-        refusal.limit, max(factor, 0.01), counts or known.output_counts, refusal.exactness, refused,
-        0, known.request_bytes, known.result_chars, known.images, known.mends,
-        unnamed=known.unnamed,
+    return replace(
+        known, limit=refusal.limit, ratio=max(factor, 0.01), accepted=0, refused=refused,
+        output_counts=counts or known.output_counts, exactness=refusal.exactness,
     )  # fmt: skip
+
+
+def output_to_ask_for(refusal: Refusal, sent: SentRequest) -> int | None:
+    """The output tokens to ask for where the request's own limit takes most of a window that was
+    named; None: the output is not what is in the way."""
+    if refusal.kind != "too_long" or not refusal.limit or 2 * sent.output < refusal.limit:
+        return None
+    prompt = sent.tokens
+    if refusal.output is not None and refusal.requested is not None:
+        prompt = refusal.requested - refusal.output
+    room = int(_MARGIN * (refusal.limit - prompt))
+    return max(min(room, sent.output - 1), min(_MIN_OUTPUT, refusal.limit // 4))
 
 
 def _images(refusal: Refusal) -> int:
     """How many images may stay: the limit if it is a count, 0 if each image is too big."""
     if refusal.unit == "images" and refusal.limit is not None:
         return refusal.limit
+    # A document has any number of pages, and we don't open it: like one that is too big.
     many = refusal.unit == "pixels" and (refusal.limit or 0) <= _MANY_IMAGE_PIXELS
     return _MANY_IMAGES if many else 0
 
@@ -142,41 +175,54 @@ def _window(room: int, known: ModelLimits, sent: SentRequest) -> dict[str, int]:
 
 
 def keywords_for_retry(
-    refusal: Refusal, sent: SentRequest, known: ModelLimits, asked: Settings, attempt: int = 1,
-    result_chars: int = 0,
+    refusal: Refusal, sent: SentRequest, known: ModelLimits, asked: Settings,
+    first: SentRequest | None = None, result_chars: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Keywords for ``fit`` to make the next, smaller request; {} if there is nothing to reduce.
 
-    ``asked``: the settings of the refused request; ``attempt``: which send was refused;
-    ``result_chars``: chars to which each tool result is cut after a refusal without a reason, 0:
-    not cut.
+    ``asked``: the settings of the refused request; ``first``: what was sent at first, if this
+    refusal is the second for size: the next send is the last, and goes to the floor of what is
+    named or seen; ``result_chars``: chars to which each tool result is cut after a refusal without
+    a reason, 0: not cut.
     """
-    room, share = known.prompt_tokens(sent.output), SHARES[min(attempt, len(SHARES)) - 1]
+    last, room = first is not None, known.prompt_tokens(sent.output)
+    base, share = first or sent, SHARES[last]
     if names_nothing(refusal):
-        return _for_nothing_named(refusal, sent, asked, result_chars)
+        return _for_nothing_named(refusal, sent, asked, result_chars, base if last else None)
     if refusal.kind == "too_long":
-        if refusal.limit is None or room is None or room >= sent.tokens:
-            room = int(sent.tokens * share)
+        if refusal.excess and refusal.excess < sent.tokens:
+            room = int(sent.tokens * (1 - _EXCESS_MARGIN)) - refusal.excess
+        elif refusal.limit is None or room is None or room >= sent.tokens:
+            return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
         return _window(room, known, sent) if room > 0 else {}
     if refusal.rule == "images":
         return {"settings": _limited(asked, images=known.images)}
     if refusal.rule == "string_too_long":
         chars = known.result_chars
         return {"settings": _limited(asked, result_chars=chars)} if chars else {}
-    size = known.request_bytes or int(sent.body_bytes * share)
-    return {"settings": _limited(asked, request_bytes=size)}
+    size = known.request_bytes or min(int(base.body_bytes * share), sent.body_bytes - 1)
+    shortest = {"result_chars": result_chars} if last and result_chars else {}
+    return {"settings": _limited(asked, request_bytes=size, **shortest)}
+
+
+def _guessed(room: int, sent: SentRequest) -> dict[str, Any]:
+    """Keywords for a room that no refusal named: it is filled, as it is small enough already."""
+    return {"window": max(int(room * sent.scale), 1), "reserve": 0, "target": TARGET}
 
 
 def _for_nothing_named(
-    refusal: Refusal, sent: SentRequest, asked: Settings, result_chars: int
-) -> dict[str, Any]:
-    """Keywords after a refusal without a reason: long tool results are cut, and a request that may
-    be too large gets a smaller window."""
+    refusal: Refusal, sent: SentRequest, asked: Settings, result_chars: int,
+    first: SentRequest | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Keywords after a refusal without a reason: long tool results are cut, before the last send
+    as short as can be, and a request that may be too large gets a smaller window."""
     words: dict[str, Any] = {}
-    if result_chars and sent.longest_result > result_chars:
-        words["settings"] = _limited(asked, result_chars=result_chars)
-    if may_be_too_large(refusal, sent):
-        words |= {"window": max(int(sent.tokens * SHARES[0] * sent.scale), 1), "reserve": 0}
+    chars = min(result_chars, MIN_RESULT_CHARS) if first else result_chars
+    if chars and sent.longest_result > chars:
+        words["settings"] = _limited(asked, result_chars=chars)
+    if may_be_too_large(refusal, first or sent):
+        share = SHARES[first is not None]
+        words |= _guessed(min(int((first or sent).tokens * share), sent.tokens - 1), sent)
     return words
 
 

@@ -1,17 +1,24 @@
-"""Repairs a request for the rule that a refusal named, also if our tables don't list that rule for
-this provider."""
+"""Which rules a refusal names.  ``pipeline.prepare`` repairs what breaks them, whatever our tables
+say of this provider."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from trimtab import rules, wire
 from trimtab.errors import InvalidRequest, InvalidSetting
-from trimtab.jsontext.paths import Delete, PathOp
-from trimtab.rules.base import RuleTable
-from trimtab.rules.base import repair as mend_by
+from trimtab.jsontext import paths
+from trimtab.retry.refusals import Refusal
+from trimtab.rules.named_rules import (
+    DIALECT,
+    ITEM_ID,
+    OUTPUT,
+    REASONING,
+    field_rule,
+    kind_of,
+    places_of_field,
+)
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import CHAT
@@ -19,97 +26,132 @@ from trimtab.wire.dialects import DIALECTS
 
 _EMPTY = (
     *("no_messages", "null_content", "empty_parts", "no_content", "empty_text", "blank_text"),
-    *("empty_result_text", "empty_marked", "empty_result", "empty_error_result", "empty_system"),
-    *("no_parts", "empty_part", "empty_beside_response", "empty_answer", "trailing_space"),
+    *("empty_result_text", "blank_result_text", "empty_marked", "empty_result"),
+    *("empty_error_result", "empty_system", "no_parts", "empty_part", "empty_beside_response"),
+    *("empty_answer", "trailing_space"),
 )
 _ORDER = (
     *("roles_alternate", "first_not_user", "mixed_turn", "user_after_result", "two_answers_last"),
-    *("last_not_user", "system_late", "no_user", "call_order", "mixed_response", "calls_apart"),
-    *("content_and_calls", "result_late", "repeated_call_id", "server_orphan"),
+    *("last_not_user", "no_user", "call_order", "mixed_response", "calls_apart"),
+    *("content_and_calls", "result_late", "repeated_call_id", "text_after_calls"),
+    *("file_beside_result", "calls_interleaved"),
+)
+_SYSTEM = (
+    *("system_late", "system_not_first", "system_first", "system_place", "system_in_a_row"),
+    "system_unsupported",
 )
 ROWS = {
-    "orphan_result": ("result_id_case", "orphan_result", "server_orphan", "extra_result"),
+    "orphan_result": ("result_id_case", "orphan_result", "extra_result"),
+    "server_orphan": ("server_orphan",),
+    "server_unanswered": ("server_unanswered",),
+    "container_missing": ("container_missing",),
+    "tool_reference_unknown": ("tool_reference_unknown",),
     "missing_result": ("result_id_case", "call_unanswered", "result_late"),
     "duplicate_id": ("duplicate_call", "repeated_call_id", "duplicate_result", "extra_result"),
-    "bad_order": _ORDER,
+    "bad_order": (*_ORDER, *_SYSTEM),
+    "system_order": _SYSTEM,
     "empty_content": _EMPTY,
-    "id_format": ("id_format", "id_too_long", "name_format"),
+    "id_format": (
+        *("id_format", "id_too_long", "item_id_chars", "item_id_too_long", "item_id_prefix"),
+        "call_id_too_long",
+    ),
+    "name_format": ("name_format",),
     "bad_arguments": (
         *("arguments_not_string", "arguments_not_object", "arguments_not_json"),
-        "input_not_object",
+        *("input_not_object", "arguments_cut"),
     ),
     "toolconfig_missing": ("toolconfig_missing", "toolconfig_empty"),
     "prefill": ("last_not_user",),
-    "cache_control": ("too_many_marks",),
+    "cache_control": ("too_many_marks", "mark_order", "nested_mark", "stray_mark"),
     "thinking_missing": ("thinking_missing", "reasoning_missing", "signature_missing"),
     "lone_surrogate": ("unreadable_text",),
     "compaction_block_misplaced": ("compaction_misplaced", "compaction_behind"),
     "compaction_block_ambiguous": ("compaction_ambiguous", "compaction_behind"),
     "compaction_incomplete_turn": ("call_unanswered", "result_late"),
     "array_too_long": ("too_many_calls", "too_many_tools"),
+    "thinking_signature": (REASONING,),
+    "thinking_binding": (REASONING,),
+    "thinking_modified": (REASONING,),
+    "reasoning_item": (REASONING,),
+    "item_without_reasoning": (ITEM_ID,),
 }
-"""A refusal's rule → the rows that repair what it names."""
-_THINKING = ("thinking_signature", "thinking_binding", "thinking_modified", "reasoning_item")
-"""Refusals after which all signed or encrypted reasoning is left out, for this one request."""
+"""A refusal's rule → the rules that repair what it names."""
 
 
-def is_lasting(rule: str) -> bool:
-    """Whether later requests to this provider get the same repair before they are refused."""
-    return rule in ROWS
+def rules_named(refusal: Refusal, request: Any, format: str | None = None) -> tuple[str, ...]:
+    """The rules that ``refusal`` names and that ``request`` breaks; () if there are none.
 
-
-def repaired_for(request: Any, rule: str, format: str | None = None) -> Any:
-    """The request repaired for ``rule`` of a refusal; None if there is nothing to repair.
-
-    ``request`` is not changed; the result has its type.
+    All rules of a kind at once: a provider names the first fault that it meets.
     """
     try:
         source = RequestBody.of(request)
         detected, _ = wire.find(source.tree, format)
     except (InvalidRequest, InvalidSetting):
-        return None
-    if rule in _THINKING:
-        passes = _without_thinking(source, detected)
-    elif rule in ROWS:
-        passes = _by_rows(source, detected, ROWS[rule])
-    else:
-        return None
-    return source.after(passes).returned(source) if passes else None
+        return ()
+    return tuple(dict.fromkeys(_named(refusal, source.tree, detected)))
 
 
-Passes = Sequence[tuple[PathOp, ...]]
+def _named(refusal: Refusal, tree: Any, format: Format) -> Iterator[str]:
+    if refusal.rule == "field_refused":
+        yield from _fields(refusal.fields, tree, format)
+    elif refusal.rule == "output_limit" and refusal.limit:
+        yield from _broken(tree, format, (f"{OUTPUT}{refusal.limit}",))
+    elif names := ROWS.get(refusal.rule):
+        if broken := _broken(tree, format, names):
+            yield from broken
+        elif format.name == CHAT:
+            yield from _of_a_dialect(tree, names)
 
 
-def _without_thinking(source: RequestBody, format: Format) -> Passes:
-    transcript = wire.read(source.tree, format)
-    parts = {transcript.item(p) for p in transcript.places() if p.block.kind == "reasoning"}
-    return [tuple(Delete(path) for path in sorted(parts, key=str))] if parts else []
+def _broken(tree: Any, format: Format, names: Sequence[str]) -> list[str]:
+    """Those of these rules by which something is repaired."""
+    transcript = wire.read(tree, format)
+    refused = dict.fromkeys(names)
+    made = rules.repair(tree, format, transcript, failures=[], refused=refused)
+    return [rule for rule, _ in made.found if rule in refused]
 
 
-def _by_rows(source: RequestBody, format: Format, names: tuple[str, ...]) -> Passes:
-    """Repair by the rows in ``names``, whether or not the detected dialect has them.  If that
-    changes nothing, the chat dialects are tried: all rules of the first where these rows repair
-    something."""
-    table = rules.TABLES[format.name]
-    if passes := _repairs(_with_rows(table, names), source, format):
-        return passes
-    for dialect in DIALECTS if format.name == CHAT else ():
-        spoken = wire.find(source.tree, f"{CHAT}:{dialect}")[0]
-        if _repairs(_with_rows(table, names), source, spoken):
-            return _repairs(table, source, spoken)
-    return []
+def _of_a_dialect(tree: Any, names: Sequence[str]) -> Iterator[str]:
+    """The dialect of chat whose own rules say what is wrong, where those of ours find nothing."""
+    for dialect in DIALECTS:
+        spoken = wire.find(tree, f"{CHAT}:{dialect}")[0]
+        if broken := _broken(tree, spoken, names):
+            yield f"{DIALECT}{dialect}"
+            yield from broken
+            return
 
 
-def _repairs(table: RuleTable, source: RequestBody, format: Format) -> Passes:
-    transcript = wire.read(source.tree, format)
-    return mend_by(table, source.tree, format, transcript, False, []).passes
+def _fields(fields: Sequence[str], tree: Any, format: Format) -> Iterator[str]:
+    """A rule for each field that the refusal names and a message or a part of one has.
+
+    ``fields``: paths as providers write them: ``input[1].action``, ``messages.3.citations``,
+    ``body.messages.3.assistant.reasoning_content``.
+    """
+    base = wire.read(tree, format).base
+    messages = paths.get(tree, base)
+    for field in fields:
+        steps = [step for step in field.replace("[", ".").replace("]", "").split(".") if step]
+        if not steps or steps[-1].isdigit():
+            continue
+        key, kind = steps[-1], _kind_at(messages, steps)
+        if kind is None:
+            continue
+        if next(places_of_field(messages, base, key, kind), None) is not None:
+            yield field_rule(key, kind)
 
 
-def _with_rows(table: RuleTable, names: tuple[str, ...]) -> RuleTable:
-    """The table with these rows alone, applied to every dialect."""
-    rows = tuple(
-        replace(row, sure="certain", dialects=None, except_for=frozenset())
-        for row in table.rows
-        if row.name in names
-    )
-    return replace(table, rows=rows)
+def _kind_at(messages: Any, steps: Sequence[str]) -> str | None:
+    """The type or role of the object that a path names; "" if it names none, None if the path
+    names a place that lacks the field."""
+    value, held = messages, None
+    indices = [number for number, step in enumerate(steps) if step.isdigit()]
+    for step in steps[indices[0] : -1] if indices else ():
+        if isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        elif isinstance(value, dict) and step in value:
+            value = value[step]
+        if isinstance(value, dict) and steps[-1] in value:
+            held = value
+    if not indices:
+        return ""
+    return None if held is None else kind_of(held)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
-from trimtab.session import Session, keep_fact, stored_fact, stored_facts
+from trimtab.sessions.conversation_store import ConversationStore
 
 PREFIX = "limits/"
 """The prefix of the names of learned limits among a store's facts."""
@@ -18,25 +18,25 @@ class StoredLimits(MutableMapping[str, Mapping[str, Any]]):
     store does not answer, the limits that this process learned itself apply.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, conversations: ConversationStore) -> None:
+        self._conversations = conversations
         self._own: dict[str, Mapping[str, Any]] = {}
 
     def __getitem__(self, key: str) -> Mapping[str, Any]:
-        kept, own = stored_fact(self._session, f"{PREFIX}{key}"), self._own.get(key)
+        kept, own = self._conversations.fact(f"{PREFIX}{key}"), self._own.get(key)
         if not isinstance(kept, dict):
             return self._own[key]
         return own if own is not None and _at(own) > _at(kept) else kept
 
     def __setitem__(self, key: str, value: Mapping[str, Any]) -> None:
         self._own[key] = value
-        keep_fact(self._session, f"{PREFIX}{key}", value)
+        self._conversations.write_fact_now(f"{PREFIX}{key}", value)
 
     def __delitem__(self, key: str) -> None:
-        raise TypeError("limits are not taken back: they are forgotten when their time is over")
+        self[key] = {}  # an empty row: replicas see that it is gone
 
     def __iter__(self) -> Iterator[str]:
-        kept = stored_facts(self._session, PREFIX)
+        kept = self._conversations.facts(PREFIX)
         return iter({name.removeprefix(PREFIX) for name in kept} | set(self._own))
 
     def __len__(self) -> int:

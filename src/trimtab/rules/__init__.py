@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trimtab.jsontext.paths import PathOp
@@ -19,6 +20,7 @@ from trimtab.rules.base import violations as _violations
 from trimtab.rules.chat_reasoning import REASONERS
 from trimtab.rules.id_case import with_id_case
 from trimtab.rules.ignored import with_ignored
+from trimtab.rules.named_rules import with_named_rules
 from trimtab.rules.shape import with_shape
 from trimtab.transcript.model import Facts
 from trimtab.transcript.transcript import Transcript
@@ -73,20 +75,24 @@ def repair(
     failures: list[str] | None = None,
     leave_out_ignored: bool = False,
     doubtful: bool = False,
-    refused: frozenset[str] = frozenset(),
+    refused: Mapping[str, frozenset[str] | None] | Iterable[str] = (),
 ) -> Repaired:
     """Repair what the provider certainly refuses, and what it has refused.
 
-    ``refused``: names of rows that a refusal of this request named; they are repaired however sure
-    they are and whatever the dialect.  ``doubtful``: rows that are not certain as well, for a
-    request of our own making.  ``leave_out_ignored``: leave out first what the provider ignores
-    because it compacted it.
+    ``refused``: rules that refusals of this conversation named, those of ``named_rules`` too; they
+    are repaired however sure they are and whatever the dialect: everywhere, or only where
+    ``base.digest_at`` is one of these digests.  ``doubtful``: rows that are not certain as well,
+    for a request of our own making.  ``leave_out_ignored``: leave out first what the provider
+    ignores because it compacted it.
     """
     table = TABLES[format.name]
     if leave_out_ignored:
         table = with_ignored(table)
-    named = with_refused(transcript, refused)
-    return _repair(table, tree, format, named, open_tail, failures, doubtful=doubtful)
+    where = refused if isinstance(refused, Mapping) else dict.fromkeys(refused)
+    table = with_named_rules(table, where)
+    named = with_refused(transcript, frozenset(where))
+    only = {name: digests for name, digests in where.items() if digests is not None}
+    return _repair(table, tree, format, named, open_tail, failures, doubtful=doubtful, only=only)
 
 
 def hard_limits(transcript: Transcript) -> dict[str, int]:

@@ -6,8 +6,10 @@ Each format has a table in a file of its own.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -71,6 +73,8 @@ class Rule:
     sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
+    since: str = ""
+    """The first version of the provider's API that refuses it; "": every version."""
     does: str = ""
     """The repair in one line; "": the first line of ``make_repairs``'s docstring."""
 
@@ -91,7 +95,7 @@ class Rule:
         if self.name in facts.refused:
             return True
         sure = ("certain", "refused") if doubtful else ("certain",)
-        return self.sure in sure and self.applies_to(facts.dialect)
+        return self.sure in sure and self.applies_to(facts.dialect) and facts.version >= self.since
 
 
 @dataclass(frozen=True)
@@ -142,6 +146,11 @@ class Repaired:
     """(index into ``repairs``, path at the time, original value) of each removed value."""
     trees: list[Any]
     """The request before each pass, and ``tree``."""
+    keys: list[str] = field(default_factory=list)
+    """For each repair, what it was made on: a digest and a number among equal ones, oldest first;
+    it stays the same when messages before it come or go."""
+    found: list[tuple[str, str]] = field(default_factory=list)
+    """(rule, digest of what was found) of all findings that were repaired."""
 
 
 def with_refused(transcript: Transcript, refused: frozenset[str]) -> Transcript:
@@ -227,24 +236,37 @@ def repair(
     failures: list[str] | None = None,
     *,
     doubtful: bool = False,
+    only: Mapping[str, frozenset[str]] | None = None,
 ) -> Repaired:
     """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
-    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``.  A row that
-    raises is left out and named in ``failures``; without it, it raises.
+    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``; and what these
+    repairs break.  A row in ``only`` is repaired just where ``digest_at`` is one of its digests.  A
+    row that raises is left out and named in ``failures``; without it, it raises.
     """
+    only = {} if only is None else only
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
-    seen: tuple[Transcript | None, list[Finding]] = (None, [])
+    seen = transcript, find_all(table, transcript, open_tail, failures)
+    given = Counter(finding.rule for finding in seen[1])
+    ours: set[str] = set()
+    """Rows that are broken more often than they were: by our own repairs."""
     for _ in range(MAX_PASSES):
         before = len(done.passes)
         for row in table.rows:
-            if not row.is_refused_by(done.transcript.facts, doubtful=doubtful):
+            wanted = row.is_refused_by(done.transcript.facts, doubtful=doubtful)
+            if not (wanted or row.name in ours):
                 continue
             for _ in range(MAX_PASSES):  # deferred repairs come before the next rows
                 if seen[0] is not done.transcript:  # else there is nothing new to see
                     seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
                 findings = [finding for finding in seen[1] if finding.rule == row.name]
+                if row.name in only:
+                    findings = [
+                        finding
+                        for finding in findings
+                        if digest_at(done.transcript, done.tree, finding.path) in only[row.name]
+                    ]
                 try:
                     put_off = bool(findings) and _repair_row(done, row, findings, format, views)
                 except Exception as error:
@@ -254,6 +276,14 @@ def repair(
                     break
         if len(done.passes) == before:
             break
+        if seen[0] is not done.transcript:
+            seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
+        found = Counter(finding.rule for finding in seen[1])
+        ours |= {
+            row.name
+            for row in table.rows
+            if row.is_refused_by(done.transcript.facts) and found[row.name] > given[row.name]
+        }
     return done
 
 
@@ -286,6 +316,10 @@ def _repair_row(
     tree = paths.apply(done.tree, ops)  # a row that raises here leaves nothing behind
     facts = done.transcript.facts
     transcript = with_refused(read(tree, format, model=facts.model, reader=views), facts.refused)
+    done.keys += repair_keys(done, repairs)
+    done.found += [
+        (row.name, digest_at(done.transcript, done.tree, finding.path)) for finding in findings
+    ]
     first = len(done.repairs)
     taken = [(first + at, path) for at, repair in enumerate(repairs) for path in repair.taken]
     done.taken += [(at, path, paths.get(done.tree, path)) for at, path in taken]
@@ -295,6 +329,33 @@ def _repair_row(
     done.trees.append(tree)
     done.tree, done.transcript = tree, transcript
     return len(repairs) < len(wanted)
+
+
+def repair_keys(done: Repaired, repairs: Sequence[Repair]) -> list[str]:
+    """The key of each of these repairs, which are made on ``done`` as it is."""
+    often = Counter(key.partition(".")[0] for key in done.keys)
+    keys = []
+    for repair in repairs:
+        digest = digest_at(done.transcript, done.tree, repair.path)
+        keys.append(f"{digest}.{often[digest]}")
+        often[digest] += 1
+    return keys
+
+
+def digest_at(transcript: Transcript, tree: Any, path: Path) -> str:
+    """A digest of the block at, above or first below a path; of the value if no block is there."""
+    depth = len(transcript.base)
+    number = path[depth] if len(path) > depth and path[:depth] == transcript.base else None
+    if isinstance(number, int) and number < len(transcript.messages):
+        for place in transcript.places_in(number):
+            item = transcript.item(place)
+            if item[: len(path)] == path or path[: len(item)] == item:
+                return place.block.digest
+    try:
+        text = paths.dump(paths.get(tree, path))
+    except LookupError:
+        text = paths.escape(path)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 # --- where a model turn begins and ends, and how far the results of its calls may reach ---

@@ -14,7 +14,7 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Path, PathOp, Set
-from trimtab.rules.base import Repair, Repaired
+from trimtab.rules.base import Repair, Repaired, repair_keys
 from trimtab.transcript.transcript import Transcript
 
 RULE = "embedded_tool_text"
@@ -145,4 +145,6 @@ def with_quotes(done: Repaired, quotes: Sequence[Repair]) -> Repaired:
         passes=[*done.passes, tuple(ops)],
         taken=[*done.taken, *taken],
         trees=[*done.trees, tree],
+        keys=[*done.keys, *repair_keys(done, quotes)],
+        found=done.found,
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 from trimtab import interruption
 from trimtab.errors import InvalidSetting
-from trimtab.forking import Lock
+from trimtab.forking import Lock, loading
 
 # Overheads in o200k tokens; put them through ``Counter.scaled``.
 MESSAGE_TOKENS = 4
@@ -196,7 +196,7 @@ class _O200k(_Source):
         return len(tokenizer.encode_flat(text)) // 4
 
     def _load(self) -> Any:
-        with self._lock:
+        with loading:
             if self._tokenizer is None and not self.missing:
                 try:
                     import splintr

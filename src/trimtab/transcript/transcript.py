@@ -204,8 +204,8 @@ class Transcript:
         parts = self.messages[place.message].parts
         return any(part.path == place.block.item for part in parts)
 
-    def longest_result(self) -> int:
-        """Chars of the longest tool result."""
+    def longest_result(self, end: int | None = None) -> int:
+        """Chars of the longest tool result; ``end``: of those in messages before this one."""
         return max(
             (
                 sum(
@@ -213,7 +213,7 @@ class Transcript:
                     for block in message.blocks
                     if block.kind == "result" and block.item[: len(part.path)] == part.path
                 )
-                for message in self.messages
+                for message in self.messages[:end]
                 for part in message.results
             ),
             default=0,

@@ -304,3 +304,20 @@ def test_observing_before_anything_was_sent_or_without_a_model_is_no_error() -> 
     session.fit({"messages": [{"role": "user", "content": "word " * 2_000}]})
     session.observe(bill(2_000))
     assert not session.fit(request(3)).report.calibration
+
+
+def test_one_false_count_among_others_moves_nothing_and_the_same_twice_is_believed():
+    usual = [UsageSample(10_000 + 500 * n, 0, 10_300 + 515 * n) for n in range(6)]
+    before = Calibration(tuple(usual)).factors(12_000, 0, 30_000)
+    for billed in (30_000, 60_000):
+        false = UsageSample(12_000, 0, billed)
+        assert Calibration((*usual, false)).factors(12_000, 0, 30_000).worst == before.worst
+        twice = Calibration((*usual, false, false)).factors(12_000, 0, 30_000)
+        assert twice.worst > 2
+
+
+def test_the_only_answer_is_not_believed_where_it_bills_half_as_much_again():
+    assert Calibration((UsageSample(10_000, 0, 15_100),)).factors(10_000, 0, 30_000) is None
+    assert Calibration((UsageSample(10_000, 0, 14_900),)).factors(10_000, 0, 30_000) is not None
+    agreed = Calibration((UsageSample(10_000, 0, 17_700), UsageSample(11_000, 0, 19_400)))
+    assert agreed.factors(10_000, 0, 30_000).mean > 1.7

@@ -19,7 +19,6 @@ from trimtab.clients.langchain.request_head import RequestHead
 from trimtab.clients.langchain.session_cache import ConversationSession
 from trimtab.fitted import Fitted
 from trimtab.retry.flow import Accepted, Fit, Refused, flow
-from trimtab.retry.guesses import undo_new_edits
 from trimtab.retry.learned_limits import key_for
 from trimtab.retry.refusals.exceptions import error_parts
 from trimtab.settings import FitKeywords
@@ -47,7 +46,7 @@ class ModelCall:
         self._run = flow(
             self._adapter.body, partial(_fit, conversation.fit, fit_keywords),
             key=key_for(head.provider, head.model),
-            undo=partial(undo_new_edits, conversation.session), **keywords,
+            undo=conversation.session.take_back, **keywords,
         )  # fmt: skip
         self._set_request(next(self._run))
 

@@ -20,7 +20,6 @@ from trimtab.proxy.recall import StoreBackoff, StoredExchanges
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.retry.stored_limits import StoredLimits
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
@@ -138,7 +137,7 @@ class Tenants:
                 store=deferred or self._store, tenant=name, settings=self.settings.fitting,
                 window=upstream.window,
             )  # fmt: skip
-            served = Served(session, LearnedLimits(StoredLimits(session)), deferred)
+            served = Served(session, session.learned, deferred)
         self._served[key] = served
         while len(self._served) > MOST:
             self._served.popitem(last=False)

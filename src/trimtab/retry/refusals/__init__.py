@@ -24,6 +24,7 @@ from trimtab.retry.refusals.error_texts import (
     ErrorPattern,
 )
 from trimtab.retry.refusals.field_lengths import is_of_one_field
+from trimtab.retry.refusals.field_names import named_fields
 from trimtab.retry.refusals.nested_errors import NestedError, nested_errors
 from trimtab.retry.refusals.refusal import UNKNOWN, Exactness, Kind, Refusal, Unit
 
@@ -72,6 +73,8 @@ def classify(status: Any, body: Any, headers: Headers | None = None) -> Refusal:
         code = _inner_status(layers) or code
     for layer in layers:
         if (refusal := _of_layer(layer, code)) is not None:
+            if refusal.rule == "field_refused":
+                return replace(refusal, fields=named_fields(layers))
             return refusal
     if code in _RATE_STATUSES or (code in (None, 503, 529) and _says_wait(headers)):
         return Refusal("rate", exactness="guess", rule="rate_limit")
@@ -155,7 +158,7 @@ def _with_numbers(refusal: Refusal, text: str, layer: NestedError) -> Refusal:
     elif stated is None and refusal.unit in ("bytes", "chars"):
         stated = numbers.size_numbers(text)
     if stated is None or stated.limit is None:
-        return refusal
+        return refusal if stated is None else replace(refusal, excess=stated.excess)
     return replace(
         refusal, limit=stated.limit, requested=stated.requested, output=stated.output,
         exactness=stated.exactness,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from trimtab.retry.refusals.field_names import REFUSED
 from trimtab.retry.refusals.refusal import Kind, Unit
 
 
@@ -38,6 +39,22 @@ _CALL = r"(?:tool[_ -]?(?:calls?|uses?)|function[ _]calls?|tool_call_ids?|call)"
 
 PAIRING = (
     _family(
+        "invalid_pairing", "container_missing", r"container_id is required when there are pending",
+    ),
+    _family(
+        "invalid_pairing", "tool_reference_unknown",
+        r"tool[ _]reference \S+ (?:was )?not found|tool_reference\S* .{0,60}not (?:found|declared)",
+    ),
+    _family(
+        "invalid_pairing", "server_unanswered",
+        r"tool_use with id srvtoolu\S* .{0,40}without a corresponding|"
+        r"tool_use ids? srvtoolu\S* .{0,40}without",
+    ),
+    _family(
+        "invalid_pairing", "server_orphan",
+        r"unexpected (?:tool_use_id|id) .{0,60}\b(?!tool_result)\w+_tool_result blocks",
+    ),
+    _family(
         "invalid_pairing", "duplicate_id",
         r"tool_use ids must be unique|single result\b|multiple tool_result|"
         r"duplicated? (?:value for )?\W?(?:\w+ )?(?:tool|call|item|function)\w*.{0,20}\bids?\b|"
@@ -52,8 +69,15 @@ PAIRING = (
         r"(?:use|result) blocks cannot be provided in the same turn|"
         r"result does not follow|function call turn comes immediately after|"
         r"(?:2 or more|multiple|two) assistant messages|(?:invalid|wrong) message order|"
-        r"system messages? must (?:be|come) (?:at the (?:beginning|start)|first)|"
         r"roles? must alternate|conversation must alternate",
+    ),
+    _family(
+        "invalid_pairing", "system_order",
+        r"system (?:message|prompt|role)s? (?:must|should|can only|has to|needs to|may only)|"
+        r"system (?:message|role)\S* .{0,40}(?:only (?:be )?(?:supported|allowed)|"
+        r"not (?:supported|allowed))|"
+        r"(?:message|role)\W{0,3} ?.{0,30}\bsystem\W{0,3} .{0,40}(?:must (?:be|follow|precede|"
+        r"come)|cannot|not allowed)",
     ),
     _family(
         "invalid_pairing", "bad_order",
@@ -134,6 +158,10 @@ FIELDS = (
         r"(?:corrupted|invalid) thought[_ ]signature|thought[_ ]signature .{0,30}(?:invalid|"
         r"not valid)",
     ),
+    _family(
+        "invalid_other", "item_without_reasoning",
+        r"was provided without its required reasoning",
+    ),
     _family("invalid_other", "reasoning_item", r"was provided without its required"),
     _family(
         "invalid_other", "item_not_found",
@@ -164,6 +192,13 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "cache_control",
+        r"ttl=?.{0,4}1h.{0,40}must (?:not come|come before|precede)|"
+        r"cache_?(?:control|point)\S* .{0,80}(?:must (?:not come|come|precede|be)|not (?:allowed|"
+        r"supported|permitted) (?:in|inside|within))|"
+        r"cache_?point .{0,60}(?:tool_?result|nested)",
+    ),
+    _family(
+        "invalid_other", "cache_control",
         r"maximum of (?P<limit>\d+) blocks with cache_?(?:control|point)\D*(?P<requested>\d+)?",
     ),
     _family(
@@ -177,6 +212,14 @@ FIELDS = (
         r"\bids? (?:is )?too long|id was \S+ but must be(?:.{0,40}length of (?P<limit2>\d+))?|"
         r"(?:should match|must match|must satisfy regular expression|"
         r"does not match) (?:the )?pattern",
+    ),
+    _family(
+        "invalid_other", "name_format",
+        r"(?:\bname\b|function_?name)\S*:? .{0,80}(?:(?:should|must|does not) match|"
+        r"satisfy regular expression|must be a-z|invalid characters|"
+        r"must (?:start with|contain only|consist of)|can only contain)|"
+        r"invalid (?:function|tool) name|(?:function|tool) name\S* .{0,60}(?:invalid|not valid|"
+        r"illegal)",
     ),
     _family(
         "invalid_other", "string_too_long",
@@ -194,11 +237,12 @@ FIELDS = (
         r"(?:invalid|malformed) (?:function|tool)\S* arguments?|parse tool[_ ]call arguments|"
         r"arguments .{0,40}(?:valid json|not (?:a )?json)",
     ),
+    ErrorPattern("invalid_other", "field_refused", REFUSED),
     _family("other", "timeout", r"deadline exceeded|time limit|processing time|timed? ?out\b"),
     _family(
         "other", "field_value",
         r"input should be (?!.{0,60}\b(?:length|size|tokens)\b)|"
-        r"must be (?:greater|less) than \S*budget_?tokens|unsupported (?:value|parameter)",
+        r"must be (?:greater|less) than \S*budget_?tokens|unsupported value",
     ),
     _family(
         "other", "content_filter",
@@ -224,10 +268,21 @@ SIZE = (
     ),
     _family(
         "too_large", "images",
+        r"(?P<requested>\d+) (?:images?|documents?|media)\b[^.\d]{0,60}"
+        r"(?:exceed|more than|above|over|max|limit|at most|allow|only)\D{0,60}(?P<limit>\d+)",
+        "images",
+    ),
+    _family(
+        "too_large", "images",
+        r"(?P<limit>\d+) pdf pages|pdf pages? .{0,60}?(?P<limit2>\d+)|"
+        r"maximum (?:number )?of (?P<limit3>\d+) pages", "pages",
+    ),
+    _family(
+        "too_large", "images",
         r"(?:too many (?:images|documents)|image_count|images?).{0,40}?(?:> ?|"
         r"up to )(?P<limit>\d+)|"
-        r"(?:at most|up to|only) (?P<limit2>\d+) (?:images?|documents?|pdf pages)|"
-        r"(?:maximum|max|limit) (?:number )?of (?P<limit3>\d+) (?:images?|pdf pages)|"
+        r"(?:at most|up to|only) (?P<limit2>\d+) (?:images?|documents?)|"
+        r"(?:maximum|max|limit) (?:number )?of (?P<limit3>\d+) images?|"
         r"(?:too many images|number of images)\b.{0,30}?(?:max\w*|limit|"
         r"request) is (?P<limit4>\d+)|"
         r"too many (?:images|documents|media)",

@@ -32,6 +32,8 @@ class NestedError:
     text: str
     tags: str = ""
     numbers: Mapping[str, int] = field(default_factory=dict)
+    place: str = ""
+    """Where in the request the error is, as ``param`` or pydantic's ``loc`` say it."""
 
 
 def nested_errors(body: Any) -> Iterator[NestedError]:
@@ -110,4 +112,12 @@ def _object(error: Mapping[Any, Any], depth: int) -> Iterator[NestedError]:
     tags = [str(error[key]) for key in _TAGS if isinstance(error.get(key), (str, int))]
     numbers = {key: error[key] for key in _NUMBERS if type(error.get(key)) is int}
     if texts or tags or numbers:
-        yield NestedError("\n".join(texts)[:_CHARS], " ".join(tags), numbers)
+        yield NestedError("\n".join(texts)[:_CHARS], " ".join(tags), numbers, _place(error))
+
+
+def _place(error: Mapping[Any, Any]) -> str:
+    """``param``, or ``loc`` with its steps joined: ``body.messages.3.reasoning_content``."""
+    loc, param = error.get("loc"), error.get("param")
+    if isinstance(loc, (list, tuple)):
+        return ".".join(str(step) for step in loc)
+    return param if isinstance(param, str) and " " not in param else ""

@@ -45,6 +45,11 @@ _LIMIT = tuple(
         r"exceeds?(?: the)?(?: \w+){0,4}?) \(?N",
     )
 )
+_EXCESS = re.compile(
+    rf"(?:exceed\w*|over|too (?:long|large)|above|longer|larger)\b.{{0,60}}?\bby (?:about |"
+    rf"approximately |at least )?{_N}(?: tokens?)?|"
+    rf"{_N.replace('?P<n>', '?P<n2>')} tokens? (?:over|too (?:many|long)|above|beyond)\b"
+)
 _OUTPUT = re.compile(
     r"\+ (?P<a>\d+) (?:>|is (?:greater|larger) than)|"
     r"(?P<b>\d[\d,]*) (?:tokens )?(?:in|for|of) the (?:completion|output)|"
@@ -61,6 +66,8 @@ class Numbers:
     requested: int | None = None
     output: int | None = None
     exactness: Exactness = "guess"
+    excess: int | None = None
+    """By how much the request was too large, if only that is said."""
 
 
 def as_int(text: str) -> int:
@@ -95,6 +102,13 @@ def token_numbers(text: str) -> Numbers:
     amounts = _all(words)
     said = _OUTPUT.search(words)
     output = as_int(next(filter(None, said.groups()))) if said else None
+    over = _EXCESS.search(words)
+    if over:
+        excess = as_int(over["n"] or over["n2"])
+        others = [number for number in amounts if number != excess]
+        if limit in (None, excess) and not others:
+            return Numbers(excess=excess)
+        limit = None if limit == excess else limit
     if limit is None and len(amounts) >= 2 and output is None:
         limit = min(amounts)
     if limit is None:

@@ -10,7 +10,7 @@ Kind = Literal["too_long", "too_large", "invalid_pairing", "invalid_other", "rat
 invalid_pairing: calls and results.  invalid_other: another rule, named in ``rule``.  rate: too
 many requests.  other: anything else; trimtab does nothing about it."""
 
-Unit = Literal["tokens", "bytes", "chars", "images", "pixels", ""]
+Unit = Literal["tokens", "bytes", "chars", "images", "pixels", "pages", ""]
 Exactness = Literal["exact", "estimate", "lower_bound", "guess"]
 """exact: the provider's numbers are exact.  estimate: it said "about".  lower_bound: it stopped
 counting, or left the output out.  guess: it named no limit."""
@@ -32,6 +32,10 @@ class Refusal:
     rule: str = ""
     unit: Unit = ""
     output: int | None = None
+    excess: int | None = None
+    """By how much the request was too large, where only that is said."""
+    fields: tuple[str, ...] = ()
+    """Paths and names that the refusal of a field may mean, as the provider wrote them."""
 
     @property
     def about_size(self) -> bool:

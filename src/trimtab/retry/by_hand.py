@@ -1,0 +1,64 @@
+"""The retry protocol for a caller that sends by itself: ``Session.fit`` and ``Session.refused``.
+
+The flow is the one of all doors.  It begins at the first refusal of a request, and every later
+attempt of that request carries it.  We don't know the endpoint here: what is learned belongs to
+the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trimtab.fitted import Fitted
+from trimtab.retry.flow import Accepted, Fit, Refused, fitted_to_known_limits, flow
+from trimtab.retry.guesses import RESULT_CHARS
+from trimtab.retry.learned_limits import NO_LIMITS, LearnedLimits, key_for
+from trimtab.retry.refusals.exceptions import error_parts
+
+
+def with_known_limits(fitted: Fitted, fit: Fit, learned: LearnedLimits) -> Fitted:
+    """``fitted``, or the request fitted again where limits of its model were learned."""
+    known = learned.get(key_for("", fitted.model))
+    if known is NO_LIMITS:
+        return fitted
+    return fitted_to_known_limits(fitted.source, fitted, fit, known)
+
+
+def next_attempt(
+    error: Any,
+    fitted: Fitted,
+    fit: Fit,
+    learned: LearnedLimits,
+    undo: Callable[[Fitted], object],
+) -> Fitted | None:
+    """The next attempt after ``error``; None if there is none.
+
+    ``fit``: fits the request again as at first; ``undo``: takes back an attempt that was a guess.
+    """
+    run = fitted.attempts
+    if run is None:
+        run = flow(
+            fitted.source, fit, key=key_for("", fitted.model), learned=learned, undo=undo,
+            retry_result_chars=RESULT_CHARS, first=fitted,
+        )  # fmt: skip
+        next(run)
+    parts = error if isinstance(error, tuple) else error_parts(error)
+    try:
+        again = run.send(Refused(*parts)).fitted
+    except StopIteration:
+        return None
+    if isinstance(again, Fitted):
+        again.attempts = run
+        return again
+    return None
+
+
+def accepted(fitted: Fitted) -> None:
+    """Tell the flow that this attempt was accepted: what helped is remembered."""
+    run, fitted.attempts = fitted.attempts, None
+    if run is not None:
+        try:
+            run.send(Accepted())
+        except StopIteration:
+            return
