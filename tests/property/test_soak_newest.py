@@ -24,9 +24,11 @@ from soak.newest.talk import Talk
 
 COUNT = int(os.environ.get("SOAK_NEWEST") or 3)
 
-UNTAUGHT = ("images", "output-limit", "field", "pairing", "thinking", "reasoning-item")
+UNTAUGHT = tuple(signal.name for signal in SIGNALS if signal.name != "count-low")
 """One false signal of these changes no other conversation."""
-REMEMBERED = ("window", "bytes", "bare-error", "images-claude", "long-string")
+REMEMBERED = (
+    "window", "bytes", "images", "images-claude", "long-string", "output-limit", "field",
+)  # fmt: skip
 """True limits that are met within the sends and known after a restart and to a replica."""
 
 
