@@ -136,6 +136,8 @@ class _RequestFlow:
     undo: Callable[[Fitted], object] | None
     given: Fitted | None = None
     """The first fit, if it was sent already."""
+    raw: ModelLimits = NO_LIMITS
+    """What was known of this model at first, for every conversation."""
     known: ModelLimits = NO_LIMITS
     """The limits that applied to the last send."""
     fitted: Fitted | None = None
@@ -201,7 +203,7 @@ class _RequestFlow:
     def _first(self) -> Fitted | None:
         """The first fit; None if the request can't be read or fitted and is sent unchanged."""
         try:
-            raw = self.learned.get(self.key)
+            self.raw = raw = self.learned.get(self.key)
             self.rules = rules_of(raw)
             fitted = self._fit_any() if self.given is None else self.given
             raw = raw.by_counter(fitted.counter)
@@ -339,7 +341,7 @@ class _RequestFlow:
         again = self._fit(self.request, **words)
         if again.request == last.request:
             return None
-        if refusal_repairs.rules_named(refusal, again.request, last.spoken):
+        if set(named) & set(refusal_repairs.rules_named(refusal, again.request, last.spoken)):
             return None  # its cause is still there
         self.form_sends, self.repaired = self.form_sends + 1, again
         return again
@@ -371,9 +373,17 @@ class _RequestFlow:
     def _accepted(self) -> None:
         if self.fitted is None:
             return
+<<<<<<< HEAD
         self._keep_what_helped(self.fitted.conversation)
         raw = self._known_limits()
         if not raw.at:
+=======
+        if self.attempt > 1:
+            self._keep_what_helped(self.fitted.conversation)
+            self.raw = self.learned.get(self.key)
+        raw = self.raw
+        if raw is NO_LIMITS:
+>>>>>>> w-retry
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
             tokens, output = self.fitted.tokens_after, self.fitted.output_asked

@@ -30,7 +30,7 @@ _EMPTY = (
     *("no_messages", "null_content", "empty_parts", "no_content", "empty_text", "blank_text"),
     *("empty_result_text", "blank_result_text", "empty_marked", "empty_result"),
     *("empty_error_result", "empty_system", "no_parts", "empty_part", "empty_beside_response"),
-    *("empty_answer", "trailing_space"),
+    *("empty_answer", "trailing_space", "content_and_calls"),
 )
 _ORDER = (
     *("roles_alternate", "first_not_user", "mixed_turn", "user_after_result", "two_answers_last"),
@@ -48,14 +48,20 @@ ROWS = {
     "server_unanswered": ("server_unanswered",),
     "container_missing": ("container_missing",),
     "tool_reference_unknown": ("tool_reference_unknown",),
-    "missing_result": ("result_id_case", "call_unanswered", "result_late"),
-    "duplicate_id": ("duplicate_call", "repeated_call_id", "duplicate_result", "extra_result"),
+    "missing_result": (
+        *("result_id_case", "call_unanswered", "result_late", "file_beside_result"),
+        *("calls_interleaved", "extra_result"),
+    ),
+    "duplicate_id": (
+        *("duplicate_call", "repeated_call_id", "duplicate_result", "duplicate_item"),
+        "extra_result",
+    ),
     "bad_order": (*_ORDER, *_SYSTEM),
     "system_order": _SYSTEM,
     "empty_content": _EMPTY,
     "id_format": (
-        *("id_format", "id_too_long", "item_id_chars", "item_id_too_long", "item_id_prefix"),
-        "call_id_too_long",
+        *("id_format", "id_too_long", "call_id_missing", "call_id_too_long", "item_id_chars"),
+        *("item_id_too_long", "item_id_prefix"),
     ),
     "name_format": ("name_format",),
     "bad_arguments": (
@@ -64,20 +70,29 @@ ROWS = {
     ),
     "toolconfig_missing": ("toolconfig_missing", "toolconfig_empty"),
     "prefill": ("last_not_user",),
+    "part_type": ("part_of_speaker", "misplaced_part"),
     "cache_control": ("too_many_marks", "mark_order", "nested_mark", "stray_mark"),
-    "thinking_missing": ("thinking_missing", "reasoning_missing", "signature_missing"),
+    "thinking_missing": (
+        *("thinking_missing", "reasoning_missing", "signature_missing", "calls_apart"),
+    ),
     "lone_surrogate": ("unreadable_text",),
     "compaction_block_misplaced": ("compaction_misplaced", "compaction_behind"),
     "compaction_block_ambiguous": ("compaction_ambiguous", "compaction_behind"),
     "compaction_incomplete_turn": ("call_unanswered", "result_late"),
     "array_too_long": ("too_many_calls", "too_many_tools"),
-    "thinking_signature": (REASONING,),
+    "thinking_signature": (REASONING, "encrypted_content", "reasoning_unsigned"),
     "thinking_binding": (REASONING,),
     "thinking_modified": (REASONING,),
-    "reasoning_item": (REASONING,),
-    "item_without_reasoning": (ITEM_ID,),
+    "reasoning_item": ("reasoning_alone", "reasoning_unlinked"),
+    "item_without_reasoning": (ITEM_ID, "reasoning_missing"),
 }
 """A refusal's rule → the rules that repair what it names."""
+_ELSE = {
+    "bad_order": ("result_id_case", "orphan_result"),
+    "orphan_result": ("server_orphan",),
+    "reasoning_item": (REASONING,),
+}
+"""A refusal's rule → what it may mean where none of its other rules finds anything."""
 
 
 def rules_named(refusal: Refusal, request: Any, format: str | None = None) -> tuple[str, ...]:
@@ -99,7 +114,8 @@ def _named(refusal: Refusal, tree: Any, format: Format) -> Iterator[str]:
     elif refusal.rule == "output_limit" and refusal.limit:
         yield from _broken(tree, format, (f"{OUTPUT}{refusal.limit}",))
     elif names := ROWS.get(refusal.rule):
-        if broken := _broken(tree, format, names):
+        broken = _broken(tree, format, names)
+        if broken := broken or _broken(tree, format, _ELSE.get(refusal.rule, ())):
             yield from broken
         elif format.name == CHAT:
             yield from _of_a_dialect(tree, names)

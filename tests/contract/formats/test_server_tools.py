@@ -318,7 +318,7 @@ def repaired_for(rule: str, *messages: Any) -> Any:
     spoken = wire.find(request, None)[0]
     transcript = wire.read(request, spoken)
     assert rule in {v.rule for v in rules.check(transcript, doubtful=True)}
-    done = rules.repair(request, spoken, transcript, refused=frozenset({rule}))
+    done = rules.repair(request, spoken, transcript, refused={rule: None})
     assert rules.check(done.transcript, doubtful=True) == ()
     return done
 

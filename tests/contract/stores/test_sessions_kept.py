@@ -734,7 +734,7 @@ def test_a_turn_without_a_new_edit_waits_for_no_write(flaky: Flaky) -> None:
     flaky.calls.clear()
     done = mine.fit(request(20))
     assert handles(done)
-    assert flaky.calls == ["read"], "a store that is near is asked what is new, once"
+    assert flaky.calls == ["read", "fact"], "what is new, and what was learned: once each"
     flaky.is_local = False
     flaky.calls.clear()
     mine._conversations.end = lambda one: None  # type: ignore[method-assign]

@@ -83,8 +83,11 @@ def test_another_replica_knows_at_its_first_request(kind, tmp_path):
         assert [status for status, _ in seen(provider)] == [200, 400, 200]
         if kind == "sqlite":  # within one machine what was learned is written some time soon
             first.proxy.tenants.close()
-        send(second, 14, "something else")
+        send(second, 14)
         assert [status for status, _ in seen(provider)] == [200]
+        for name, refusals in (("something else", 1), ("a third", 0)):
+            send(second, 14, name)
+            assert [status for status, _ in seen(provider)].count(400) == refusals
 
 
 def test_a_proxy_that_starts_again_on_its_file_is_not_refused_again(tmp_path):

@@ -57,6 +57,7 @@ PAIRING = (
     _family(
         "invalid_pairing", "duplicate_id",
         r"tool_use ids must be unique|single result\b|multiple tool_result|"
+        r"duplicate value for \S*id\b|"
         r"duplicated? (?:value for )?\W?(?:\w+ )?(?:tool|call|item|function)\w*.{0,20}\bids?\b|"
         r"(?:call|item)[_ ]?ids? .{0,60}(?:already exists|is duplicated?|not unique)|"
         r"duplicate (?:item|tool_call|tool_result|function)",
@@ -76,8 +77,9 @@ PAIRING = (
         r"system (?:message|prompt|role)s? (?:must|should|can only|has to|needs to|may only)|"
         r"system (?:message|role)\S* .{0,40}(?:only (?:be )?(?:supported|allowed)|"
         r"not (?:supported|allowed))|"
-        r"(?:message|role)\W{0,3} ?.{0,30}\bsystem\W{0,3} .{0,40}(?:must (?:be (?!satisfied)|follow|"
-        r"precede|come)|cannot|not allowed)",
+        r"(?:message|role)\W{0,3} ?.{0,30}\bsystem\W{0,3} .{0,40}(?:must (?:"
+        r"be (?!satisfied)|follow|precede|come)|cannot|not (?:allowed|supported|permitted))|"
+        r"unknown variant system|top-level system parameter for the initial",
     ),
     _family(
         "invalid_pairing", "bad_order",
@@ -177,7 +179,7 @@ FIELDS = (
     ),
     _family(
         "invalid_other", "prefill",
-        r"assistant message prefill|must end with a user|"
+        r"assistant message prefill|ending with a model turn|must end with a user|"
         r"final message .{0,30}cannot be .{0,12}assistant",
     ),
     _family(
@@ -189,7 +191,7 @@ FIELDS = (
         r"expected a string, got null|end with trailing whitespace|"
         r"must contain (?:at least|content|non-whitespace)|"
         r"at least one (?:parts|contents|content|message)|required oneof field|"
-        r"must have either content",
+        r"must have either content|ensure that every \w+ .{0,20}has content",
     ),
     _family(
         "invalid_other", "cache_control",
@@ -219,7 +221,8 @@ FIELDS = (
     _family(
         "invalid_other", "id_format",
         r"member must have length less than or equal to (?P<limit>\d+)|"
-        r"\bids? (?:is )?too long|id was \S+ but must be(?:.{0,40}length of (?P<limit2>\d+))?|"
+        r"\bids? (?:is )?too long|expected an id that|"
+        r"id was \S+ but must be(?:.{0,40}length of (?P<limit2>\d+))?|"
         r"(?:should match|must match|must satisfy regular expression|"
         r"does not match) (?:the )?pattern",
     ),
@@ -237,11 +240,13 @@ FIELDS = (
     _family(
         "invalid_other", "bad_arguments",
         r"(?:invalid|malformed) (?:function|tool)\S* arguments?|parse tool[_ ]call arguments|"
+        r"arguments: expected an? (?:string|object)|"
         r"arguments .{0,60}(?:valid json|not (?:a )?json|in json format|be (?:a )?json)|"
         r"(?:expecting (?:value|property name|. delimiter)|unterminated string|"
         r"invalid (?:control character|\\escape)|extra data)\b.{0,60}line \d+ column \d+",
     ),
     ErrorPattern("invalid_other", "field_refused", REFUSED),
+    _family("invalid_other", "part_type", r"invalid value: (?:input|output)_text\b"),
     _family("other", "timeout", r"deadline exceeded|time limit|processing time|timed? ?out\b"),
     _family(
         "other", "field_value",
