@@ -373,17 +373,11 @@ class _RequestFlow:
     def _accepted(self) -> None:
         if self.fitted is None:
             return
-<<<<<<< HEAD
-        self._keep_what_helped(self.fitted.conversation)
-        raw = self._known_limits()
-        if not raw.at:
-=======
         if self.attempt > 1:
             self._keep_what_helped(self.fitted.conversation)
             self.raw = self.learned.get(self.key)
         raw = self.raw
         if raw is NO_LIMITS:
->>>>>>> w-retry
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
             tokens, output = self.fitted.tokens_after, self.fitted.output_asked
@@ -394,7 +388,7 @@ class _RequestFlow:
     def _keep_what_helped(self, talk: str) -> None:
         """Remember with the endpoint what a refusal told of it: a field, a spelling, a length."""
         raw = self._known_limits()
-        fresh, named = raw, self.rules if self.form_sends else ()
+        fresh, named = raw, self.rules
         for rule in filter(is_of_endpoint, named):
             told = tuple(dict.fromkeys((*fresh.rules.get(rule, ()), talk)))[-CONVERSATIONS:]
             fresh = replace(fresh, rules={**fresh.rules, rule: told}, exactness="exact")
