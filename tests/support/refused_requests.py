@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 CUT = '{"path": "a.md", "text": "half of a t'
@@ -134,7 +135,7 @@ def _bad_arguments(body: dict[str, Any]) -> bool:
 def _follows(first: str, second: str) -> Callable[[dict[str, Any]], bool]:
     def follows(body: dict[str, Any]) -> bool:
         roles = [one.get("role") for one in _turns(body)]
-        return (first, second) in zip(roles, roles[1:], strict=False)
+        return (first, second) in pairwise(roles)
 
     return follows
 
@@ -183,9 +184,7 @@ def _no_reasoning(body: dict[str, Any]) -> bool:
 
 def _calls_apart(body: dict[str, Any]) -> bool:
     turns = body["contents"]
-    return any(
-        one["role"] == two["role"] == "model" for one, two in zip(turns, turns[1:], strict=False)
-    )
+    return any(one["role"] == two["role"] == "model" for one, two in pairwise(turns))
 
 
 def _unsigned(body: dict[str, Any]) -> bool:
