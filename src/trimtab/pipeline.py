@@ -473,7 +473,7 @@ def journal_after(result: FitResult) -> Journal:
         for (rule, _), key in zip(repairs, made.keys if made else (), strict=True)
     ]
     if made:
-        keys += refused_rules.keys_of(made, facts.destination, facts.refused)
+        keys += refused_rules.keys_of(made, facts.destination, facts.refused, journal.repaired)
     keys += [cleared_key(transcript.ref(place)) for place in prepared.newly_cleared]
     return journal.add(
         [

@@ -7,6 +7,7 @@ line.  The mean factor decides when to act, the worst one what must fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, NamedTuple
@@ -22,11 +23,11 @@ LEAST_SHARE = 0.4
 text that a server truncated.  (Our factors go up to 1.5, and tokenizers differ by less than
 that.)"""
 OUTLIER = 1.25
-"""An answer that bills more than this times what every other one does is left out: one false count
-must not cut what all conversations of a model send."""
+"""An answer that bills more than this times what every other one does, or less than the inverse, is
+left out: one false count must not change what all conversations of a model send."""
 ALONE = 1.5
-"""Billed tokens per one of ours: the only answer so far is not believed above this; tokenizers
-differ by less, and the next answer tells."""
+"""Billed tokens per one of ours: the only answer so far is not believed above this, or below its
+inverse; tokenizers differ by less, and the next answer tells."""
 MARGIN = 0.05
 """Safety margin on the worst factor of one sample; it shrinks with the root of their number."""
 
@@ -72,7 +73,7 @@ class Calibration:
             return None
         largest = max(s.visible + s.signed for s in self.samples)
         large_samples = [s for s in self.samples if 2 * (s.visible + s.signed) >= largest]
-        large_samples = _without_outlier(large_samples)
+        large_samples = _without_outliers(large_samples)
         if not large_samples:
             return None
         text, thought = _slopes(large_samples)
@@ -99,19 +100,30 @@ class Calibration:
         return cls(tuple(sound)[-KEPT:])
 
 
-def _without_outlier(samples: list[UsageSample]) -> list[UsageSample]:
-    """The samples without the one that is far above all others, and without one that stands alone
-    and is above ``ALONE``."""
+def _without_outliers(samples: list[UsageSample]) -> list[UsageSample]:
+    """The samples without one that is far above all others, without one that is far below, and
+    without the only one if no tokenizer counts like that."""
     if len(samples) == 1:
         (one,) = samples
-        return samples if one.billed <= ALONE * (one.visible + one.signed) else []
+        ratio = one.billed / (one.visible + one.signed)
+        return samples if 1 / ALONE <= ratio <= ALONE else []
+    return _without_farthest(_without_farthest(samples, max), min)
+
+
+def _without_farthest(
+    samples: list[UsageSample], extreme: Callable[[Iterable[float]], float]
+) -> list[UsageSample]:
+    """The samples without the highest (``max``) or lowest (``min``) if it is far from all others."""
     residues = _residues(samples)
-    highest = max(range(len(samples)), key=residues.__getitem__)
-    others = samples[:highest] + samples[highest + 1 :]
+    number = residues.index(extreme(residues))
+    others = samples[:number] + samples[number + 1 :]
+    if not others:
+        return samples
     text, thought = _slopes(others)
-    one, most = samples[highest], max(_residues(others))
-    is_far_above = one.billed > OUTLIER * most * (text * one.visible + thought * one.signed)
-    return others if is_far_above else samples
+    one = samples[number]
+    usual = extreme(_residues(others)) * (text * one.visible + thought * one.signed)
+    is_far = max(one.billed / usual, usual / one.billed) > OUTLIER
+    return others if is_far else samples
 
 
 def _residues(samples: list[UsageSample]) -> list[float]:
