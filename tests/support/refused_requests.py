@@ -6,6 +6,7 @@ Knows what providers refuse, in the words of their threads.  Does not know trimt
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -134,7 +135,7 @@ def _bad_arguments(body: dict[str, Any]) -> bool:
 def _follows(first: str, second: str) -> Callable[[dict[str, Any]], bool]:
     def follows(body: dict[str, Any]) -> bool:
         roles = [one.get("role") for one in _turns(body)]
-        return (first, second) in zip(roles, roles[1:], strict=False)
+        return (first, second) in itertools.pairwise(roles)
 
     return follows
 
@@ -175,21 +176,18 @@ def _documents(count: int) -> dict[str, Any]:
 
 
 def _no_reasoning(body: dict[str, Any]) -> bool:
-    return any(
-        one.get("role") == "assistant" and not one.get("reasoning_content")
-        for one in body["messages"]
-    )
+    return any(one.get("tool_calls") and not one.get("reasoning_content")
+               for one in body["messages"])  # fmt: skip
 
 
 def _calls_apart(body: dict[str, Any]) -> bool:
-    turns = body["contents"]
-    return any(
-        one["role"] == two["role"] == "model" for one, two in zip(turns, turns[1:], strict=False)
-    )
+    pairs = itertools.pairwise(body["contents"])
+    return any(one["role"] == two["role"] == "model" for one, two in pairs)
 
 
 def _unsigned(body: dict[str, Any]) -> bool:
-    for turn in body["contents"]:
+    said = [n for n, turn in enumerate(body["contents"]) if "text" in turn["parts"][0]]
+    for turn in body["contents"][max(n for n in said if body["contents"][n]["role"] == "user") :]:
         calls = [part for part in turn["parts"] if "functionCall" in part]
         if calls and "thoughtSignature" not in calls[0]:
             return True
