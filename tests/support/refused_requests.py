@@ -29,7 +29,8 @@ class Fault:
         """The request as a conversation of its own; ``begin``: its first words."""
         body = copy.deepcopy(self.body)
         if begin:
-            first = next(one for one in _turns(body) if one.get("role") == "user")
+            turns = _turns(body)
+            first = next((one for one in turns if one.get("role") == "user"), turns[0])
             if "parts" in first:
                 first["parts"][0]["text"] = begin
             elif isinstance(first.get("content"), list):
@@ -344,6 +345,49 @@ FAULTS: dict[str, Fault] = {
             for one in _objects(body) if "functionCall" in one
         ),
     ),
+    "ttl of a mark": Fault(
+        "anthropic", _anthropic(model(), user([_marked("two", ttl="1h")])), _has("ttl")
+    ),
+    "provider_specific_fields": Fault(
+        "openai-chat",
+        _chat(model(provider_specific_fields={"citations": None}), user()),
+        _has("provider_specific_fields"),
+    ),
+    "names in gemini": Fault(
+        "gemini",
+        {**_gemini({"role": "model", "parts": [{"functionCall": {"name": "read file",
+                                                                 "args": {}}}]},
+                   {"role": "user", "parts": [{"functionResponse": {"name": "read file",
+                                                                    "response": {"r": 1}}}]}),
+         "tools": [{"functionDeclarations": [{"name": "read file"}]}]},
+        _bad_name,
+    ),
+    "content beside thinking": Fault(
+        "openai-chat",
+        _chat({**_call(), "content": "I read.", "reasoning_content": "Hm."},
+              _result(), user()),
+        lambda body: any(
+            one.get("content") and one.get("tool_calls") and one.get("reasoning_content")
+            for one in body["messages"]
+        ),
+    ),
+    "no user": Fault(
+        "openai-chat",
+        {"model": "qwen3.5-35b", "messages": [{"role": "system", "content": WORDS}]},
+        lambda body: not any(one["role"] == "user" for one in body["messages"]),
+    ),
+    "asks for 65536 of Gemini": Fault(
+        "gemini", {**_gemini(), "generationConfig": {"maxOutputTokens": 65_536}},
+        _asks(65_535, "maxOutputTokens"),
+    ),
+    "asks for 65536 of Gemini by chat": Fault(
+        "openai-chat", _chat(max_tokens=65_536), _asks(65_535)
+    ),
+    "asks above 8192 of Gemini": Fault(
+        "gemini", {**_gemini(), "generationConfig": {"maxOutputTokens": 65_536}},
+        _asks(8_192, "maxOutputTokens"),
+    ),
+    "3 images of 1": Fault("openai-chat", _pictures(3), _images(1)),
     "late system": Fault(
         "openai-chat",
         {"model": "qwen3.5-27b", "messages": [
