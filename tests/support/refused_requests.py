@@ -6,11 +6,11 @@ Knows what providers refuse, in the words of their threads.  Does not know trimt
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 CUT = '{"path": "a.md", "text": "half of a t'
@@ -29,7 +29,8 @@ class Fault:
         """The request as a conversation of its own; ``begin``: its first words."""
         body = copy.deepcopy(self.body)
         if begin:
-            first = next(one for one in _turns(body) if one.get("role") == "user")
+            turns = _turns(body)
+            first = next((one for one in turns if one.get("role") == "user"), turns[0])
             if "parts" in first:
                 first["parts"][0]["text"] = begin
             elif isinstance(first.get("content"), list):
@@ -135,7 +136,7 @@ def _bad_arguments(body: dict[str, Any]) -> bool:
 def _follows(first: str, second: str) -> Callable[[dict[str, Any]], bool]:
     def follows(body: dict[str, Any]) -> bool:
         roles = [one.get("role") for one in _turns(body)]
-        return (first, second) in pairwise(roles)
+        return (first, second) in itertools.pairwise(roles)
 
     return follows
 
@@ -176,19 +177,18 @@ def _documents(count: int) -> dict[str, Any]:
 
 
 def _no_reasoning(body: dict[str, Any]) -> bool:
-    return any(
-        one.get("role") == "assistant" and not one.get("reasoning_content")
-        for one in body["messages"]
-    )
+    return any(one.get("tool_calls") and not one.get("reasoning_content")
+               for one in body["messages"])  # fmt: skip
 
 
 def _calls_apart(body: dict[str, Any]) -> bool:
-    turns = body["contents"]
-    return any(one["role"] == two["role"] == "model" for one, two in pairwise(turns))
+    pairs = itertools.pairwise(body["contents"])
+    return any(one["role"] == two["role"] == "model" for one, two in pairs)
 
 
 def _unsigned(body: dict[str, Any]) -> bool:
-    for turn in body["contents"]:
+    said = [n for n, turn in enumerate(body["contents"]) if "text" in turn["parts"][0]]
+    for turn in body["contents"][max(n for n in said if body["contents"][n]["role"] == "user") :]:
         calls = [part for part in turn["parts"] if "functionCall" in part]
         if calls and "thoughtSignature" not in calls[0]:
             return True
@@ -345,6 +345,49 @@ FAULTS: dict[str, Fault] = {
             for one in _objects(body) if "functionCall" in one
         ),
     ),
+    "ttl of a mark": Fault(
+        "anthropic", _anthropic(model(), user([_marked("two", ttl="1h")])), _has("ttl")
+    ),
+    "provider_specific_fields": Fault(
+        "openai-chat",
+        _chat(model(provider_specific_fields={"citations": None}), user()),
+        _has("provider_specific_fields"),
+    ),
+    "names in gemini": Fault(
+        "gemini",
+        {**_gemini({"role": "model", "parts": [{"functionCall": {"name": "read file",
+                                                                 "args": {}}}]},
+                   {"role": "user", "parts": [{"functionResponse": {"name": "read file",
+                                                                    "response": {"r": 1}}}]}),
+         "tools": [{"functionDeclarations": [{"name": "read file"}]}]},
+        _bad_name,
+    ),
+    "content beside thinking": Fault(
+        "openai-chat",
+        _chat({**_call(), "content": "I read.", "reasoning_content": "Hm."},
+              _result(), user()),
+        lambda body: any(
+            one.get("content") and one.get("tool_calls") and one.get("reasoning_content")
+            for one in body["messages"]
+        ),
+    ),
+    "no user": Fault(
+        "openai-chat",
+        {"model": "qwen3.5-35b", "messages": [{"role": "system", "content": WORDS}]},
+        lambda body: not any(one["role"] == "user" for one in body["messages"]),
+    ),
+    "asks for 65536 of Gemini": Fault(
+        "gemini", {**_gemini(), "generationConfig": {"maxOutputTokens": 65_536}},
+        _asks(65_535, "maxOutputTokens"),
+    ),
+    "asks for 65536 of Gemini by chat": Fault(
+        "openai-chat", _chat(max_tokens=65_536), _asks(65_535)
+    ),
+    "asks above 8192 of Gemini": Fault(
+        "gemini", {**_gemini(), "generationConfig": {"maxOutputTokens": 65_536}},
+        _asks(8_192, "maxOutputTokens"),
+    ),
+    "3 images of 1": Fault("openai-chat", _pictures(3), _images(1)),
     "late system": Fault(
         "openai-chat",
         {"model": "qwen3.5-27b", "messages": [

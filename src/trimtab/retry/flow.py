@@ -272,11 +272,15 @@ class _RequestFlow:
         ask = limits_from_refusals.output_to_ask_for(refusal, sent)
         if ask is not None:
             self.rules, sent = (*self.rules, f"{OUTPUT}{ask}"), replace(sent, output=ask)
-        words = limits_from_refusals.keywords_for_retry(
-            refusal, sent, self.known, last.settings, self.first_sent, self.result_chars
-        )
-        if not words:
-            return None
+        room = self.known.prompt_tokens(sent.output)
+        if ask is not None and room is not None and room >= sent.tokens:
+            words = self._same_window(last)  # only the output was in the way
+        else:
+            words = limits_from_refusals.keywords_for_retry(
+                refusal, sent, self.known, last.settings, self.first_sent, self.result_chars
+            )
+            if not words:
+                return None
         smaller = self._fit(self.request, **words)
         if ask is None and not _strictly_smaller(smaller, last, refusal):
             return None
@@ -292,6 +296,10 @@ class _RequestFlow:
         counter = "" if self.fitted is None else self.fitted.counter
         known = self.learned.get(self.key, counter)
         return replace(known, counter=counter) if known is NO_LIMITS and counter else known
+
+    def _same_window(self, last: Fitted) -> dict[str, Any]:
+        """The keywords of the last send."""
+        return self.words or ({} if last.window is not None else {"window": NO_WINDOW})
 
     def _note_cut_results(self, last: Fitted, sent: SentRequest, chars: int) -> None:
         """Remember what was cut on a guess.  A result as long as the longest that the provider
@@ -337,8 +345,7 @@ class _RequestFlow:
         if not named or set(named) <= set(self.rules):
             return None
         self.rules = tuple(dict.fromkeys((*self.rules, *named)))
-        words = self.words or ({} if last.window is not None else {"window": NO_WINDOW})
-        again = self._fit(self.request, **words)
+        again = self._fit(self.request, **self._same_window(last))
         if again.request == last.request:
             return None
         if set(named) & set(refusal_repairs.rules_named(refusal, again.request, last.spoken)):
@@ -391,7 +398,9 @@ class _RequestFlow:
         fresh, named = raw, self.rules
         for rule in filter(is_of_endpoint, named):
             told = tuple(dict.fromkeys((*fresh.rules.get(rule, ()), talk)))[-CONVERSATIONS:]
-            fresh = replace(fresh, rules={**fresh.rules, rule: told}, exactness="exact")
+            fresh = replace(fresh, rules={**fresh.rules, rule: told})
+            if fresh.limit is None and fresh.refused is None:  # else a guess would last as long
+                fresh = replace(fresh, exactness="exact")
         for rule in named:
             if rule.startswith(OUTPUT):
                 most = int(rule.removeprefix(OUTPUT))

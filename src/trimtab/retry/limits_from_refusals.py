@@ -19,6 +19,8 @@ MIN_RESULT_CHARS = 96
 """Chars to which tool results are cut before the last send: about what a marker needs."""
 _NEAR = 0.85
 """A room above this share of what was refused comes from this refusal alone, and is a guess."""
+_OUTPUT_SHARE = 0.25
+"""Share of a window that is asked for as output where a request asks for most of it."""
 _MIN_OUTPUT = 1_024
 """Output tokens that are asked for where the request's own limit leaves no room for a prompt."""
 _EXCESS_MARGIN = 0.03
@@ -123,14 +125,17 @@ def _tokens(refusal: Refusal, sent: SentRequest, known: ModelLimits) -> ModelLim
 
 def output_to_ask_for(refusal: Refusal, sent: SentRequest) -> int | None:
     """The output tokens to ask for where the request's own limit takes most of a window that was
-    named; None: the output is not what is in the way."""
+    named; None: the output is not what is in the way.
+
+    At most ``_OUTPUT_SHARE`` of the window: the conversation goes on, and its prompt grows."""
     if refusal.kind != "too_long" or not refusal.limit or 2 * sent.output < refusal.limit:
         return None
     prompt = sent.tokens
     if refusal.output is not None and refusal.requested is not None:
         prompt = refusal.requested - refusal.output
     room = int(_MARGIN * (refusal.limit - prompt))
-    return max(min(room, sent.output - 1), min(_MIN_OUTPUT, refusal.limit // 4))
+    share = int(_OUTPUT_SHARE * refusal.limit)
+    return max(min(room, share), min(_MIN_OUTPUT, share))
 
 
 def _images(refusal: Refusal) -> int:
@@ -195,8 +200,8 @@ def keywords_for_retry(
         return _for_nothing_named(refusal, sent, asked, result_chars, base if last else None)
     if refusal.kind == "too_long":
         if refusal.excess and refusal.excess < sent.tokens:
-            room = int(sent.tokens * (1 - _EXCESS_MARGIN)) - refusal.excess
-        elif room is None or room >= _NEAR * sent.tokens:
+            return _guessed(int(sent.tokens * (1 - _EXCESS_MARGIN)) - refusal.excess, sent)
+        if room is None or room >= _NEAR * sent.tokens:
             return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
         return _window(room, known, sent) if room > 0 else {}
     if refusal.rule == "images":

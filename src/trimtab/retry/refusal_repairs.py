@@ -83,6 +83,7 @@ ROWS = {
     "thinking_signature": (REASONING, "encrypted_content", "reasoning_unsigned"),
     "thinking_binding": (REASONING,),
     "thinking_modified": (REASONING,),
+    "thinking_refused": (REASONING,),
     "reasoning_item": ("reasoning_alone", "reasoning_unlinked"),
     "item_without_reasoning": (ITEM_ID, "reasoning_missing"),
 }

@@ -73,10 +73,18 @@ _WITH_ID = ("message", "function_call", "custom_tool_call", "")
 """Types of output items of Responses that can be sent without an id."""
 
 
+_OF_FORM = frozenset({
+    ITEM_ID, "id_format", "mark_order", "name_format", "reasoning_missing", "signature_missing",
+    "system_late", "system_not_first", "thinking_missing", "too_many_marks",
+})  # fmt: skip
+"""Rules whose repair takes nothing away that anybody said and adds no words of ours: a message that
+comes later would be refused as well."""
+
+
 def is_conversation_wide(name: str) -> bool:
     """Whether a rule holds for all that a conversation sends, not only for the blocks that were
     refused: it takes nothing away that anybody said."""
-    return name.startswith((FIELD, OUTPUT, DIALECT)) or name in _SPELLINGS
+    return name.startswith((FIELD, OUTPUT, DIALECT)) or name in (*_OF_FORM, *_SPELLINGS)
 
 
 def is_of_endpoint(name: str) -> bool:

@@ -739,7 +739,9 @@ def test_a_turn_without_a_new_edit_waits_for_no_write(flaky: Flaky) -> None:
     flaky.calls.clear()
     mine._conversations.end = lambda one: None  # type: ignore[method-assign]
     mine.fit(request(20))
-    assert flaky.calls == ["facts"]  # what other machines learned: one read
+    # What other machines learned: how tokens are counted, and the limits of this model.
+    assert flaky.calls[:2] == ["facts", "fact"]
+    assert set(flaky.calls[2:]) <= {"read"}, "in the background"
 
 
 def test_originals_are_kept_before_the_request_is_returned(flaky: Flaky) -> None:

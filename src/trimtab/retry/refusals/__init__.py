@@ -139,6 +139,8 @@ def _read(
     limit = next(
         (named[name] for name in ("limit", "limit2", "limit3", "limit4") if name in named), None
     )
+    if "below" in named:
+        limit = named["below"] - 1
     requested = named.get("requested")
     if requested is not None and "more" in named:
         requested += named["more"]

@@ -70,7 +70,7 @@ PAIRING = (
         r"(?:use|result) blocks cannot be provided in the same turn|"
         r"result does not follow|function call turn comes immediately after|"
         r"(?:2 or more|multiple|two) assistant messages|(?:invalid|wrong) message order|"
-        r"roles? must alternate|conversation must alternate",
+        r"roles? must alternate|conversation must alternate|no user (?:query|message)s? found",
     ),
     _family(
         "invalid_pairing", "system_order",
@@ -119,20 +119,24 @@ PAIRING = (
 FIELDS = (
     _family(
         "invalid_other", "output_limit",
-        r"max_\w*tokens\S* (?:is too large: |: )?(?P<requested>\d+)?.{0,40}?"
+        r"max_?\w*tokens\S* (?:is too large: |: )?(?P<requested>\d+)?.{0,40}?"
         r"(?:> (?P<limit>\d+), which is the maximum|supports at most (?P<limit2>\d+))",
     ),
     _family(
         "invalid_other", "output_limit",
-        r"(?<!\+ )(?<!and )max_\w*tokens (?:\((?P<requested>\d+)\) |for \S+ )?"
+        r"(?<!\+ )(?<!and )max_?\w*tokens (?:\((?P<requested>\d+)\) |for \S+ )?"
         r"(?:(?:must|should) be (?:less "
         r"(?:than )?or equal to|at most|<=|between \d+ and)|cannot exceed|specified .{0,80}? <=|"
         r"exceeds? (?:the )?(?:server|models?|output)(?: \w+)? limit(?: of)?|"
         r"(?:is )?too large: reduce it to) \(?(?P<limit>\d+)|"
-        r"(?:valid range of max_\w*tokens is|"
-        r"range of max_\w*tokens should be) \[1, (?P<limit2>\d+)\]|"
-        r"(?:max_\w*tokens|maximum tokens you requested) exceeds? .{0,30}limit of (?P<limit3>\d+)|"
+        r"(?:valid range of max_?\w*tokens is|"
+        r"range of max_?\w*tokens should be) \[1, (?P<limit2>\d+)\]|"
+        r"(?:max_?\w*tokens|maximum tokens you requested) exceeds? .{0,30}limit of (?P<limit3>\d+)|"
         r"model output limit was reached",
+    ),
+    _family(
+        "invalid_other", "output_limit",
+        r"max_?\w*tokens .{0,60}range is (?:from )?1 \(inclusive\) to (?P<below>\d+) \(exclusive",
     ),
     _family(
         "invalid_other", "lone_surrogate",
@@ -147,6 +151,7 @@ FIELDS = (
         "invalid_other", "compaction_block_ambiguous", r"more than one compaction block",
     ),
     _family("invalid_other", "thinking_binding", r"bound to a different conversation"),
+    _family("invalid_other", "thinking_refused", r"cannot pass both content and thinking"),
     _family("invalid_other", "thinking_modified", r"blocks? .{0,60}cannot be modified"),
     _family(
         "invalid_other", "thinking_missing",

@@ -30,7 +30,8 @@ _QUOTED = re.compile(r"[`'\"“‘]([A-Za-z_][\w.\[\]-]*)[`'\"”’]")
 _INDEX = r"(?:\.\d+|\[\d+\])"
 _PATH = re.compile(rf"(?<![\w.])({_STEP}(?:\.{_STEP}|{_INDEX})*{_INDEX}(?:\.{_STEP}|{_INDEX})*)")
 _AFTER = re.compile(
-    rf"(?:parameter|field|name|key|property|argument|attribute|member|support|permitted|allowed)s?"
+    rf"(?:parameter|field|name|key|property|argument|attribute|member|support|permitted|"
+    rf"allowed)s?(?: supplied| provided)?"
     rf"[:=]? +({_STEP}(?:\.{_STEP})*)"
 )
 _BEFORE = re.compile(

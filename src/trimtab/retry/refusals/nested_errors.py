@@ -94,6 +94,8 @@ def _object(error: Mapping[Any, Any], depth: int) -> Iterator[NestedError]:
     for key in _INSIDE:
         if key in error and not isinstance(error[key], (int, float)):
             yield from _walk(error[key], depth + 1)
+    if isinstance(error.get("message"), (Mapping, list)):
+        yield from _walk(error["message"], depth + 1)
     if error.get("raw") == "ERROR":
         yield NestedError("", "raw:ERROR")
     for key, value in error.items():
