@@ -113,7 +113,7 @@ def _without_outliers(samples: list[UsageSample]) -> list[UsageSample]:
 def _without_farthest(
     samples: list[UsageSample], extreme: Callable[[Iterable[float]], float]
 ) -> list[UsageSample]:
-    """The samples without the highest (``max``) or lowest (``min``) if it is far from all others."""
+    """The samples without the highest (``max``) or lowest (``min``), if that is far from others."""
     residues = _residues(samples)
     number = residues.index(extreme(residues))
     others = samples[:number] + samples[number + 1 :]

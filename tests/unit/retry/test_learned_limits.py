@@ -53,7 +53,7 @@ def test_of_a_model_of_which_nothing_is_known_nothing_is_kept() -> None:
 
 KNOWN = ModelLimits(
     200_000, ratio=1.77, exactness="exact", refused=120_000, accepted=100_000, images=5,
-    mends=("empty_text",), short=(10, 20), counter="o200k/1×1.0",
+    output=8_192, short=(10, 20), counter="o200k/1×1.0",
 )  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_what_another_counter_counted_is_forgotten_and_what_the_provider_said_is
     assert learned.get("k", "o200k/1×1.0") == KNOWN
     other = learned.get("k", "gemma/1×1.0")
     assert (other.ratio, other.refused, other.accepted, other.short) == (1.0, None, 0, None)
-    assert (other.limit, other.images, other.mends) == (200_000, 5, ("empty_text",))
+    assert (other.limit, other.images, other.output) == (200_000, 5, 8_192)
     assert other.prompt_tokens(0) == 200_000
     assert learned.get("new", "gemma/1×1.0") is NO_LIMITS
 
