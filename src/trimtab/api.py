@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from trimtab import pipeline, rules, wire
+from trimtab.errors import expect
 from trimtab.fitted import Fitted
 from trimtab.journal.journal import Journal
 from trimtab.message_cache import MessageCache
@@ -89,6 +90,7 @@ def check(
     Raises InvalidRequest, InvalidSetting.
     """
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
+    expect(type(doubtful) is bool, "doubtful", doubtful, "True or False")
     tree = RequestBody.of(request).tree
     detected, _ = wire.find(tree, format)
     transcript = wire.read(tree, detected, model=model)

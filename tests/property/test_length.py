@@ -121,7 +121,7 @@ def test_law_10_behind_a_fold_of_turns_a_batch_counts_only_what_is_sent() -> Non
             target = report.limits["target_tokens"]
             assert target is not None
             assert 0.9 * target < report.tokens_after <= target
-    assert behind > 3
+    assert behind > 1
 
 
 def test_law_10_old_constraints_give_way_last_of_all() -> None:

@@ -125,7 +125,7 @@ def test_no_cut_separates_a_system_message_from_its_place(seed: int, bedrock: bo
             assert not misplaced(sent)
             assert not [text for text in fitted.report.warnings if "failed" in text]
             cut += len(sent) < end
-        assert cut or window > 5_000
+        assert cut or window > 3_000
 
 
 def test_a_step_between_two_system_messages_leaves_one_message_of_each_speaker() -> None:

@@ -341,7 +341,7 @@ BAD = [  # (what, arguments, standard input, exit code, words of the line)
     ("no command", [], b"", 2, "COMMAND"),
     ("unknown command", ["fold"], b"", 2, "invalid choice"),
     ("no window", ["fit"], b'[{"role": "user", "content": "h"}]', 2, "--window"),
-    ("a model nobody knows", ["fit", "--model", "gpt-5.11"], SMALL, 2, "did you mean 'gpt-5.1'?"),
+    ("a model nobody knows", ["fit", "--model", "gtp-5.1"], SMALL, 2, "did you mean 'gpt-5.1'?"),
     ("window of nothing", ["fit", "--window", "0"], SMALL, 2, "above 0"),
     ("bad window", ["fit", "--window", "wide"], SMALL, 2, "128k"),
     ("negative window", ["fit", "--window=-5"], SMALL, 2, "above 0"),

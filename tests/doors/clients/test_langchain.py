@@ -520,16 +520,18 @@ def test_a_refusal_for_size_is_answered_by_something_smaller(name: str, how: str
         asks = [{"messages": history(14)}, {"messages": history(13)}]
         assert runs(agent, how, asks)[-1].text == "OK"
         first, second, *rest = provider.requests
-        assert (first.refusal, second.status) == ("overflow", 200)
+        assert first.refusal == "overflow"
         assert second.tokens < first.tokens
         legal(provider)
-        if name == "responses":  # names no limit, so the second run may meet it once more
-            assert [record.status for record in rest][-1:] == [200]
-            assert len(rest) <= 2
+        if name == "responses":  # names no limit: it is approached, and may be met once more
+            assert [record.status for record in provider.requests].count(200) == 2
+            assert rest[-1].status == 200
+            assert len(rest) <= 3
         else:
             assert [record.status for record in rest] == [200]
     assert ours.stats.requests == 2
-    assert ours.stats.recovered == ours.stats.retries == len(provider.requests) - 2
+    assert ours.stats.retries == len(provider.requests) - 2
+    assert ours.stats.recovered <= ours.stats.retries
     refusals = [event for event in told if isinstance(event, trimtab.events.RefusalEvent)]
     retries = [event for event in told if isinstance(event, trimtab.events.RetryEvent)]
     assert refusals[0].kind == "too_long"

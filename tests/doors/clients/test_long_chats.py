@@ -17,7 +17,7 @@ from chats import CONSTRAINTS
 import trimtab
 from trimtab.testing import Answer, Call, StrictProvider
 
-BEFORE, TURNS = 60, 24
+BEFORE, TURNS = 72, 24
 SDKS = pytest.mark.parametrize("sdk", sdk_clients.CLIENTS, ids=lambda sdk: sdk.format)
 
 

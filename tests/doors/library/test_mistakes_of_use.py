@@ -164,8 +164,8 @@ MISTAKES: dict[str, Mistake] = {
         ),
         InvalidSetting, ("the pin <lambda> raised AttributeError",), "correct it"),
     "a counter nobody knows": Mistake(
-        lambda: fit(LONG, window=1_000, settings=settings(counter="cl100k")), InvalidSetting,
-        ("'cl100k'",), "give 'o200k'"),
+        lambda: fit(LONG, window=1_000, settings=settings(counter="cl200k")), InvalidSetting,
+        ("'cl200k'",), "give 'o200k'"),
     "a file for a folder of settings": Mistake(
         lambda: trimtab.load_settings(__file__), InvalidSetting, ("folder=", "'"), "give the fol"),
     # stores and sessions

@@ -147,8 +147,8 @@ def _pinged(w: World) -> bool:
     return next(iter(w.warmer._idle.values())).pings == 1
 
 
-LONG = "Mend the parser of the log, line by line. " * 3_100
-"""About 33,000 tokens."""
+LONG = "Mend the parser of the log, line by line. " * 3_600
+"""About 38,000 tokens."""
 
 
 @pytest.mark.parametrize(("trigger", "pings"), [(0.9, 1), (0.5, 0)])

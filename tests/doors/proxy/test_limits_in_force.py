@@ -95,6 +95,7 @@ def test_what_a_refusal_taught_is_said_with_its_end():
             text for text in settled(server).proxy.records.activity.warnings if "taught" in text
         ]
         assert len(said) == 1
-        assert "a refusal taught window 8,000; this holds until 20" in said[0]
+        assert "a refusal taught window 8,000" in said[0]
+        assert "; this holds until 20" in said[0]
         assert "trimtab doctor --forget" in said[0]
         assert "taught window 8,000" in ask(server.url, "GET", "/_trimtab/")[2].decode()

@@ -88,7 +88,7 @@ def said(capsys, monkeypatch, *words: str, given: Any = None) -> str:
     return out
 
 
-LINE = r"trimtab \d+% of 14k · [\d,]+ cut \(fold ×1\) · trimtab recall r\w+"
+LINE = r"trimtab \d+% of 1[45]k · [\d,]+ cut \(fold ×1\) · trimtab recall r\w+"
 
 
 def test_the_status_line_says_how_full_what_was_cut_and_how_to_recall(session, capsys, monkeypatch):
@@ -163,7 +163,10 @@ def test_it_loads_nothing_but_itself():
         "{'urllib.request', 'asyncio', 'inspect', 'dataclasses'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], input="", capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "['trimtab', 'trimtab.cli', 'trimtab.cli.status'] set()"
+    assert (
+        done.stdout.splitlines()[-1]
+        == "['trimtab', 'trimtab.cli', 'trimtab.cli.status', 'trimtab.forking'] set()"
+    )
 
 
 # --- what agents are given ------------------------------------------------------------------------
