@@ -5,6 +5,7 @@ Knows providers' words and small requests with each fault (``refused_requests``)
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import re
@@ -384,16 +385,14 @@ def ordinary(name: str, steps: int = 6) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", FALSE)
 def test_one_false_signal_changes_nothing_for_other_conversations(kind: str, url: str) -> None:
     session, (status, said) = opened(url), FALSE[kind]
-    run = flow(ordinary("first", 8), session.fit, key=HERE, learned=session.learned,
+    run = flow(ordinary("first", 1 if kind == "bare" else 8), session.fit, key=HERE, learned=session.learned,
                undo=session.take_back)  # fmt: skip
     next(run)
-    try:
+    with contextlib.suppress(StopIteration):
         if status is None:
             run.send(Accepted(600))
         run.send(Refused(status, said))
         run.send(Accepted())
-    except StopIteration:
-        pass
     for number in range(20):
         body = ordinary(f"other{number}", 3 + number % 5)
         run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
@@ -479,3 +478,79 @@ def test_no_more_than_three_sends_by_hand_for_a_size() -> None:
     while fitted is not None:
         sends, fitted = sends + 1, session.refused((400, "Prompt is too long"), fitted)
     assert sends == MAX_SIZE_SENDS
+
+
+# --- results that are too long, and nobody says so -----------------------------------------------
+
+BARE = FALSE["bare"][1]
+
+
+def with_result(name: str, *chars: int) -> dict[str, Any]:
+    """A conversation with results of so many characters."""
+    body = long_talk(name, len(chars))
+    results = [one for one in body["messages"] if one["role"] == "tool"]
+    for number, (result, size) in enumerate(zip(results, chars, strict=True)):
+        lines = "".join(f"{name}:{number}:{n}: token {n * 7919}\n" for n in range(size // 12))
+        result["content"] = lines[:size]
+    return body
+
+
+def longest(request: dict[str, Any]) -> int:
+    return max(len(one["content"]) for one in request["messages"] if one["role"] == "tool")
+
+
+def up_to(most: int, status: int, body: Any) -> Callable[[Any], Refused | Accepted]:
+    def provider(request: Any) -> Refused | Accepted:
+        return Refused(status, body) if longest(request) > most else Accepted()
+
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("most", "status", "body", "size"),
+    [(2_000, 413, "", 78_640), (200, 400, BARE, 6_000), (200, 400, "", 6_000),
+     (30_000, 413, "", 78_640)],
+    ids=["a result of 2,000 characters", "a bare error at 200", "no body at 200", "a large body"],
+)  # fmt: skip
+def test_the_last_send_goes_to_the_floor(most: int, status: int, body: Any, size: int) -> None:
+    session = trimtab.Session(window=10**7)
+    run = flow(with_result("mod", size), session.fit, key=HERE, learned=session.learned)
+    done, sent = played(run, up_to(most, status, body))
+    assert done.accepted, [longest(request) for request in sent]
+    assert len(sent) <= MAX_SIZE_SENDS
+
+
+def test_one_bare_error_cuts_no_later_result() -> None:
+    session = trimtab.Session(window=10**7)
+
+    def ask(body: Any, answer: Any = lambda request: Accepted()) -> list[Any]:
+        run = flow(body, session.fit, key=HERE, learned=session.learned)
+        return played(run, answer)[1]
+
+    for number in range(6):
+        ask(with_result(f"before{number}", 6_372))
+    replies = iter([Refused(400, BARE), Accepted()])
+    assert len(ask(with_result("once", 6_372), lambda request: next(replies))) == 2
+    for number in range(12):
+        body = with_result(f"after{number}", 6_372)
+        assert ask(copy.deepcopy(body)) == [body]
+    sizes = [6_372] * 10
+    for count in range(2, 10):
+        body = with_result("once", *sizes[:count])
+        newest = [one for one in ask(body)[0]["messages"] if one["role"] == "tool"][-1]
+        assert len(newest["content"]) > 6_000
+
+
+def test_a_limit_of_results_is_found_and_what_was_accepted_is_never_cut() -> None:
+    session, provider = trimtab.Session(window=10**7), up_to(2_000, 400, BARE)
+    refusals = []
+    for number in range(8):
+        for size in (6_372, 1_500):
+            body = with_result(f"talk{number}-{size}", size)
+            run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+            done, sent = played(run, provider)
+            assert done.accepted
+            refusals.append(len(done.refusals))
+            if size == 1_500:
+                assert sent == [body], "below the limit"
+    assert sum(refusals) <= 3, refusals
