@@ -385,8 +385,8 @@ def ordinary(name: str, steps: int = 6) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", FALSE)
 def test_one_false_signal_changes_nothing_for_other_conversations(kind: str, url: str) -> None:
     session, (status, said) = opened(url), FALSE[kind]
-    run = flow(ordinary("first", 1 if kind == "bare" else 8), session.fit, key=HERE, learned=session.learned,
-               undo=session.take_back)  # fmt: skip
+    first = ordinary("first", 1 if kind == "bare" else 8)
+    run = flow(first, session.fit, key=HERE, learned=session.learned, undo=session.take_back)
     next(run)
     with contextlib.suppress(StopIteration):
         if status is None:
