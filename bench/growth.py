@@ -22,13 +22,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from trimtab.transcript.families import CALL_TOKENS
+from trimtab.transcript.token_sources import estimate
 from trimtab.transcript.tokens import (
-    CALL_TOKENS,
     IMAGE_TOKENS,
     MESSAGE_TOKENS,
     SEALED_CHARS_PER_TOKEN,
     counter_for,
-    estimate,
 )
 
 GREW = 10_000

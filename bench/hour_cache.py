@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
+from trimtab.logs import log_files
 from trimtab.pricing.keep_warm import (
     DOLLARS_A_DAY,
     LEAST_GAPS,
@@ -27,7 +28,6 @@ from trimtab.pricing.keep_warm import (
     plan_pings,
     prices_for,
 )
-from trimtab.replay import log_files
 from trimtab.replay.bill.conversations import BilledConversation, conversations
 from trimtab.replay.bill.keep_warm import WarmCall, WarmSession, held_out, interval
 

@@ -36,8 +36,9 @@ sys.path.insert(0, str(ROOT / "src"))
 
 import trimtab  # noqa: E402
 from trimtab import reducers  # noqa: E402
+from trimtab.logs import log_files  # noqa: E402
 from trimtab.reducers import Config, Offer, Reducer  # noqa: E402
-from trimtab.replay import log_files, policy_run  # noqa: E402
+from trimtab.replay import policy_run  # noqa: E402
 from trimtab.replay.message_views import own_counter  # noqa: E402
 from trimtab.replay.metric import Judge  # noqa: E402
 from trimtab.replay.policies import PolicyOutput, PolicyStep  # noqa: E402

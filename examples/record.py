@@ -6,10 +6,14 @@ Writes ``session.anthropic.json`` and ``session.openai.json`` beside itself: one
 spelled as the body of a request of both providers.  Every tool result is what the command really
 printed; scrubbed are paths, owners, memory addresses and durations, so that the same tools give
 the same files.  Needs git and a Python with pytest.  Knows nothing of trimtab.
+
+Nothing is written unless the whole story ran, and each command ended as it did before: with
+``--changed`` for a story of which other commands fail now.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -29,6 +33,7 @@ HISTORY = [
     ("Add the command line and CSV export", ["tally/__main__.py", "tally/export.py"]),
     ("Cover clock, parser and report with tests (T-4417 is open)", ["tests"]),
 ]
+FAILED = "[exit status"
 DATE = "2024-03-04T09:00:00+0000"
 
 
@@ -53,10 +58,18 @@ class Scratch:
             "COLUMNS": "100",
             **person,
         }
-        self.shell("git init -q -b main && printf 'logs/\\n' > .git/info/exclude")
+        self.must("git --version")
+        self.must("python -m pytest --version")
+        self.must("git init -q -b main && printf 'logs/\\n' > .git/info/exclude")
         for subject, paths in HISTORY:
-            self.shell(f"git add {' '.join(paths)} && git commit -qm '{subject}'")
-        self.shell(f"find . -path ./.git -prune -o -exec touch -d {DATE} {{}} +")
+            self.must(f"git add {' '.join(paths)} && git commit -qm '{subject}'")
+        self.must(f"find . -path ./.git -prune -o -exec touch -d {DATE} {{}} +")
+
+    def must(self, command: str) -> None:
+        """Run a command that has to succeed."""
+        text = self.shell(command)
+        if FAILED in text:
+            raise SystemExit(f"nothing was recorded, {command!r} failed:\n{text}")
 
     def shell(self, command: str) -> str:
         """What a command printed, and its exit status when it is not 0."""
@@ -69,7 +82,7 @@ class Scratch:
             timeout=120,
         )
         text = done.stdout.decode()
-        return text if done.returncode == 0 else f"{text}\n[exit status {done.returncode}]"
+        return text if done.returncode == 0 else f"{text}\n{FAILED} {done.returncode}]"
 
     def call(self, name: str, given: dict[str, str]) -> str:
         """The result of one call of the agent, scrubbed."""
@@ -144,7 +157,7 @@ def anthropic(turns: list[Turn]) -> dict[str, Any]:
         if ran:
             results = [
                 {"type": "tool_result", "tool_use_id": key.replace("call", "toolu"), "content": out}
-                | ({"is_error": True} if "[exit status" in out[-20:] else {})
+                | ({"is_error": True} if FAILED in out[-20:] else {})
                 for key, _, out in ran
             ]
             messages.append({"role": "user", "content": results})
@@ -184,13 +197,36 @@ def openai(turns: list[Turn]) -> dict[str, Any]:
     return {**body, "tools": functions, "messages": messages}
 
 
+def outcomes(body: dict[str, Any]) -> list[str]:
+    """Of each result in an OpenAI body: the exit status of a command that failed, or ""."""
+    results = [one["content"] for one in body["messages"] if one["role"] == "tool"]
+    return [out[out.rindex(FAILED) :] if FAILED in out[-20:] else "" for out in results]
+
+
+def refuse_other_outcomes(body: dict[str, Any]) -> None:
+    """Stop if a command ended otherwise than in the session that is there."""
+    shipped = HERE / "session.openai.json"
+    before = outcomes(json.loads(shipped.read_text(encoding="utf-8"))) if shipped.exists() else []
+    pairs = enumerate(itertools.zip_longest(before, outcomes(body)), 1)
+    other = [f"call {n}: {was or 'ok'} → {now or 'ok'}" for n, (was, now) in pairs if was != now]
+    if before and other:
+        raise SystemExit(
+            "nothing was written, commands ended otherwise than before: "
+            f"{'; '.join(other)}. If the story was changed: python examples/record.py --changed"
+        )
+
+
 def main() -> None:
-    """Record once, write both spellings."""
+    """Record once, then write both spellings."""
     turns = record()
-    for name, spell in (("anthropic", anthropic), ("openai", openai)):
-        target = HERE / f"session.{name}.json"
-        text = json.dumps(spell(turns), indent=1, ensure_ascii=False) + "\n"
-        target.write_text(text, encoding="utf-8")
+    bodies = {"anthropic": anthropic(turns), "openai": openai(turns)}
+    if "--changed" not in sys.argv[1:]:
+        refuse_other_outcomes(bodies["openai"])
+    for name, body in bodies.items():
+        target, fresh = HERE / f"session.{name}.json", HERE / f"session.{name}.json.new"
+        text = json.dumps(body, indent=1, ensure_ascii=False) + "\n"
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(target)
         print(f"{target.name}: {len(text):,} chars")
 
 

@@ -44,10 +44,18 @@ INTRO = """# What providers refuse
 
 Written by `scripts/rules_page.py` from the tables in `src/trimtab/rules`; change those, not this.
 
-`trimtab.check` reports a breach of a row as a violation where the row is marked **refused**: a
-refusal in the quoted words is on record, and `trimtab.repair` fixes it as the last column says.
-Rows marked **inferred** are warnings.  What providers were recorded to accept is in no row,
-whatever documentation says.  Rows are repaired in the order in which they stand.
+Each row says how sure it is:
+
+- **certain**: the provider's words state what is wrong, and that is what is looked for.
+  `trimtab.check` reports it as a violation, and `trimtab.repair`, `fit` and every client and proxy
+  repair it before the request is sent.
+- **refused**: somebody was refused in these words, but what else the provider takes is not known.
+  Nothing is changed until a refusal names the row.  What trimtab makes itself (a cut, a fold, a
+  conversion) keeps these rows, too.
+- **inferred** and **accepted** rows are kept for that refusal alone.
+
+What providers were recorded to accept is in no row, whatever documentation says.  Rows are repaired
+in the order in which they stand, as the last column says.
 
 A row concerns everyone who speaks its format unless a dialect is named.  The dialect of a Chat
 Completions request comes from the model's name ({dialects}; `openai` for a name we do not know),
@@ -135,7 +143,8 @@ def _rows(table: RuleTable) -> Iterator[str]:
 def whose(row: Rule) -> str:
     """The dialects that have the rule, in words."""
     told = "everyone" if row.dialects is None else ", ".join(sorted(row.dialects))
-    return f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
+    told = f"{told}, not {', '.join(sorted(row.except_for))}" if row.except_for else told
+    return f"from version {row.since} on" if row.since else told or "whoever refused it"
 
 
 def _cell(text: str) -> str:

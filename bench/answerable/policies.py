@@ -12,8 +12,8 @@ import trimtab
 from answerable.reader import Recaller
 from answerable.tokens import count, of_message
 from answerable.worlds import DECLARED, MODEL, USER, World
+from trimtab.logs.recording import Recording
 from trimtab.replay.policies import find
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 MODEL_NAME = "gpt-5.1"

@@ -20,7 +20,7 @@ EACH, FEWEST = 15, 5
 
 def recorded(folder: str) -> list[list[int]]:
     """[tokens of the first request, tokens each turn adds …] of each recording."""
-    from trimtab.replay import log_files
+    from trimtab.logs import log_files
 
     by_source: dict[str, list[list[int]]] = {}
     for one in log_files.read([folder]).recordings:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from trimtab import forking
+
 if TYPE_CHECKING:
     from trimtab import batch as batch
     from trimtab import clients as clients
@@ -85,11 +87,12 @@ if not TYPE_CHECKING:  # so that a type checker catches a misspelt name
 
         if name == "__version__":
             return _installed_version()
-        if name in _PARTS:
-            return import_module(f"trimtab.{_PARTS[name]}")
-        if name not in _MODULE:
+        if name not in _PARTS and name not in _MODULE:
             raise AttributeError(f"module 'trimtab' has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
+        with forking.loading:
+            if name in _PARTS:
+                return import_module(f"trimtab.{_PARTS[name]}")
+            value = globals()[name] = getattr(import_module(f"trimtab.{_MODULE[name]}"), name)
         return value
 
 

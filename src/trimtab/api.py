@@ -78,18 +78,22 @@ def check(
     format: FormatName | None = None,
     model: str | None = None,
     open_tail: bool = False,
+    doubtful: bool = False,
 ) -> tuple[Violation, ...]:
     """The reasons why a provider would refuse this request; ``()`` if it is acceptable.
 
     Each violation has ``rule``, ``path`` and ``message`` (with the provider's own words).  Roles,
     required keys and types of content are judged here only: ``fit`` carries them as they are.
+    ``doubtful``: also what may be refused: somebody was, and this request may differ from theirs.
+    Such a violation is not ``certain``, and nothing is repaired for it before a refusal.
     Raises InvalidRequest, InvalidSetting.
     """
     Settings(format=format, model=model, open_tail=open_tail)  # checked as those of fit are
     tree = RequestBody.of(request).tree
     detected, _ = wire.find(tree, format)
-    read = wire.read(tree, detected, model=model)
-    return rules.with_shape(rules.check(read, open_tail=open_tail), detected, tree)
+    transcript = wire.read(tree, detected, model=model)
+    found = rules.check(transcript, open_tail=open_tail, doubtful=doubtful)
+    return rules.with_shape(found, detected, tree)
 
 
 @naming_nearest

@@ -21,8 +21,6 @@ from trimtab.transcript.transcript import Transcript
 
 BELOW_TRIGGER = 0.9
 """A preset's target is at most this share of the trigger."""
-VOCABULARY = "o200k"
-"""The counter source that is loaded on its first count."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +118,7 @@ def trigger_for(counter: Counter) -> float:
     It is the same before the first count and after the last, so that equal requests get equal
     results.
     """
-    if counter.source.name == VOCABULARY:
-        counter("")  # load it, to know whether it is missing
+    counter.source.load()  # to know whether it is missing
     return SURE_TRIGGER if counter.own and not counter.source.missing else TRIGGER
 
 

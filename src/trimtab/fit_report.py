@@ -107,7 +107,7 @@ def _reason(result: FitResult) -> str:
     if not result.applied:
         repaired = f", {len(_repairs(prepared))} repair(s)" if prepared.repairs else ""
         if result.step == "original":
-            return f"{before:,} of {capacity} tokens: sent as it came, it could not be reduced"
+            return f"{before:,} of {capacity} tokens: sent unchanged, it could not be reduced"
         if before > limits.bounds.trigger:
             return (
                 f"{before:,} of {capacity} tokens is above the trigger {share:.0%}, but fits, and "

@@ -147,6 +147,11 @@ class Fitted:
         return self._result.prepared.sizes.counter.factor
 
     @cached_property
+    def counter(self) -> str:
+        """The version of our counter: what it counted is compared with no other's counts."""
+        return self._result.prepared.sizes.counter.version
+
+    @cached_property
     def longest_counted(self) -> int:
         """Tokens of the longest prompt that the provider counted recently; 0: unknown."""
         prepared = self._result.prepared

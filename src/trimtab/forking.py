@@ -71,6 +71,16 @@ class Lock:
             self._lock, self.was_lost = threading.RLock(), True
 
 
+loading = Lock()
+"""Held while something is imported on first use.  A fork waits for it: Python does not free the
+lock of a module that another thread was importing, and the child could never import it."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=loading.acquire, after_in_parent=loading.release, after_in_child=loading.release
+    )
+
+
 class ProcessName:
     """A random name, another one in each child: two processes must not write under one name."""
 

@@ -113,11 +113,21 @@ def prepare(
         leave_out_ignored=_ignored_is_in_the_way(body, arrived, settings, journal),
     )  # fmt: skip
     sizes = cache.sizes(settings.counter, transcript.facts.model, arrived.format.name)
+    limits = _limits(settings, facts, transcript, sizes)
+    warnings += _window_of_another(settings.model or transcript.facts.model, limits)
     return _with_trigger_moved(PreparedRequest(
-        body, arrived, reason, repaired, transcript, repairs, sizes,
-        _limits(settings, facts, transcript, sizes), settings, journal, cache, warnings,
-        broken, facts,
+        body, arrived, reason, repaired, transcript, repairs, sizes, limits, settings, journal,
+        cache, warnings, broken, facts,
     ))  # fmt: skip
+
+
+def _window_of_another(model: str | None, limits: EffectiveLimits) -> Iterator[str]:
+    """A warning where the window is that of the nearest version of an unknown model."""
+    if model and limits.window_of and models.find(model) is None:
+        yield (
+            f"the window of {model[:80]} is not in our table: that of {limits.window_of} is taken, "
+            f"{limits.window:,} tokens; window= says another"
+        )
 
 
 def _ignored_is_in_the_way(
@@ -463,7 +473,7 @@ def journal_after(result: FitResult) -> Journal:
         for (rule, _), key in zip(repairs, made.keys if made else (), strict=True)
     ]
     if made:
-        keys += refused_rules.keys_of(made, facts.destination, facts.refused)
+        keys += refused_rules.keys_of(made, facts.destination, facts.refused, journal.repaired)
     keys += [cleared_key(transcript.ref(place)) for place in prepared.newly_cleared]
     return journal.add(
         [

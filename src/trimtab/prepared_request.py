@@ -340,7 +340,11 @@ class PreparedRequest:
             about=QueryContext(transcript, config, edited).about,
             reducers=self.reducers,
             offered=self._offers,
-            pinned=pinned(transcript, (*settings.pins, *sorted(self.journal.pins))),
+            pinned=pinned(
+                transcript,
+                (*settings.pins, *sorted(self.journal.pins)),
+                None if settings.strict else self.warnings,
+            ),
             protected=protected(transcript, *held, preset.recent_turns),
             held_by_user=protected(transcript, *held),
             facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them

@@ -153,8 +153,8 @@ class Settings:
     model: str | None = setting(None, NAME, "the model; unset: the one the request names")
     counter: str | Callable[[str], int] | Counter | None = setting(
         None, COUNTER,
-        "how tokens are counted: o200k, estimate, or a function; unset: the best we have for the "
-        "model",
+        "how tokens are counted: a vocabulary (o200k, qwen3 …), estimate, or a function; unset: as "
+        "the model does",
     )  # fmt: skip
     open_tail: bool = setting(
         False, FLAG, "the last calls are just being run: no violation, and never touched"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from records import records
 
-from trimtab.replay import log_files
+from trimtab.logs import log_files
 from trimtab.replay.bill.conversations import conversations
 from trimtab.replay.bill.policies import Comparison
 

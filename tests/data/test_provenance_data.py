@@ -28,11 +28,11 @@ from records import folder
 
 import trimtab
 from trimtab import CannotFit
+from trimtab.logs import log_files
+from trimtab.logs.recording import Recording
 from trimtab.planning.presets import PRESETS
-from trimtab.replay import log_files
 from trimtab.replay.job_runner import sample_each
 from trimtab.replay.policy_run import converted
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 pytestmark = pytest.mark.data

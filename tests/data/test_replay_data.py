@@ -11,7 +11,8 @@ import pytest
 from records import folder
 from world_needs import absent
 
-from trimtab.replay import job_runner, log_files, summary
+from trimtab.logs import log_files
+from trimtab.replay import job_runner, summary
 from trimtab.replay.policies import find
 from trimtab.replay.policy_run import replay
 from trimtab.replay.recording_index import RecordingIndex

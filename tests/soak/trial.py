@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+import doubtful
 import judge
 import judge_bedrock
 import judge_gemini
@@ -226,7 +227,17 @@ def verdict_of(case: Case, thorough: bool = False) -> Verdict:
         kind, detail = _judged(case, fitted, window, thorough, before)
     except Exception as error:
         return Verdict("crash", _told(error), messages)
+    if kind == "invalid" and (named := _after_refusals(case)) is not None:
+        return verdict_of(named, thorough)
     return Verdict(kind, detail, messages, above)
+
+
+def _after_refusals(case: Case) -> Case | None:
+    """The case as it is sent again once refusals have named what it breaks and nobody could know;
+    None if there is no such thing."""
+    repaired = doubtful.repaired(case["request"], case["format"], case["model"]).tree
+    found = doubtful.found(case["request"], case["format"], case["model"])
+    return {**case, "request": repaired} if not all(v.certain for v in found) else None
 
 
 def messages_of(request: Any) -> list[Any]:

@@ -124,7 +124,23 @@ def _histories(draw: st.DrawFn, damaged: bool, formats: tuple[str, ...]) -> tupl
     prefilled = format == "openai-chat" or frame.model in MODELS["anthropic"][:3]
     if tail in ("said", "cut off") and not (damaged or prefilled):
         tail = "user"
-    return write(_ended(script, tail, draw(USER)), frame, format), format
+    script = _ended(script, tail, draw(USER))
+    if format == "anthropic" and not damaged:
+        script = _placed(script)
+    return write(script, frame, format), format
+
+
+def _placed(script: list[Step]) -> list[Step]:
+    """The script without system messages where Claude refuses them: behind its own words, before
+    the user's, and two in a row."""
+    kept = []
+    for number, step in enumerate(script):
+        before = script[number - 1].kind if number else ""
+        behind = script[number + 1].kind if number + 1 < len(script) else "model"
+        misplaced = before not in ("user", "model") or behind not in ("answer", "model")
+        if step.kind != "system" or not misplaced:
+            kept.append(step)
+    return kept
 
 
 def _wound(script: list[Step], place: int, damage: str) -> list[Step]:

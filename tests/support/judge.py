@@ -126,11 +126,33 @@ def _chat_calls(number: int, calls: list[Any]) -> Iterator[str]:
 # --- Anthropic Messages ---------------------------------------------------------------------------
 
 
+def _system_places(messages: list[Any]) -> Iterator[str]:
+    """System messages in mid-conversation: a run of them stands behind the user, or behind a tool
+    of the server's, and before the model or last."""
+    roles = [message.get("role") for message in messages if isinstance(message, dict)]
+    for number, role in enumerate(roles):
+        if role != "system" or messages[number].get("output_config"):
+            continue
+        before = next((n for n in range(number - 1, -1, -1) if roles[n] != "system"), None)
+        behind = next((r for r in roles[number:] if r != "system"), "assistant")
+        if before is None:
+            yield f"{number}: a system message first"
+        elif roles[before] == "assistant":
+            content = messages[before].get("content")
+            last = content[-1] if isinstance(content, list) and content else {}
+            kind = str(last.get("type")) if isinstance(last, dict) else ""
+            if not kind.endswith(("_tool_result", "server_tool_use", "mcp_tool_use")):
+                yield f"{number}: a system message behind the model"
+        elif behind == "user":
+            yield f"{number}: a system message before the user"
+
+
 def _anthropic(body: dict[str, Any], messages: list[Any], model: str) -> Iterator[str]:
     turns = _merged(messages)
     spoken = [turn for turn in turns if turn[0] != "system"]
     if not spoken or spoken[0][0] != "user":
         yield "first: not a user message"
+    yield from _system_places(messages)
     for number, message in enumerate(messages):
         yield from _claude_message(number, message, last=number == len(messages) - 1)
     served: set[Any] = set()

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import trimtab
-from trimtab.replay.recording import MESSAGES as MESSAGES_KEY
-from trimtab.replay.recording import Recording
+from trimtab.logs.recording import MESSAGES as MESSAGES_KEY
+from trimtab.logs.recording import Recording
 
 
 def _call(number: int, tool: str, **arguments: str) -> dict[str, Any]:

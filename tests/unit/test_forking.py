@@ -12,7 +12,7 @@ from long_sessions import KEYWORDS, request
 from settings_words import as_keywords
 
 from trimtab import Session
-from trimtab.forking import Lock, ProcessName, renew_in_children
+from trimtab.forking import Lock, ProcessName, loading, renew_in_children
 from trimtab.journal.journal import Journal
 
 pytestmark = [
@@ -138,3 +138,23 @@ def test_a_conversation_that_a_thread_was_changing_at_the_fork_is_read_anew(
 
     with held_elsewhere(conversation.lock):
         assert in_child(ask) == "[True, False, False, True]"
+
+
+def test_a_fork_waits_for_what_another_thread_is_importing() -> None:
+    """The child could never import it: Python leaves the module's lock held."""
+    held, waited = threading.Event(), threading.Event()
+
+    def load() -> None:
+        with loading:
+            held.set()
+            waited.wait(0.3)  # longer than a fork takes
+            done.append(True)
+
+    done: list[bool] = []
+    thread = threading.Thread(target=load)
+    thread.start()
+    assert held.wait(SECONDS)
+    assert in_child(lambda: (done, loading.acquire(timeout=1), loading.was_lost)) == (
+        "([True], True, False)"
+    )
+    thread.join(SECONDS)

@@ -296,6 +296,28 @@ def test_unknown_keys_are_reported_with_a_suggestion(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("B12")
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("[error_pruning]\nenabled = true", "error_pruning; did you mean failed_inputs?"),
+        ("[errorPruning]\nminAge = 5", "errorPruning; did you mean failed_inputs?"),
+        ("[purgeErrors]\nturns = 4", "purgeErrors; did you mean failed_inputs?"),
+        ("[deduplication]\nenabled = true", "deduplication; did you mean duplicates?"),
+        ("[failed_inputs]\nminAge = 5", "failed_inputs.minAge; did you mean failed_inputs.min_c"),
+        ("[failed_inputs]\nturns = 5", "failed_inputs.turns; did you mean failed_inputs.min_turns"),
+        ("[duplicates]\nsupersedeWrites = true", "supersedeWrites; did you mean duplicates.supers"),
+        ("protectedFilePatterns = ['a']", "protectedFilePatterns; did you mean protected_paths?"),
+        ("protectedTools = ['a']", "protectedTools; did you mean protected_tools?"),
+        ("turn_protection = 4", "turn_protection; did you mean protected_turns?"),
+    ],
+)  # fmt: skip
+def test_the_words_of_other_programs_lead_to_ours(tmp_path: Path, text: str, meant: str) -> None:
+    (tmp_path / "trimtab.toml").write_text(text)
+    (problem,) = read(tmp_path).problems
+    assert meant in problem
+
+
+@pytest.mark.row("B12")
 def test_the_environment_has_every_key(tmp_path: Path) -> None:
     env = {
         "TRIMTAB_WINDOW": "32k", "TRIMTAB_PRESET": "cautious", "TRIMTAB_PROTECTED_TOOLS": "a, b*,",

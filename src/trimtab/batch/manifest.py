@@ -35,7 +35,8 @@ def versions(*, parquet: bool) -> dict[str, str]:
 def summed(
     folder: OutputFolder, done: Sequence[ShardDone], most_known: int = MOST_KNOWN
 ) -> dict[str, Any]:
-    """``records``, ``tokens``, ``edits``, ``repairs``, ``formats`` and ``errors`` of all shards.
+    """``records``, ``tokens``, ``edits``, ``repairs``, ``formats`` and ``errors`` of all shards,
+    and the first record with each kind of error.
 
     ``most_known``: digests held at a time.
     """
@@ -45,13 +46,13 @@ def summed(
     passes = max(1, -(-count // most_known))
     for number in range(passes):
         known: set[bytes] = set()
-        for row in _rows(folder, numbers):
+        for place, row in enumerate(_rows(folder, numbers)):
             digest = bytes.fromhex(row["digest"])
             if digest[0] * 256 + digest[1] >= (number + 1) * 65_536 // passes:
                 continue
             if digest[0] * 256 + digest[1] < number * 65_536 // passes:
                 continue
-            sums.add(row, again=digest in known)
+            sums.add(row, place, again=digest in known)
             known.add(digest)
     return sums.as_dict()
 
@@ -69,12 +70,17 @@ class _Sums:
         self.read = self.repeated = self.written = self.changed = self.before = self.after = 0
         self.edits: dict[str, Counter[str]] = {}
         self.repairs, self.formats, self.errors = Counter[str](), Counter[str](), Counter[str]()
+        self.first: dict[str, tuple[int, Mapping[str, Any]]] = {}
+        """Kind of error → (place of the row, the row) of the first record with it."""
 
-    def add(self, row: Mapping[str, Any], *, again: bool) -> None:
-        """Count one record."""
+    def add(self, row: Mapping[str, Any], place: int, *, again: bool) -> None:
+        """Count one record, the ``place``-th of the corpus."""
         self.read += 1
         if "error" in row:
-            self.errors[row["error"]] += 1
+            kind = row["error"]
+            self.errors[kind] += 1
+            if kind not in self.first or place < self.first[kind][0]:
+                self.first[kind] = place, row
         else:
             self.written += 1
         if again:
@@ -105,4 +111,8 @@ class _Sums:
                 "repairs": dict(sorted(self.repairs.items())),
             },
             "errors": dict(sorted(self.errors.items())),
+            "first_errors": {
+                kind: {key: row[key] for key in ("file", "at", "message")}
+                for kind, (_, row) in sorted(self.first.items())
+            },
         }  # fmt: skip

@@ -11,10 +11,10 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, Protocol
 
-from trimtab.batch import files, parquet_rows, sources
+from trimtab.batch import files, parquet_rows, session_logs, sources
 from trimtab.batch.records import RecordFit, RecordOptions, digest, failed, fit_line, fit_value
 from trimtab.batch.sources import Shard, SourceRecord
 from trimtab.errors import InvalidRequest
@@ -120,8 +120,9 @@ class _Outputs:
         """Fit a record and write the result."""
         damage = record.value if isinstance(record.value, InvalidRequest) else None
         fit = self._part.add(record) if damage is None else failed(damage, digest(str(damage)))
-        self._rows.write(_line(fit.row))
         place = {"file": files.relative(record.name, self._source), "at": record.at}
+        why = {} if fit.error is None else {**place, "message": fit.error["message"]}
+        self._rows.write(_line({**fit.row, **why}))
         if fit.error is not None:
             if self._errors is None:
                 self._errors = self._opened(f"errors/{self._shard.number:05}.jsonl")
@@ -189,7 +190,11 @@ class _LinePart:
 
     def add(self, record: SourceRecord) -> RecordFit:
         """See ``_Part``."""
-        fit = fit_line(record.value, self._wanted)
+        wanted = self._wanted
+        if record.facts is not None:
+            settings = record.facts | wanted.settings
+            wanted = replace(wanted, settings=settings, key=session_logs.KEY)
+        fit = fit_line(record.value, wanted)
         if fit.error is None:
             self._file.write(fit.output + b"\n")
         return fit

@@ -1,7 +1,8 @@
 """Splits the files of a corpus into shards, and reads the records of a shard.
 
 Shards depend on the files and the shard size alone, not on the number of processes.
-A plain file of JSON lines is cut anywhere: a line belongs to the shard in which it begins.
+A plain file of JSON lines is cut anywhere: a line belongs to the shard in which it begins.  The
+session log of a coding agent is never cut: its lines make conversations together.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NamedTuple
 
-from trimtab.batch import files, parquet_rows
+from trimtab.batch import files, parquet_rows, session_logs
 from trimtab.errors import InvalidRequest
+from trimtab.settings import Settings
 
 LINES = (".jsonl", ".ndjson")
 KINDS = {
@@ -58,7 +60,8 @@ class Shard:
 
 
 class SourceRecord(NamedTuple):
-    """A record of a file.  ``at``: its offset in the unpacked file, or its row number from 0."""
+    """A record of a file.  ``at``: its offset in the unpacked file, or its number from 0: that of
+    the row, or of the conversation in a session log."""
 
     name: str
     at: int
@@ -66,6 +69,8 @@ class SourceRecord(NamedTuple):
     """Bytes of JSON text, the values of a row, or an InvalidRequest: the file is damaged here."""
     size: int
     """Bytes of the file that the record takes, for progress."""
+    facts: Settings | None = None
+    """Of a session log: the format and model of the request under ``session_logs.KEY``."""
 
 
 def kind_of(name: str) -> str:
@@ -100,7 +105,9 @@ def _pieces(source_files: Sequence[files.SourceFile], size: int) -> Iterator[tup
     """(piece, bytes); pieces have at most ``size`` bytes if the file can be split."""
     for file in source_files:
         kind = kind_of(file.name)
-        if kind == "lines":
+        if kind in ("lines", "packed") and session_logs.begins_like_one(file.name):
+            yield Piece(file.name, "session", 0, file.size), file.size
+        elif kind == "lines":
             for start in range(0, file.size, size):
                 end = min(start + size, file.size)
                 yield Piece(file.name, kind, start, end), end - start
@@ -118,6 +125,9 @@ def records(shard: Shard) -> Iterator[SourceRecord]:
         if piece.kind == "parquet":
             for row, value, size in parquet_rows.rows(piece.name, piece.start, piece.end):
                 yield SourceRecord(piece.name, row, value, size)
+            continue
+        if piece.kind == "session":
+            yield from _conversations(piece.name, None, piece.end)
             continue
         with files.opened(piece.name) as file:
             yield from _texts(file, piece)
@@ -142,7 +152,17 @@ def _texts(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
 
 def _document(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:
     data = file.read()
-    yield SourceRecord(piece.name, 0, data, len(data))
+    if session_logs.is_one(data):
+        yield from _conversations(piece.name, data, len(data))
+    else:
+        yield SourceRecord(piece.name, 0, data, len(data))
+
+
+def _conversations(name: str, data: bytes | None, size: int) -> Iterator[SourceRecord]:
+    """The conversations in a session log; ``data``: its content, if it was read already."""
+    found = list(session_logs.conversations(name, data))
+    for number, (value, facts) in enumerate(found):
+        yield SourceRecord(name, number, value, size // len(found), facts)
 
 
 def _lines(file: IO[bytes], piece: Piece) -> Iterator[SourceRecord]:

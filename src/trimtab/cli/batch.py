@@ -7,7 +7,7 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-from trimtab.cli.exit_codes import DONE, UNREADABLE, ExitWith
+from trimtab.cli.exit_codes import DONE, UNREADABLE, VIOLATIONS, ExitWith
 from trimtab.cli.options import add_no_config, add_settings, amount, loaded_settings
 from trimtab.cli.progress import ProgressLine
 from trimtab.cli.terminal import clean
@@ -40,6 +40,10 @@ def add(parser: ArgumentParser) -> None:
         help="of input for one file of output (default 32m); what a kill can lose",
     )  # fmt: skip
     how.add_argument(
+        "--allow-failures", action="store_true",
+        help="exit with 0 though records failed (default: 1)",
+    )  # fmt: skip
+    how.add_argument(
         "--originals", action="store_true", help="also write what was cut, by handle, in originals/"
     )
     add_settings(parser, SETTINGS)
@@ -66,7 +70,8 @@ def run(args: Namespace) -> int:
             raise ExitWith(UNREADABLE, f"{name}: {error.strerror or error}") from None
         raise ExitWith(UNREADABLE, f"{error}; start it again to go on") from None
     print("\n".join(map(clean, _summary(finished, args.out))), file=sys.stderr)
-    return DONE
+    failed = finished.manifest["records"]["failed"] and not args.allow_failures
+    return VIOLATIONS if failed else DONE
 
 
 def _summary(finished: Any, out: str) -> list[str]:
@@ -87,8 +92,13 @@ def _summary(finished: Any, out: str) -> list[str]:
         for kind, sums in distinct["edits"].items()
     ]
     if records["failed"]:
-        kinds = ", ".join(f"{count:,} × {kind}" for kind, count in tree["errors"].items())
-        lines.append(f"{records['failed']:,} could not be fitted ({kinds}): see {out}/errors")
+        lines.append(f"{records['failed']:,} could not be fitted: see {out}/errors")
+        for kind, count in tree["errors"].items():
+            first = tree.get("first_errors", {}).get(
+                kind
+            )  # a manifest of an older version has none
+            why = f", first {first['file']}, {first['at']}: {first['message']}" if first else ""
+            lines.append(f"  {count:,} × {kind}{why}")
     return lines
 
 

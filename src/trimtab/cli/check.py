@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
+from typing import Any
 
 import trimtab
 from trimtab import wire
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
-from trimtab.cli.logged_requests import add_turn, request_of
+from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
 from trimtab.cli.terminal import clean
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
+from trimtab.rules.shape import MISSING_KEY
 
 
 def add(parser: ArgumentParser) -> None:
@@ -25,23 +27,31 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
-    tree = parse_bytes(request_of(args))
-    asked = {"format": setting(args, "format"), "model": setting(args, "model")}
+    asked_for = request_of(args)
+    tree = parse_bytes(asked_for.data)
+    asked: dict[str, Any] = {
+        "format": setting(args, "format") or asked_for.facts.format,
+        "model": setting(args, "model") or asked_for.facts.model,
+    }
     format, _ = wire.find(tree, asked["format"])
-    violations = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), **asked)
+    found = trimtab.check(tree, open_tail=bool(setting(args, "open_tail")), doubtful=True, **asked)
+    if is_log(args):  # an agent's log has messages and model, not all that was sent
+        found = tuple(violation for violation in found if violation.rule != MISSING_KEY)
+    violations = [violation for violation in found if violation.certain]
     measured = trimtab.measure(tree, counter=setting(args, "counter"), **asked)
     window = setting(args, "window") or measured.window
     too_long = bool(window and measured.total > window)
     if args.json:
         rows = [
-            {**violation._asdict(), "path": paths.escape(violation.path)}
-            for violation in violations
+            {**violation._asdict(), "path": paths.escape(violation.path)} for violation in found
         ]
         sizes = {"tokens": measured.total, "window": window, "too_long": too_long}
         print(json.dumps({"format": measured.format, **sizes, "violations": rows}, indent=2))
         return VIOLATIONS if violations or too_long else DONE
-    for violation in violations:
-        print(clean(f"{paths.escape(violation.path)}: {violation.rule}: {violation.message}"))
+    for violation in found:
+        doubt = "" if violation.certain else "may be refused: "
+        rule = f"{paths.escape(violation.path)}: {violation.rule}"
+        print(clean(f"{rule}: {doubt}{violation.message}"))
     counted = f"{measured.total:,} tokens, counted by {measured.counter}"
     if window and too_long:
         print(f"too long: {counted}; the window is {window:,}: trimtab fit makes it fit")
@@ -49,5 +59,5 @@ def run(args: Namespace) -> int:
         messages = len(paths.get(tree, format.base(tree)))
         size = f"{counted}, of {window:,}" if window else counted
         print(f"accepted: {format.name} ({measured.reason}), {messages:,} messages, "
-              f"no rule broken; {size}")  # fmt: skip
+              f"no {'certain ' if found else ''}rule broken; {size}")  # fmt: skip
     return VIOLATIONS if violations or too_long else DONE

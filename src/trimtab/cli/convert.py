@@ -35,8 +35,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Convert, write the request, print what was lost."""
-    data = request_of(args)
-    converted = trimtab.convert(data, args.to, format=args.format, model=args.model)
+    found = request_of(args)
+    converted = trimtab.convert(
+        found.data, args.to, format=args.format or found.facts.format, model=args.model
+    )
     files.write(args.output, f"{paths.dump(converted.request)}\n".encode())
     _report(converted, as_json=args.json)
     return DONE

@@ -20,7 +20,7 @@ INTERNAL = 70
 MEANINGS = {
     DONE: "done; check: the request is acceptable",
     VIOLATIONS: "check, fit --strict: the request breaks rules of the provider; doctor: a fault; "
-    "conform: a property does not hold",
+    "conform: a property does not hold; batch: records failed",
     USAGE: "wrong usage: an option is missing, malformed or contradicts another",
     UNREADABLE: "the input is not JSON, or a file or store cannot be read or written",
     UNKNOWN_FORMAT: "JSON, but no request of a format we know",

@@ -37,10 +37,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(args: Namespace) -> int:
     """Measure and print, to standard output."""
-    data = request_of(args)
+    found = request_of(args)
     measured = trimtab.measure(
-        data, format=setting(args, "format"), model=setting(args, "model"),
-        counter=setting(args, "counter"),
+        found.data, format=setting(args, "format") or found.facts.format,
+        model=setting(args, "model") or found.facts.model, counter=setting(args, "counter"),
     )  # fmt: skip
     summary = summarize(measured, setting(args, "window") or measured.window, args.top)
     if args.json:

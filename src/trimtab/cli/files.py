@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trimtab.cli.exit_codes import MISSING, UNREADABLE, USAGE, ExitWith
 from trimtab.errors import InvalidRequest
+from trimtab.logs.unread import DATABASE, SQLITE
 
 
 def request_of(args: Namespace) -> bytes:
@@ -19,6 +20,8 @@ def request_of(args: Namespace) -> bytes:
     name = "standard input" if args.file == "-" else args.file
     if not data.strip():
         raise ExitWith(UNREADABLE, f"{name} is empty; give a request as JSON")
+    if data.startswith(SQLITE):
+        raise ExitWith(UNREADABLE, f"{name} is {DATABASE}")
     if b"\0" in data:  # JSON text never holds a zero byte
         raise ExitWith(UNREADABLE, f"{name} is binary; give a request as JSON in UTF-8")
     return data

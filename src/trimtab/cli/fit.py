@@ -50,7 +50,8 @@ def add_fit(parser: ArgumentParser) -> None:
 def run_fit(args: Namespace) -> int:
     """Fit, keep the originals if ``--journal`` is given, write the request, print the report."""
     settings, source_lines = _settings(args)
-    data = request_of(args)
+    data, facts = request_of(args)
+    settings = facts | settings
     lines: list[str] = []
     if args.journal is None:
         fitted = trimtab.fit(data, settings=settings)

@@ -8,22 +8,33 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trimtab import wire
 from trimtab.cli import files
-from trimtab.cli.exit_codes import UNKNOWN_FORMAT, USAGE, ExitWith
+from trimtab.cli.exit_codes import UNKNOWN_FORMAT, USAGE, ExitWith, is_json
 from trimtab.cli.terminal import clean
 from trimtab.errors import InvalidRequest
 from trimtab.jsontext import paths
 from trimtab.jsontext.parsing import parse_bytes
+from trimtab.settings import Settings
 
 if TYPE_CHECKING:
-    from trimtab.replay.recording import Recording
+    from trimtab.logs.recording import Recording
 
-LOGS = "session logs of Claude Code, Codex and opencode (export), records, logs of requests"
+LOGS = (
+    "session logs of Claude Code, Codex, Copilot CLI, Gemini CLI, Goose, OpenClaw,\n"
+    "  opencode (export), pi and Qwen Code; records, logs of requests"
+)
 _PACKED = (".gz", ".parquet")
 _LINES = (".jsonl", ".ndjson")
+
+
+class FoundRequest(NamedTuple):
+    """A request as bytes, and what a log tells of it: its format and model."""
+
+    data: bytes
+    facts: Settings = Settings()
 
 
 @dataclass(frozen=True)
@@ -42,8 +53,8 @@ def add_turn(parser: ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def request_of(args: Namespace) -> bytes:
-    """The bytes of the request in FILE; if FILE is a log, of the request chosen by ``--turn``.
+def request_of(args: Namespace) -> FoundRequest:
+    """The request in FILE; if FILE is a log, the one chosen by ``--turn``.
 
     Prints on standard error which request was chosen.  Anything else is returned as it is, and the
     library reports what is wrong with it.
@@ -51,23 +62,32 @@ def request_of(args: Namespace) -> bytes:
     packed = args.file.endswith(_PACKED)
     data = b"" if packed else files.request_of(args)
     if not packed and args.turn is None and _is_request(data):
-        return data
-    from trimtab.replay import log_files
+        return FoundRequest(data)
+    from trimtab.logs import log_files
 
     if packed and "://" not in args.file:
         files.read(args.file)  # says what is wrong with the path
     logs = log_files.read([args.file]) if packed else log_files.of_bytes(data, _name(args))
-    requests = _requests(logs.recordings)
-    if requests:
+    is_log = packed or args.file.endswith(_LINES) or args.turn is not None
+    # Several bodies that nobody called a log are no JSON, and not a log of requests.
+    unanswered = logs.unanswered if is_log or is_json(data) else []
+    if requests := _requests(logs.recordings, unanswered):
         return _chosen(args, requests)
-    if packed or args.file.endswith(_LINES) or args.turn is not None:
+    if unread := next((problem for problem in logs.problems if problem.agent), None):
+        raise ExitWith(UNKNOWN_FORMAT, f"{_name(args)}: {unread.message}")
+    if is_log:
         why = f": {logs.problems[0].message}" if logs.problems else ""
         raise ExitWith(
             UNKNOWN_FORMAT,
             f"{_name(args)}: no model call of a session in it{why}; read are {LOGS}; "
-            "`trimtab bill` and `trimtab replay` read the same, `trimtab batch` a corpus",
+            "`trimtab bill`, `trimtab replay` and `trimtab batch` read the same",
         )
-    return data
+    return FoundRequest(data)
+
+
+def is_log(args: Namespace) -> bool:
+    """Whether FILE is a log by its name, or a turn of one was asked for."""
+    return args.turn is not None or args.file.endswith((*_PACKED, *_LINES))
 
 
 def _name(args: Namespace) -> str:
@@ -75,35 +95,39 @@ def _name(args: Namespace) -> str:
 
 
 def _is_request(data: bytes) -> bool:
-    """Whether ``data`` is one request; an exported opencode session is not, though it has
+    """Whether ``data`` is one request; an exported session is not, though it may have
     ``messages``."""
-    from trimtab.replay.agent_logs import is_opencode
+    from trimtab.logs.kinds import session_reader
+    from trimtab.logs.unread import unread_agent
 
     try:
         tree = parse_bytes(data)
         wire.find(tree)
     except InvalidRequest:
         return False
-    return not is_opencode([tree])
+    return session_reader([tree]) is None and unread_agent([tree]) is None
 
 
-def _requests(recordings: list[Recording]) -> list[_Logged]:
-    """All requests: those of the main conversations in their order, then those of subagents."""
+def _requests(recordings: list[Recording], unanswered: list[Recording]) -> list[_Logged]:
+    """All requests: those of the main conversations in their order, then those that the user took
+    back and those of subagents."""
     requests: list[_Logged] = []
     last = {recording.session or recording.id: recording for recording in recordings}
-    for recording in sorted(recordings, key=_is_sidechain):
+    for recording in sorted([*recordings, *unanswered], key=_is_beside):
         requests += [_Logged(recording, turn.sent) for turn in recording.turns]
-        if recording in last.values() and recording.views[-1].role != "assistant":
+        is_last = recording in last.values() or recording in unanswered
+        if is_last and recording.views[-1].role != "assistant":
             requests.append(_Logged(recording, len(recording.messages)))  # not answered yet
     return requests
 
 
-def _is_sidechain(recording: Recording) -> bool:
-    return recording.task == "sidechain"
+def _is_beside(recording: Recording) -> bool:
+    """Whether it is no main conversation: a subagent's, or one that the user took back."""
+    return recording.task in ("branch", "sidechain")
 
 
-def _chosen(args: Namespace, requests: list[_Logged]) -> bytes:
-    main = [request for request in requests if not _is_sidechain(request.recording)] or requests
+def _chosen(args: Namespace, requests: list[_Logged]) -> FoundRequest:
+    main = [request for request in requests if not _is_beside(request.recording)] or requests
     number = len(main) - 1 if args.turn is None else args.turn
     if not 0 <= number < len(requests):
         raise ExitWith(
@@ -123,7 +147,7 @@ def _chosen(args: Namespace, requests: list[_Logged]) -> bytes:
     args.data = data = paths.dump(recording.body(recording.messages[: request.sent])).encode(
         "utf-8", "surrogatepass"
     )
-    return data
+    return FoundRequest(data, recording.facts)
 
 
 def _missing(recording: Recording) -> str:

@@ -11,14 +11,14 @@ from trimtab.cli.exit_codes import MISSING, ExitWith
 from trimtab.cli.terminal import clean
 
 if TYPE_CHECKING:
-    from trimtab.replay.log_files import LoadedLogs
+    from trimtab.logs.log_files import LoadedLogs
 
 _SHOWN_PROBLEMS = 5
 
 
 def read_logs(names: Sequence[str]) -> LoadedLogs:
     """The recordings in these files, folders and addresses.  Raises ExitWith if one is missing."""
-    from trimtab.replay import log_files
+    from trimtab.logs import log_files
 
     for name in names:
         if "://" not in name and not Path(name).exists():

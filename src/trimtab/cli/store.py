@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -21,6 +21,8 @@ from trimtab.cli.store_options import (
     own_store,
 )
 from trimtab.cli.terminal import clean
+from trimtab.retry.learned_limits import LearnedLimits, destination_in
+from trimtab.session import Session
 from trimtab.sessions.stats import PREFIX, ConversationStats
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS, TenantStore
@@ -40,6 +42,11 @@ def age(text: str) -> float:
 def add_doctor(parser: ArgumentParser) -> None:
     """The options of ``trimtab doctor``."""
     parser.add_argument("--store", metavar="URL", help=f"read all of a store: {STORES}")
+    parser.add_argument(
+        "--forget", metavar="ENDPOINT",
+        help="forget what refusals taught of this endpoint, as doctor --store lists it, or of all; "
+        "without --store in the proxy's own store",
+    )  # fmt: skip
     parser.set_defaults(run=run_doctor)
 
 
@@ -48,6 +55,8 @@ def run_doctor(args: Namespace) -> int:
 
     With a store: open it and read everything in it.  Without: look at the agents of this machine.
     """
+    if args.forget is not None:
+        return _forget(args.store or own_store(), args.forget)
     if args.store is None:
         from trimtab.cli.proxy import look_at_agents
 
@@ -68,7 +77,37 @@ def run_doctor(args: Namespace) -> int:
         f"{sum(row.stored_bytes for row in conversations):,} bytes: "
         + (f"{len(faults):,} fault(s)" if faults else "all can be read")
     )
+    for tenant, key, _, text in _learned(store):
+        print(clean(f"learned from refusals, tenant {tenant}: {destination_in(key)}: {text}"))
     return VIOLATIONS if faults else DONE
+
+
+def _learned(store: Store) -> Iterator[tuple[str, str, LearnedLimits, str]]:
+    """(tenant, key, where it can be forgotten, what and until when) of all that refusals taught."""
+    tenants = {row.tenant for row in store.conversations() if not row.tenant.startswith(OURS)}
+    for tenant in sorted(tenants):
+        session = Session(store=store, tenant=tenant)
+        for key, known in session.learned.items():
+            until = time.strftime("%Y-%m-%d %H:%M", time.gmtime(known.until))
+            text = known.described or "counts to compare"
+            yield tenant, key, session.learned, f"{text}, until {until} UTC"
+        session.close()
+
+
+def _forget(url: str, endpoint: str) -> int:
+    """Forget what was learned of an endpoint, or of all.  Raises ExitWith if nothing was."""
+    store, count = _opened(url)[0], 0
+    for tenant, key, learned, text in _learned(store):
+        if endpoint in ("all", key, destination_in(key)):
+            learned.forget(key)
+            count += 1
+            print(clean(f"forgotten, tenant {tenant}: {destination_in(key)}: {text}"))
+    if not count:
+        raise ExitWith(
+            MISSING,
+            f"nothing was learned of {endpoint}: trimtab doctor --store {url} lists what was",
+        )
+    return DONE
 
 
 def add_purge(parser: ArgumentParser) -> None:

@@ -77,11 +77,15 @@ def adk_plugin(*, guard: Guard | None = None, **keywords: Unpack[GuardKeywords])
 
 
 def _fitted(guard: Guard, body: Mapping[str, Any], format: FormatName) -> Fitted | None:
-    """The fitted ``body``; None if nothing changed or it can't fit: then it is sent unchanged."""
+    """The fitted ``body``; None if nothing changed or it can't fit: then it is sent unchanged.
+
+    Raises our errors if the guard is strict."""
     try:
         fitted = guard.session.fit(body, format=format)
     except TrimtabError as error:
-        logger().warning("sent as it came: %s", error)
+        if guard.strict:
+            raise
+        logger().warning("sent unchanged: %s", error)
         return None
     return fitted if fitted.changed else None
 

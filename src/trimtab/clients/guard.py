@@ -57,7 +57,7 @@ class Guard:
         self.session = Session(**keywords) if session is None else session
         self.learned = self.session.learned if learned is None else learned
         self.stats = SendStats()
-        self._chars, self._strict = result_chars(retry_result_chars), strict
+        self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
 
     def wants(self, method: str, url: str) -> bool:
@@ -77,15 +77,15 @@ class Guard:
             data = body()
             target = request_target(method, url, headers, data)
         except Exception as error:
-            if self._strict:
+            if self.strict:
                 raise
-            logger().warning("passed on untouched: %s", type(error).__name__)
+            logger().warning("passed on unchanged: %s", type(error).__name__)
             return None
         return None if target is None else (self.flow(data, target), target)
 
     def flow(self, request: Any, target: RequestTarget) -> Flow:
         """The retry flow of one request to ``target``."""
-        keywords: FitKeywords = {"format": target.format}
+        keywords: FitKeywords = {"format": target.fitted_as}
         if target.model:
             keywords["model"] = target.model
         return flow(
@@ -95,7 +95,7 @@ class Guard:
             learned=self.learned,
             retry_result_chars=self._chars,
             streaming=target.streams,
-            strict=self._strict,
+            strict=self.strict,
             on_event=self._on_event,
             undo=self.session.take_back,
             stats=self.stats,
@@ -109,7 +109,7 @@ class Guard:
         if target.format not in ("anthropic", "openai-responses") or target.model:
             return None
         try:
-            fitted = self._fit({"format": target.format}, body)
+            fitted = self._fit({"format": target.fitted_as}, body)
         except Exception:  # what is wrong with it shows when it is fitted to be sent
             return None
         return fitted if fitted.compaction_offer is not None else None

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from typing import Any
 
+from trimtab.clients.logged_once import logged_once
+
 _OF_CONNECTION = ("host", "content-length", "transfer-encoding", "connection")
 _OF_ENCODING = ("content-encoding", "content-length", "transfer-encoding")
 _RAW = "x-stainless-raw-response"
@@ -32,7 +34,8 @@ def http_classes(module: Any) -> tuple[Any, Any]:
             self._through, self._owner = client, owner
 
         def handle_request(self, request: Any) -> Any:
-            answer = self._through.send(request, stream=True, auth=None, follow_redirects=False)
+            with logged_once(module, request):
+                answer = self._through.send(request, stream=True, auth=None, follow_redirects=False)
             return _passed_on(module, answer, sync_stream(answer))
 
         def close(self) -> None:
@@ -45,8 +48,10 @@ def http_classes(module: Any) -> tuple[Any, Any]:
             self._through, self._owner = client, owner
 
         async def handle_async_request(self, request: Any) -> Any:
-            sent = self._through.send(request, stream=True, auth=None, follow_redirects=False)
-            answer = await sent
+            with logged_once(module, request):
+                answer = await self._through.send(
+                    request, stream=True, auth=None, follow_redirects=False
+                )
             return _passed_on(module, answer, async_stream(answer))
 
         async def aclose(self) -> None:
@@ -74,7 +79,8 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
             verb = getattr(self._through, request.method.lower())
             keywords = _send_keywords(module, verb, request, sdk.Stream[object])
             try:
-                answer = verb(str(request.url), **keywords)
+                with logged_once(module, request):
+                    answer = verb(str(request.url), **keywords)
             except sdk.APIStatusError as error:
                 return _whole(module, error.response)
             except sdk.APIConnectionError as error:
@@ -97,7 +103,8 @@ def sdk_classes(module: Any, sdk: Any) -> tuple[Any, Any]:
             verb = getattr(self._through, request.method.lower())
             keywords = _send_keywords(module, verb, request, sdk.AsyncStream[object])
             try:
-                answer = await verb(str(request.url), **keywords)
+                with logged_once(module, request):
+                    answer = await verb(str(request.url), **keywords)
             except sdk.APIStatusError as error:
                 return _whole(module, error.response)
             except sdk.APIConnectionError as error:

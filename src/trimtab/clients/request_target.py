@@ -14,7 +14,7 @@ from typing import cast
 from trimtab.retry import credentials
 from trimtab.retry.learned_limits import key_for
 from trimtab.wire.detect import FormatName
-from trimtab.wire.dialects import of_host
+from trimtab.wire.dialects import of_host, with_version
 
 _CLAUDE = r"/model/(?P<model>[^/]*(?:anthropic|claude)[^/]*)"
 _VERTEX = r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
@@ -45,13 +45,20 @@ _END_BYTES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class RequestTarget:
-    """``format`` as ``fit`` takes it; ``key`` of learned limits; ``model`` if it is in the path;
-    ``streams``: whether the answer is a stream."""
+    """``format``; ``key`` of learned limits; ``model`` if it is in the path; ``streams``: whether
+    the answer is a stream; ``version`` of the API, where our rules tell it apart."""
 
     format: FormatName
     key: str
     model: str | None = None
     streams: bool = False
+    version: str = ""
+
+    @property
+    def fitted_as(self) -> FormatName:
+        """``format`` for ``fit``, with the version of the provider's API."""
+        name = f"{self.format}:{self.version}" if self.version else self.format
+        return cast(FormatName, name)
 
     @property
     def frames(self) -> bool:
@@ -83,6 +90,7 @@ def request_target(
         key_for(host, model_name, credentials.bare_key(credential)),
         model,
         streams or asked,
+        with_version(format, headers).partition(":")[2],
     )
 
 

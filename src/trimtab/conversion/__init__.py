@@ -24,7 +24,8 @@ def convert(
 
     ``request``: a body (dict), a bare list of messages, or JSON as str or bytes; never changed.
     ``to``: "openai-chat", "openai-responses", "anthropic", "bedrock", "gemini"
-    or "gemini-interactions".
+    or "gemini-interactions".  For Anthropic the newest version of its API is meant, which takes no
+    sampling parameters: "anthropic:2023-06-01" keeps them.
     ``format``: what the request is in; None: detected.
     ``model``: the model it is for.  None: the request's own between formats of one provider, else
     no model is written.

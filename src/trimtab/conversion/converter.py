@@ -29,7 +29,6 @@ from trimtab.conversion.neutral_request import (
 )
 from trimtab.errors import (
     InvalidRequest,
-    InvalidSetting,
     NotAccepted,
     TrimtabError,
     expect_text,
@@ -39,6 +38,8 @@ from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.wire.base import Format
 from trimtab.wire.body import RequestBody
+from trimtab.wire.dialects import VERSIONS
+from trimtab.wire.misnamed import no_format
 
 
 class _Format(NamedTuple):
@@ -84,8 +85,10 @@ def convert_request(
     Settings(
         format=cast(Any, format), model=model, open_tail=open_tail
     )  # checked as those of fit are
-    if to not in _FORMATS:
-        raise InvalidSetting(f"no format {to!r}; choose one of {', '.join(_FORMATS)}")
+    to, _, version = to.partition(":")
+    if to not in _FORMATS or (version and (to != "anthropic" or version not in VERSIONS)):
+        raise no_format(to, _FORMATS, ())
+    spoken_by = f"{to}:{version or VERSIONS[-1]}" if to == "anthropic" else to
     given = RequestBody.of(request).tree
     spoken = wire.find(given, format)[0]
     source, log = spoken.name, ConversionLog(to)
@@ -105,7 +108,7 @@ def convert_request(
         body = body[writer.messages]
     if provenance is not None:
         log.losses[repaired:] = [_as_given(loss, provenance) for loss in log.losses[repaired:]]
-    body, _ = _legal(body, wire.find(body, to)[0], model, open_tail, log, ours=True)
+    body, _ = _legal(body, wire.find(body, spoken_by)[0], model, open_tail, log, ours=True)
     changed = target.ids.changed
     if changed:
         log.notes["call ids respelled"] += len(changed)

@@ -43,6 +43,10 @@ FRAME_TOKENS = 30
 """Tokens of a marker."""
 
 
+HEADER_CHARS, CHARS_PER_TOKEN = 200, 6
+"""Of a note: its first line and the names of calls; at most so many characters a token of lines."""
+
+
 def fold(planner: Planner, goal: int) -> None:
     """Fold every old group; keep as many of their lines as fit under ``goal`` tokens."""
     state, old = planner.state, ReopenedGroups()
@@ -260,7 +264,10 @@ def _room(
     size = sum(state.cost_of(candidate.run) for candidate in fresh)
     size += sum(state.cost(place) for place in prose)
     frames = sum(candidate.frame for candidate in fresh) + FRAME_TOKENS * len(prose)
-    return goal - (state.tokens - size) - frames, size
+    room = goal - (state.tokens - size) - frames
+    if (chars := planner.bounds.result_chars) is not None:  # a note is a tool result, too
+        room = min(room, max(chars - HEADER_CHARS, 0) // CHARS_PER_TOKEN)
+    return room, size
 
 
 def _prose(planner: Planner, fresh: Sequence[Candidate], *, again: bool = False) -> list[Place]:

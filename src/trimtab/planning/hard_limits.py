@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trimtab.planning.planner import Planner
 from trimtab.reducers import Offer, cut_to_chars
 from trimtab.transcript.model import Place
 
 NOTHING = "."
 """Replaces a text of which only white space would be left."""
+LEFT_OUT = "[...]"
+"""Replaces a text between others of one result, where there is no room for a part of it."""
+SHARE_CHARS = 120
+"""A smaller share of a text says nothing beside its note of about 60 chars."""
 
 
 def meet_images(planner: Planner) -> int:
@@ -58,19 +64,50 @@ def _shorten(planner: Planner, places: list[Place], limit: int) -> int:
     if places and all(state.is_dropped(place) for place in places):
         return 0
     chars = sum(len(state.text(place)) for place in places)
-    for place in sorted(places, key=lambda place: -len(state.text(place))):
+    pinned = planner.eligibility.pinned
+    free = [place for place in places if state.text(place) and not pinned(place)]
+    lengths = [len(state.text(place)) for place in free]
+    rooms = _rooms(lengths, limit - (chars - sum(lengths))) if chars > limit else lengths
+    for place, room in zip(free, rooms, strict=True):
         now = state.text(place)
-        if chars <= limit or planner.eligibility.pinned(place) or not now:
+        if room >= len(now):
             continue
-        room = max(limit - (chars - len(now)), 1)
         text = cut_to_chars(place.block.text, room, "over the limit") or now[:room]
         # A short cut of spaces or digits can cost more tokens than it saves: then cut plainly.
         count = planner.usage.counter
         if len(text) >= len(now) or count(text) > count(now):
             text = now[:room]
+        if room == len(LEFT_OUT) and len(free) > 1:
+            text = LEFT_OUT
         if not text.strip():
             text = NOTHING  # a text of white space alone is refused
         why = f"a result may have {limit:,} chars"
         planner.show(place, Offer("replace", text, 0.5, "result-limit", why))
         chars += len(text) - len(now)
     return 0 if chars <= limit else chars
+
+
+def _rooms(lengths: Sequence[int], room: int) -> list[int]:
+    """The chars that each text of one result may keep of ``room`` together.
+
+    Short ones stay whole, the others get equal shares.  Where a share is too small to say
+    anything, the first and the last of them share what there is, and a mark stands for each
+    other: (5000, 5000, 5000) in 500 chars → (247, 5, 247).
+    """
+    level, left, count = 1, max(room, len(lengths)), len(lengths)
+    for length in sorted(lengths):
+        level = max(1, left // count)
+        if length > level:
+            break
+        left, count = left - length, count - 1
+    rooms = [min(length, level) for length in lengths]
+    long = [number for number, length in enumerate(lengths) if length > level]
+    if level >= SHARE_CHARS or len(long) < 3:
+        return rooms
+    for number in long[1:-1]:
+        rooms[number] = min(level, len(LEFT_OUT))
+    spare = room - sum(rooms[number] for number in range(len(rooms)) if number not in long)
+    spare -= sum(rooms[number] for number in long[1:-1])
+    for number in (long[0], long[-1]):
+        rooms[number] = max(rooms[number], spare // 2)
+    return rooms

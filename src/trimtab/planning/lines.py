@@ -290,7 +290,8 @@ def weighed(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
     for own, lines in blocks if written else ():
         names = written.intersection(lines.names)
         if own:
-            weights |= dict.fromkeys(names - weights.keys(), WRITTEN)
+            # not ``names - weights.keys()``, which walks over all weights for each block
+            weights |= dict.fromkeys(names.difference(weights), WRITTEN)
             weights |= dict.fromkeys(names & seen, WRITTEN * REUSED)
         seen |= names
     return weights

@@ -61,15 +61,24 @@ class Redundancy:
         self.transcript, self.calls = transcript, calls
         self.duplicates = duplicates or Duplicates()
         self.failed_inputs = failed_inputs or FailedInputs()
+        self._facts: dict[Key, BlockFacts] = {}
 
     def facts(self, place: Place) -> BlockFacts:
         """The facts about a block that reducers may use by the settings."""
+        key = (place.message, place.index)
+        known = self._facts.get(key)
+        if known is None:
+            known = self._facts[key] = self._facts_of(place)
+        return known
+
+    def _facts_of(self, place: Place) -> BlockFacts:
         call = self._of(place)
         if call is None:
             return BlockFacts()
         if place.block.kind == "call":
             failed = call.failed if self._may_empty(call) else ""
-            return BlockFacts(failed=failed, superseded=self._over_write(call))
+            flagged = bool(failed) and call.flagged
+            return BlockFacts(failed=failed, flagged=flagged, superseded=self._over_write(call))
         return self._of_result(call)
 
     def action(self, place: Place) -> str:
@@ -124,15 +133,14 @@ class Redundancy:
         later = self.calls.repeat(call)
         if later is None or len(call.texts) != 1:
             return facts
-        own = self.calls.content(call)
-        only = [own[line] for line in own if line not in self.calls.content(later)]
-        size = sum(map(len, own))
-        if sum(map(len, only)) > STALE_SHARE * size or says_nothing_itself(later.texts):
+        own, now = self.calls.content(call), self.calls.content(later)
+        only = sum(len(own[line]) for line in own if line not in now)
+        if only > STALE_SHARE * sum(map(len, own)) or self.calls.says_nothing(later):
             return facts
         stale = self.calls.changed(call, later)
         if options.superseded and stale and not facts.superseded:
             facts = replace(facts, superseded="call")
-        if options.enabled and (lacks := lacking(own, self.calls.content(later))) is not None:
+        if options.enabled and (lacks := lacking(own, now)) is not None:
             facts = replace(facts, duplicate="near" if lacks else "call", unique=lacks)
         return facts
 
@@ -178,6 +186,7 @@ class CallHistory:
         self._transcript = transcript
         self.calls: list[ToolCall] = []
         self._content: dict[int, Mapping[str, str]] = {}
+        self._says_nothing: dict[int, bool] = {}
         self._acts: list[int] = []
         """Numbers of the calls that may have changed anything at all."""
         self.at: dict[Key, ToolCall] = {}
@@ -215,6 +224,16 @@ class CallHistory:
                 texts = [written_text(block.text) for block in blocks]
             held = self._content[call.number] = content(texts)
         return held
+
+    def says_nothing(self, call: ToolCall) -> bool:
+        """Whether a call's result is empty, an error, or only points elsewhere.
+
+        Each earlier call like it asks, so its text is searched once.
+        """
+        known = self._says_nothing.get(call.number)
+        if known is None:
+            known = self._says_nothing[call.number] = says_nothing_itself(call.texts)
+        return known
 
     def changed(self, earlier: ToolCall, later: ToolCall) -> bool:
         """Whether a call after ``earlier``, up to ``later``, may have changed what they show."""
@@ -338,15 +357,16 @@ class _Later:
     def _lacks(self, call: ToolCall, later: ToolCall) -> tuple[str, ...] | None:
         """The lines that a later read or write of the same part lacks although nothing is known to
         have changed the file in between; None where it does not stand for the earlier one."""
-        read = later.arguments.action == "read"
-        if read and says_nothing_itself(later.texts):
-            return None
         own, now = self._history.content(call), self._history.content(later)
+        lacks = lacking(own, now)
         if any(call.number < one.number <= later.number for one in (*self.writes, *self.edits)):
             size, then = (sum(map(len, lines)) for lines in (now, own))
             if size >= SIZE_SHARE * then:
-                return ()
-        return lacking(own, now)
+                lacks = ()
+        if lacks is None:  # mostly; so the text is searched for the few that are left
+            return None
+        is_read = later.arguments.action == "read"
+        return None if is_read and self._history.says_nothing(later) else lacks
 
     def _lost(self, call: ToolCall, later: ToolCall) -> tuple[str, ...] | None:
         """The lines of a read that an edit did not replace; None where that is too much."""

@@ -7,6 +7,7 @@ line.  The mean factor decides when to act, the worst one what must fit.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Any, NamedTuple
@@ -21,6 +22,12 @@ LEAST_SHARE = 0.4
 """Share of our count: a lower billed count is not of the same text, but leaves out cached tokens or
 text that a server truncated.  (Our factors go up to 1.5, and tokenizers differ by less than
 that.)"""
+OUTLIER = 1.25
+"""An answer that bills more than this times what every other one does, or less than the inverse, is
+left out: one false count must not change what all conversations of a model send."""
+ALONE = 1.5
+"""Billed tokens per one of ours: the only answer so far is not believed above this, or below its
+inverse; tokenizers differ by less, and the next answer tells."""
 MARGIN = 0.05
 """Safety margin on the worst factor of one sample; it shrinks with the root of their number."""
 
@@ -66,8 +73,11 @@ class Calibration:
             return None
         largest = max(s.visible + s.signed for s in self.samples)
         large_samples = [s for s in self.samples if 2 * (s.visible + s.signed) >= largest]
+        large_samples = _without_outliers(large_samples)
+        if not large_samples:
+            return None
         text, thought = _slopes(large_samples)
-        residues = [s.billed / (text * s.visible + thought * s.signed) for s in large_samples]
+        residues = _residues(large_samples)
         here = (text * visible + thought * signed) / (visible + signed)
         mean = here * sum(residues) / len(residues)
         worst = here * max(residues) * (1 + MARGIN / sqrt(len(large_samples)))
@@ -88,6 +98,38 @@ class Calibration:
             return cls()
         sound = (s for s in samples if s.visible + s.signed > 0 and min(s) >= 0 and s.billed)
         return cls(tuple(sound)[-KEPT:])
+
+
+def _without_outliers(samples: list[UsageSample]) -> list[UsageSample]:
+    """The samples without one that is far above all others, without one that is far below, and
+    without the only one if no tokenizer counts like that."""
+    if len(samples) == 1:
+        (one,) = samples
+        ratio = one.billed / (one.visible + one.signed)
+        return samples if 1 / ALONE <= ratio <= ALONE else []
+    return _without_farthest(_without_farthest(samples, max), min)
+
+
+def _without_farthest(
+    samples: list[UsageSample], extreme: Callable[[Iterable[float]], float]
+) -> list[UsageSample]:
+    """The samples without the highest (``max``) or lowest (``min``), if that is far from others."""
+    residues = _residues(samples)
+    number = residues.index(extreme(residues))
+    others = samples[:number] + samples[number + 1 :]
+    if not others:
+        return samples
+    text, thought = _slopes(others)
+    one = samples[number]
+    usual = extreme(_residues(others)) * (text * one.visible + thought * one.signed)
+    is_far = max(one.billed / usual, usual / one.billed) > OUTLIER
+    return others if is_far else samples
+
+
+def _residues(samples: list[UsageSample]) -> list[float]:
+    """Billed tokens of each sample as a share of what the slopes give."""
+    text, thought = _slopes(samples)
+    return [s.billed / (text * s.visible + thought * s.signed) for s in samples]
 
 
 def _slopes(samples: list[UsageSample]) -> tuple[float, float]:

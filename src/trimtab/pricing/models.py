@@ -87,9 +87,61 @@ def find(model: str) -> Model | None:
     return None
 
 
+def nearest_version(model: str) -> Model | None:
+    """The entry of the same family whose version is nearest: the newest before it, else the oldest
+    behind it; of a name without a version the newest.  None if the family is not in the table.
+
+    >>> nearest_version("claude-fable-5-9").name
+    'claude-fable-5-1'
+    """
+    plain = undated(plain_name(model))
+    family, version = _family(plain)
+    relatives = _families().get(family, ())
+    if not relatives or (not version and len(family) < 2):  # "gpt" alone names no model
+        return None
+
+    def distance(name: str) -> tuple[bool, tuple[int, ...], bool, str]:
+        """The smallest is nearest; names spelled alike before others: 5-1 and 5.1."""
+        own = _family(name)[1]
+        behind = bool(version) and own > version
+        order = own if behind else tuple(-number for number in (*own, 0, 0, 0)[:4])
+        return behind, order, ("." in name) != ("." in plain), name
+
+    return find(min(relatives, key=distance))
+
+
+_VERSION = re.compile(r"([a-z]*)(\d{1,2}(?:\.\d{1,3})*)")
+_RELEASE = re.compile(r"\d{4,}|\d{1,2}(?=-\d{4}$)")
+
+
+def _family(name: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """(words, version) of a plain name: ``gpt-5.1-mini`` → (gpt, mini), (5, 1);
+    ``qwen3-32b`` → (qwen, 32b), (3)."""
+    words, version = list[str](), list[int]()
+    for part in name.split("-"):
+        if match := _VERSION.fullmatch(part):
+            words += filter(None, [match[1].removesuffix("v")])
+            version += map(int, match[2].split("."))
+        elif not _RELEASE.fullmatch(part):
+            words.append(part)
+    return tuple(words), tuple(version)
+
+
+@cache
+def _families() -> Mapping[tuple[str, ...], tuple[str, ...]]:
+    families: dict[tuple[str, ...], list[str]] = {}
+    for name in _table():
+        if "/" not in name and ":" not in name:
+            families.setdefault(_family(name)[0], []).append(name)
+    return {family: tuple(names) for family, names in families.items()}
+
+
 def require(model: str | None) -> Model:
-    """``find`` for a model whose window must be known.  Raises InvalidSetting with advice."""
-    if model and (listed := find(model)):
+    """The entry of a model whose window must be known, else of the nearest version of its family.
+
+    Raises InvalidSetting with advice.
+    """
+    if model and (listed := find(model) or nearest_version(model)):
         return listed
     about = "neither one nor a model is named"
     if model:

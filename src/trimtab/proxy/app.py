@@ -58,6 +58,7 @@ from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
+from trimtab.wire.dialects import with_version
 
 OURS = "/_trimtab"
 HELD_BYTES = 1_000_000
@@ -408,7 +409,8 @@ class Proxy:
             return FlowDriver(
                 session, recorder, learned, host=call.upstream.host,
                 credential=fingerprint(headers, call.query),
-                format=cast(FormatName, call.route.format), model=call.route.model,
+                format=cast(FormatName, with_version(call.route.format, headers)),
+                model=call.route.model,
                 streams=call.route.streams,
                 result_chars=self.settings.retry_result_chars, budget=budget,
             )  # fmt: skip

@@ -75,7 +75,7 @@ class FlowDriver:
         for text in limit_warnings(effect, self._recorder.model):
             self._recorder.warn(text)
         if effect.fitted is None:
-            self._recorder.note = "sent as it came"
+            self._recorder.note = "sent unchanged"
             return self._body if self._recall else None
         if effect.fitted.released:
             self._recorder.note = "pins gave way to the window"
@@ -208,7 +208,7 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
     fitted = effect.fitted
     if (why := effect.cannot_fit) is not None:
         yield (
-            f"{name}: sent as it came, since what cannot be reduced takes {why.minimum:,} of "
+            f"{name}: sent unchanged, since what cannot be reduced takes {why.minimum:,} of "
             f"{why.allowed:,} ({why.limit})"
         )
     if fitted is None:
@@ -222,6 +222,12 @@ def limit_warnings(effect: Send, model: str) -> Iterator[str]:
         yield (
             f"{name}: {fitted.output_asked:,} output tokens are asked for; of the window "
             f"{fitted.reserve:,} are kept free for them (reserve_share)"
+        )
+    if effect.known.at and effect.known.described:
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(effect.known.until))
+        yield (
+            f"{name}: a refusal taught {effect.known.described}; this holds until {until}, or "
+            "until trimtab doctor --forget"
         )
     if fitted.released:
         yield "pins gave way to the window: what was undone or pinned did not fit"

@@ -28,6 +28,9 @@ from trimtab.transcript.model import Block
 
 STEP = 1 / 20
 """Least share of the articles' tokens that a level removes, so that there are few levels."""
+DONE_SHARE = 0.30
+"""An article that keeps more of its tokens may be shortened again, where the agent's state holds it
+like this: it was said by half, and has no mark."""
 MOST_LOSS = 0.8
 """Loss if only titles and URLs are kept; less than that of an excerpt of the same size, which may
 not even have them."""
@@ -38,8 +41,8 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
 
     First articles that another result repeats are removed; then, article by article, each is cut
     to the ``rule.shares`` of its tokens: the pieces that match the question best, in their order,
-    with ``[...]`` between them; last to title and URL.  An article marked as compressed is not
-    changed.
+    with ``[...]`` between them; last to title and URL.  An article of which at most
+    ``DONE_SHARE`` is left, or a summary, is marked as compressed; one with the mark is not changed.
     """
     if block.kind != "result" or len(block.text) < LEAST_BYTES:
         return
@@ -127,7 +130,10 @@ def _shown(
         else:
             new = join_segments(content, item.segments, kept)
             new = f"{new.rstrip()} [of {chars:,} chars{advice}]"
-        contents.append((item.article, new))
+        said = bool(answer) and isinstance(answer, str)
+        size = sum(item.sizes[n] for n in sorted(kept))
+        done = said or item.repeated or size <= DONE_SHARE * item.tokens
+        contents.append((item.article, new, done))
         advice = ""
     return write_articles(text, contents)
 

@@ -80,7 +80,7 @@ class BlockFacts:
     ("text"), or from the same call except for the lines in ``unique`` ("near").  ``superseded``:
     what later replaced these lines of the file, or that the same call was repeated; ``lacks``: the
     lines missing from that later content.  ``failed``: the category of a call's error, if the
-    call's input may be reduced for it.
+    call's input may be reduced for it; ``flagged``: a flag of the format says that it failed.
     """
 
     duplicate: Literal["", "call", "text", "near"] = ""
@@ -88,6 +88,7 @@ class BlockFacts:
     superseded: Literal["", "read", "write", "edit", "call"] = ""
     lacks: tuple[str, ...] = ()
     failed: str = ""
+    flagged: bool = False
 
 
 NO_FACTS = BlockFacts()

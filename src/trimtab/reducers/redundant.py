@@ -85,8 +85,9 @@ def _written(block: Block, config: Config) -> Iterator[Offer]:
 
 LOSS_FAILED = 0.15
 LOSS_OPEN = 0.35
-"""Loss where the input may still matter: a command may have run with a bad outcome only, and a
-call that was not permitted may be tried again."""
+"""Loss where only the text of the result says that the call failed, and the input may still matter:
+a command may have run with a bad outcome only, and a call that was not permitted may be tried
+again.  A flag of the format is proof."""
 _OPEN = ("other", "permission")
 
 
@@ -102,7 +103,8 @@ def failed_inputs(block: Block, config: Config) -> Iterator[Offer]:
         block, lambda chars: f"[input of a failed call, {chars:,} chars, left out]"
     )
     if text is not None and smaller(text, block.text, config.count):
-        loss = LOSS_OPEN if failed in _OPEN else LOSS_FAILED
+        is_open = failed in _OPEN and not config.facts.flagged
+        loss = LOSS_OPEN if is_open else LOSS_FAILED
         yield Offer("replace", text, loss, "failed-input", _FAILED.format(failed))
 
 

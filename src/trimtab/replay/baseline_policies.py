@@ -10,10 +10,10 @@ from itertools import groupby
 from typing import Any
 
 from trimtab.jsontext import paths
+from trimtab.logs.recording import MESSAGES
 from trimtab.planning.operations import in_order, operations
 from trimtab.replay.message_views import MessageView, transcript_of
 from trimtab.replay.policies import PolicyOutput, PolicyStep
-from trimtab.replay.recording import MESSAGES
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.transcript.model import Edit, Group
 from trimtab.transcript.transcript import Transcript

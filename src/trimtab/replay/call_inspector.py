@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from trimtab.errors import InvalidSetting
+from trimtab.logs.recording import Recording
 from trimtab.replay import policy_run
 from trimtab.replay.message_views import MessageView
 from trimtab.replay.metric import CallMetrics, Judge, LostIdentifier, PolicyAnswer
 from trimtab.replay.policies import find
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 CONTEXT_LINES = 2

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.logs.recording import Recording
 from trimtab.replay import policy_run
 from trimtab.replay.policies import find
 from trimtab.replay.policy_run import Task
-from trimtab.replay.recording import Recording
 
 Result = dict[str, Any]
 

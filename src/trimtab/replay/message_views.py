@@ -12,12 +12,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from trimtab.lazy import cached_property
+from trimtab.logs.recording import Recording
 from trimtab.replay import text_features
-from trimtab.replay.recording import Recording
 from trimtab.replay.text_features import Context, Span
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.token_sizes import TokenSizes
-from trimtab.transcript.tokens import Counter, counter_for
+from trimtab.transcript.token_sources import Vocabulary
+from trimtab.transcript.tokens import Counter
 from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demands, squeezed
 from trimtab.wire import Format
@@ -32,8 +33,8 @@ def own_counter() -> Counter:
 
     With a shared cache, texts that the metric has counted would cost a timed policy nothing.
     """
-    counter = Counter(type(counter_for("o200k", model=None, format="").source)(), own=True)
-    counter("loads the vocabulary")
+    counter = Counter(Vocabulary("o200k", "o200k_base"), own=True)
+    counter.source.load()
     return counter
 
 

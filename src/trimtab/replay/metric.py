@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from trimtab.logs.recording import RecordedTurn
 from trimtab.replay import text_features
 from trimtab.replay.message_views import MessageView
 from trimtab.replay.policies import PolicyOutput
-from trimtab.replay.recording import RecordedTurn
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.replay.searched_texts import SearchedTexts, plain_words
 from trimtab.replay.sent_sizes import SentSizes, same, seconds_before

@@ -14,9 +14,9 @@ from typing import Any
 
 import trimtab
 from trimtab.errors import CannotFit
+from trimtab.logs.recording import MESSAGES, Recording
 from trimtab.replay.metric import METRIC, CallMetrics, Judge, JudgedRecording, PolicyAnswer
 from trimtab.replay.policies import BUILT_IN, Policy, PolicyStep, find
-from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 WORST_TURNS = 3

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from trimtab import rules
 from trimtab.lazy import cached_property
+from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews, transcript_of
-from trimtab.replay.recording import RecordedTurn, Recording
 from trimtab.transcript.model import Message
 
 

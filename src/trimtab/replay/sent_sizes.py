@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from trimtab.logs.recording import Recording
 from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 

@@ -11,11 +11,11 @@ from typing import Any, cast, get_args
 import trimtab
 from trimtab.fitted import Fitted
 from trimtab.jsontext.paths import escape
+from trimtab.logs.recording import Recording
 from trimtab.planning.on_arrival import OnArrival
 from trimtab.planning.presets import PRESETS
 from trimtab.replay.message_views import own_counter
 from trimtab.replay.policies import PolicyOutput, PolicyStep
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.wire.detect import FormatName
 

@@ -206,6 +206,7 @@ class _RequestFlow:
             self.raw = raw = self.learned.get(self.key)
             self.rules = rules_of(raw)
             fitted = self._fit_any() if self.given is None else self.given
+            raw = raw.by_counter(fitted.counter)
             self.known = raw.for_conversation(fitted.conversation)
             if raw is NO_LIMITS or self.given is not None:
                 return fitted
@@ -213,16 +214,14 @@ class _RequestFlow:
         except InvalidRequest:
             return None
         except CannotFit as error:
+            if self.strict:
+                raise
             self.cannot_fit = error
-            if not self.strict:
-                logger().error("sent unchanged, it will probably be refused: %s", error)
+            logger().error("sent unchanged, it will probably be refused: %s", error)
         except Exception as error:
             if self.strict:
                 raise
             logger().warning("sent unchanged: %s: %s", type(error).__name__, _short(error))
-            return None
-        if self.strict:
-            raise self.cannot_fit
         return None
 
     def _fit(self, request: Any, **words: Any) -> Fitted:
@@ -264,7 +263,7 @@ class _RequestFlow:
             return None
         if unnamed and not self.result_chars:
             return None
-        raw = self.learned.get(self.key)
+        raw = self._known_limits()
         sent = sent_as(last, raw, full=True)
         if not unnamed:
             if not limits_from_refusals.may_be_too_large(refusal, sent):
@@ -292,6 +291,12 @@ class _RequestFlow:
         self.first_sent = self.first_sent or sent
         return smaller
 
+    def _known_limits(self) -> ModelLimits:
+        """What is known of the endpoint, by the counter of this request."""
+        counter = "" if self.fitted is None else self.fitted.counter
+        known = self.learned.get(self.key, counter)
+        return replace(known, counter=counter) if known is NO_LIMITS and counter else known
+
     def _same_window(self, last: Fitted) -> dict[str, Any]:
         """The keywords of the last send."""
         return self.words or ({} if last.window is not None else {"window": NO_WINDOW})
@@ -315,11 +320,10 @@ class _RequestFlow:
 
     def _tell_learned(self, fresh: ModelLimits, refusal: Refusal) -> None:
         """Log what was learned, from what and until when."""
-        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(self.learned.until(
-            replace(fresh, at=self.learned.clock()))))  # fmt: skip
-        whom = "all conversations" if any(
-            len(told) >= CONVERSATIONS for told in fresh.told.values()
-        ) else "this conversation"  # fmt: skip
+        dated = replace(fresh, at=self.learned.clock())
+        until = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(dated.until))
+        by_all = any(len(told) >= CONVERSATIONS for told in fresh.told.values())
+        whom = "all conversations" if by_all else "this conversation"
         logger().info(
             "learned from a refusal (%s %s) of %s: %s, for %s until %s; "
             "trimtab doctor --forget takes it back",
@@ -364,7 +368,7 @@ class _RequestFlow:
         counts = _counts(theirs, fitted)
         if fitted.format != "openai-chat" or not truncation_check.is_short_count(counts):
             return
-        raw = self.learned.get(self.key)
+        raw = self._known_limits()
         before = Counts(*raw.short) if raw.short else None
         if truncation_check.is_truncated(counts, before):
             cut = Refusal("too_long", theirs, None, "lower_bound", "silent_truncation", "tokens")
@@ -383,14 +387,15 @@ class _RequestFlow:
         if raw is NO_LIMITS:
             return  # no limit that the answer could contradict
         if not self.cut_short and not self.fitted.managed:
-            self.learned.accepted(self.key, self.fitted.tokens_after, self.fitted.output_asked)
+            tokens, output = self.fitted.tokens_after, self.fitted.output_asked
+            self.learned.accepted(self.key, tokens, output, self.fitted.counter)
         if raw.unnamed is not None and not self.refused_chars:
             self.learned.accepted_chars(self.key, self.fitted.longest_result)
 
     def _keep_what_helped(self, talk: str) -> None:
         """Remember with the endpoint what a refusal told of it: a field, a spelling, a length."""
-        raw = self.learned.get(self.key)
-        fresh, named = raw, self.rules if self.form_sends else ()
+        raw = self._known_limits()
+        fresh, named = raw, self.rules
         for rule in filter(is_of_endpoint, named):
             told = tuple(dict.fromkeys((*fresh.rules.get(rule, ()), talk)))[-CONVERSATIONS:]
             fresh = replace(fresh, rules={**fresh.rules, rule: told})

@@ -17,6 +17,8 @@ BELIEVED = {"exact": 7 * 24 * HOUR, "estimate": 24 * HOUR, "lower_bound": 24 * H
 """Seconds for which a limit is kept, by how exact it was."""
 _BELOW_REFUSED = 0.9
 """If no limit was named: the share of the smallest refused size that is assumed to be allowed."""
+_OF_OLD_ROWS = "o200k/1×1.0"
+"""The counter of a stored row that names none: of an earlier release, in most cases."""
 _NARROW, _WIDE = 0.25, 4.0
 """The provider's count divided by ours: outside this range it can't count the same request."""
 
@@ -47,7 +49,7 @@ class ModelLimits:
 
     ``told``: kind of limit (``KINDS``) → conversations that were refused for it, at most
     ``CONVERSATIONS``.  ``rules``: rules of the endpoint (``named_rules.is_of_endpoint``) → the
-    same.
+    same.  ``counter``: the version of the counter whose tokens are ours here.
     """
 
     limit: int | None = None
@@ -65,6 +67,13 @@ class ModelLimits:
     told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     rules: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     at: float = 0.0
+    counter: str = _OF_OLD_ROWS
+
+    def by_counter(self, version: str) -> ModelLimits:
+        """These limits without what another counter than ``version`` counted."""
+        if self.counter == version or self is NO_LIMITS:
+            return self
+        return replace(self, ratio=1.0, refused=None, accepted=0, short=None, counter=version)
 
     def allowed_chars(self, longest: int) -> int | None:
         """Chars to which each tool result is cut if the longest has ``longest``; None: not cut.
@@ -87,7 +96,7 @@ class ModelLimits:
 
     @property
     def described(self) -> str:
-        """The limits in words, for logs and people."""
+        """The limits in words, for logs and people; "" if there are only counts to compare."""
         words = {
             "window": self.limit, "body bytes": self.request_bytes, "images": self.images,
             "chars of a tool result": self.result_chars, "output tokens": self.output,
@@ -97,7 +106,12 @@ class ModelLimits:
         parts += self.rules
         if self.unnamed is not None:
             parts.append(f"refused without a reason {self.unnamed[3]} time(s)")
-        return ", ".join(parts) or "counts to compare"
+        return ", ".join(parts)
+
+    @property
+    def until(self) -> float:
+        """When they expire, in seconds since 1970."""
+        return self.at + BELIEVED[self.exactness]
 
     @property
     def known_rules(self) -> tuple[str, ...]:
@@ -150,8 +164,11 @@ class LearnedLimits:
         self._facts: MutableMapping[str, Mapping[str, Any]] = {} if facts is None else facts
         self.clock = clock
 
-    def get(self, key: str) -> ModelLimits:
-        """The limits learned for ``key`` that have not expired; NO_LIMITS if there are none."""
+    def get(self, key: str, counter: str = "") -> ModelLimits:
+        """The limits learned for ``key`` that have not expired; NO_LIMITS if there are none.
+
+        ``counter``: the version of the counter that counts now; what another counted is left out.
+        """
         row = self._facts.get(key)
         if not row:
             return NO_LIMITS
@@ -171,7 +188,9 @@ class LearnedLimits:
             fresh = self.clock() - known.at < BELIEVED[known.exactness]
         except (TypeError, KeyError):  # a row of another release
             return NO_LIMITS
-        return known if fresh else NO_LIMITS
+        if not fresh:
+            return NO_LIMITS
+        return known.by_counter(counter) if counter else known
 
     def put(self, key: str, known: ModelLimits) -> None:
         """Store ``known`` under ``key``, dated now."""
@@ -186,13 +205,9 @@ class LearnedLimits:
         known = ((key, self.get(key)) for key in sorted(self._facts))
         return [(key, limits) for key, limits in known if limits is not NO_LIMITS]
 
-    def until(self, known: ModelLimits) -> float:
-        """When these limits expire, in seconds of the clock."""
-        return known.at + BELIEVED[known.exactness]
-
-    def accepted(self, key: str, tokens: int, output: int) -> None:
+    def accepted(self, key: str, tokens: int, output: int, counter: str = "") -> None:
         """Record that a prompt of ``tokens`` (ours) was accepted; drop limits it contradicts."""
-        known = self.get(key)
+        known = self.get(key, counter)
         if known is NO_LIMITS:
             return
         room = known.prompt_tokens(output)

@@ -17,6 +17,8 @@ TARGET = 0.97
 nothing, and more could be refused once more."""
 MIN_RESULT_CHARS = 96
 """Chars to which tool results are cut before the last send: about what a marker needs."""
+_NEAR = 0.85
+"""A room above this share of what was refused comes from this refusal alone, and is a guess."""
 _OUTPUT_SHARE = 0.25
 """Share of a window that is asked for as output where a request asks for most of it."""
 _MIN_OUTPUT = 1_024
@@ -77,6 +79,8 @@ def learn_from_refusal(
     """``known`` updated with what ``refusal`` told ``conversation``; the same object if it says
     nothing new."""
     mine, kind = known.for_conversation(conversation), ""
+    if refusal.limit is None and known.limit is None:
+        mine = known  # sizes that others were refused and accepted with bound a guess, too
     fresh = mine
     if refusal.kind == "too_long":
         kind, fresh = "tokens", _tokens(refusal, sent, mine)
@@ -197,7 +201,7 @@ def keywords_for_retry(
     if refusal.kind == "too_long":
         if refusal.excess and refusal.excess < sent.tokens:
             return _guessed(int(sent.tokens * (1 - _EXCESS_MARGIN)) - refusal.excess, sent)
-        if refusal.limit is None or room is None or room >= sent.tokens:
+        if room is None or room >= _NEAR * sent.tokens:
             return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
         return _window(room, known, sent) if room > 0 else {}
     if refusal.rule == "images":

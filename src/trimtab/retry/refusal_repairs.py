@@ -50,7 +50,7 @@ ROWS = {
     "tool_reference_unknown": ("tool_reference_unknown",),
     "missing_result": (
         *("result_id_case", "call_unanswered", "result_late", "file_beside_result"),
-        *("calls_interleaved", "extra_result"),
+        *("calls_interleaved", "extra_result", "calls_apart", "call_order", "mixed_response"),
     ),
     "duplicate_id": (
         *("duplicate_call", "repeated_call_id", "duplicate_result", "duplicate_item"),

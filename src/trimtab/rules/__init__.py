@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from trimtab.jsontext.paths import PathOp
@@ -75,7 +75,7 @@ def repair(
     failures: list[str] | None = None,
     leave_out_ignored: bool = False,
     doubtful: bool = False,
-    refused: Mapping[str, frozenset[str] | None] | None = None,
+    refused: Mapping[str, frozenset[str] | None] | Iterable[str] = (),
 ) -> Repaired:
     """Repair what the provider certainly refuses, and what it has refused.
 
@@ -88,10 +88,10 @@ def repair(
     table = TABLES[format.name]
     if leave_out_ignored:
         table = with_ignored(table)
-    refused = {} if refused is None else refused
-    table = with_named_rules(table, refused)
-    named = with_refused(transcript, frozenset(refused))
-    only = {name: digests for name, digests in refused.items() if digests is not None}
+    where = refused if isinstance(refused, Mapping) else dict.fromkeys(refused)
+    table = with_named_rules(table, where)
+    named = with_refused(transcript, frozenset(where))
+    only = {name: digests for name, digests in where.items() if digests is not None}
     return _repair(table, tree, format, named, open_tail, failures, doubtful=doubtful, only=only)
 
 

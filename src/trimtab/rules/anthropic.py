@@ -6,13 +6,24 @@ Sources: quoted error texts, Anthropic's documentation.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from trimtab.jsontext import paths
-from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
+from trimtab.jsontext.paths import PathOp, Set
 from trimtab.rules import system_order
-from trimtab.rules.base import Finding, Repair, Rule, RuleTable, Scan, reports
+from trimtab.rules.anthropic_content import (
+    put_compaction_first,
+    remove_citations,
+    remove_key,
+    remove_marks,
+    scan_but_last_words,
+    scan_compactions,
+    scan_mark_order,
+    scan_marks,
+    scan_sampling,
+    shorten_marks,
+)
+from trimtab.rules.base import Finding, Repair, Rule, RuleTable
 from trimtab.rules.content import (
     append_user_message,
     insert_first_user,
@@ -27,7 +38,6 @@ from trimtab.rules.content import (
     respell_ids,
     scan_blank_names,
     scan_ends,
-    scan_flaws,
     scan_unreadable,
     unreadable_row,
 )
@@ -44,7 +54,7 @@ from trimtab.rules.tool_names import ANTHROPIC_NAME, respell_names, scan_tool_na
 from trimtab.transcript.model import Facts, Part
 from trimtab.transcript.transcript import Transcript
 
-MAX_MARKS = 4
+_OCTOBER_2026 = "2026-10-21"
 _VERSION = re.compile(r"claude-(?:([a-z]+)-)?(\d+)(?:[-.](\d{1,2})(?!\d))?(?:-([a-z]+))?")
 
 
@@ -86,44 +96,6 @@ def drop_block_ops(tree: Any) -> tuple[PathOp, ...]:
     if thinking.get("block_binding") == binding:
         return ()
     return (Set(("thinking", "block_binding"), binding),)
-
-
-def _marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    base = transcript.base
-    marks: list[Path] = []
-    for number, message in enumerate(transcript.messages):
-        if not (message.marked or message.inner_marks):
-            continue
-        marks += [
-            (*base, number, *part.path) for part in message.marked if part.flaw != "empty-marked"
-        ]
-        marks += [(*base, number, *path) for path in message.inner_marks]
-    # The oldest of the messages go first; those of tools and system, where they are too many.
-    marks += list(transcript.facts.extra.get("marked_head", ()))
-    for path in marks[: max(len(marks) - MAX_MARKS, 0)]:
-        yield Finding("too_many_marks", path, f"{len(marks)} blocks carry cache_control")
-
-
-def _unmark(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> Iterator[Repair]:
-    """The oldest cache breakpoints of the messages taken off."""
-    for finding in findings:
-        path = (*finding.path, "cache_control")
-        yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))
-
-
-@reports("mark_order")
-def _mark_order(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    for path in transcript.facts.extra.get("late_hours", ()):
-        yield Finding("mark_order", path, "one hour behind five minutes")
-
-
-def _shorten_marks(
-    transcript: Transcript, tree: Any, findings: Sequence[Finding]
-) -> Iterator[Repair]:
-    """Later cache breakpoints last five minutes, as the one before them does."""
-    for finding in findings:
-        path = (*finding.path, "cache_control", "ttl")
-        yield Repair(path, "a cache breakpoint lasts five minutes", (Set(path, "5m"),))
 
 
 def scan_thinking_first(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -175,64 +147,7 @@ def _strip(transcript: Transcript, tree: Any, findings: Sequence[Finding]) -> It
     """Trailing white space taken off."""
     for finding in findings:
         ops: tuple[PathOp, ...] = (Set(finding.path, finding.data),)
-        yield Repair(finding.path, "trailing white space taken off", ops)
-
-
-def _but_last_words(names: Mapping[str, str]) -> Scan:
-    """``scan_flaws`` without the model's last words: "except for the optional final assistant
-    message", which may be empty where a prefill is taken."""
-    scan = scan_flaws(names)
-
-    def find(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-        last, messages = len(transcript.messages) - 1, transcript.messages
-        spared = messages and messages[last].role == "assistant"
-        for finding in scan(transcript, open_tail):
-            number, part = finding.data
-            if not (spared and number == last and part.path == ("content",)
-                    and part.flaw in ("empty", "no-parts")):  # fmt: skip
-                yield finding
-
-    return find
-
-
-def _compactions(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
-    """A signed compaction must be first and alone; one made by threshold may be anywhere."""
-    end, base = transcript.compaction, transcript.base
-    if end is None:
-        return
-    if end.message > 0 or end.part.path != ("content", 0):
-        yield Finding("compaction_behind", (*base, end.message, *end.part.path), "it is not first")
-    signed = [(number, part) for number, part in (*end.earlier, end[:2]) if part.tool == "signed"]
-    if len(signed) > 1:
-        path = (*base, signed[0][0], *signed[0][1].path)
-        yield Finding("compaction_ambiguous", path, f"{len(signed)} compaction blocks with content")
-    for number, part in signed[-1:]:
-        system = transcript.messages[number].role == "system"
-        if number > 0 or system or part.path != ("content", 0):
-            yield Finding("compaction_misplaced", (*base, number, *part.path), "it is not first")
-
-
-def _put_compaction_first(
-    transcript: Transcript, tree: Any, findings: Sequence[Finding]
-) -> Iterator[Repair]:
-    """What the newest compaction block replaced is taken out, so that it stands first."""
-    end, base = transcript.compaction, transcript.base
-    if end is None:
-        return
-    message = transcript.messages[end.message]
-    whole = [(*base, number) for number in range(end.message)]
-    place: Path = (*base, end.message)
-    if message.role == "system":
-        block = paths.get(tree, (*place, *end.part.path))
-        moved = Insert((*place[:-1], 0), {"role": "assistant", "content": [block]})
-        out = place if len(message.parts) == 1 else (*place, *end.part.path)
-        yield Repair(place, "the compaction block was put first", (moved, Delete(out)))
-        return
-    index = end.part.path[-1]
-    assert isinstance(index, int)
-    gone = [*whole, *((*place, "content", number) for number in range(index))]
-    ops: tuple[PathOp, ...] = tuple(Delete(path) for path in gone)
-    yield Repair(place, "what the compaction block replaced was taken out", ops, tuple(gone))
+        yield Repair(finding.path, "trailing white space taken off", ops, (finding.path,))
 
 
 TABLE = RuleTable(
@@ -261,7 +176,7 @@ TABLE = RuleTable(
             "`messages` holds more than one `compaction` block with content. Send only the block "
             "the conversation returned last.",
             "anthropic 2.12.0, CompactionBlockAmbiguousError",
-            _put_compaction_first,
+            put_compaction_first,
             sure="certain",
         ),
         Rule(
@@ -269,7 +184,7 @@ TABLE = RuleTable(
             "The `compaction` block is not the first block of the conversation, or is in a "
             "`system` message.",
             "anthropic 2.12.0, CompactionBlockMisplacedError",
-            _put_compaction_first,
+            put_compaction_first,
             sure="certain",
         ),
         Rule(
@@ -277,7 +192,7 @@ TABLE = RuleTable(
             "The `compaction` block is not the first block of the conversation",
             "platform.claude.com, build-with-claude/compaction: what stands before a block that "
             "the threshold made is ignored",
-            _put_compaction_first,
+            put_compaction_first,
             sure="accepted",
         ),
         Rule(
@@ -443,7 +358,7 @@ TABLE = RuleTable(
             "too_many_marks",
             "A maximum of 4 blocks with cache_control may be provided. Found 5.",
             "tghamm/Anthropic.SDK issue #50",
-            _unmark,
+            remove_marks,
             sure="certain",
         ),
         # --- system messages among the others
@@ -481,13 +396,41 @@ TABLE = RuleTable(
             "models before Opus 4.8",
             system_order.move_to_prompt,
         ),
+        # --- what version 2026-10-21 of the API refuses and 2023-06-01 takes
+        Rule(
+            "sampling_refused",
+            "temperature: Extra inputs are not permitted (top_p, top_k and default values too)",
+            "qiita.com, Synthorai, 01a0067e88747257a4e6: sent to both versions; codersera.com, "
+            "anthropic-api-2026-10-21-sdk-migration-guide-2026",
+            remove_key,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
+        Rule(
+            "document_of_model",
+            "400 for a document block directly in an assistant message (words not recorded)",
+            "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
+            "claude-api-version-2026-10-21",
+            remove_parts,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
+        Rule(
+            "citations_of_user",
+            "400 for non-empty citations on a text block in a user message (words not recorded)",
+            "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
+            "claude-api-version-2026-10-21",
+            remove_citations,
+            sure="certain",
+            since=_OCTOBER_2026,
+        ),
         Rule(
             "mark_order",
             "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come "
             "after a ttl='5m' cache_control block. Note that blocks are processed in the following "
             "order: `tools`, `system`, `messages`.",
             "headroomlabs-ai/headroom issue #2939; cnighswonger/claude-code-cache-fix issue #44",
-            _shorten_marks,
+            shorten_marks,
             sure="certain",
         ),
         Rule(
@@ -526,9 +469,11 @@ TABLE = RuleTable(
         scan_pairing,
         scan_blank_names,
         scan_tool_names(ANTHROPIC_NAME),
-        _but_last_words(
+        scan_but_last_words(
             {
                 "empty": "empty_text",
+                "document": "document_of_model",
+                "citations": "citations_of_user",
                 "empty-marked": "empty_marked",
                 "empty-inner": "empty_result_text",
                 "blank-inner": "blank_result_text",
@@ -542,9 +487,10 @@ TABLE = RuleTable(
                 "empty-compaction": "compaction_empty",
             }
         ),
-        _marks,
-        _mark_order,
-        _compactions,
+        scan_marks,
+        scan_mark_order,
+        scan_sampling,
+        scan_compactions,
         scan_server_results(
             "server_tool_use", except_tool="mcp_tool_result"
         ),  # no refusal is quoted

@@ -73,6 +73,8 @@ class Rule:
     sure: Literal["certain", "refused", "accepted", "inferred"] = "refused"
     dialects: frozenset[str] | None = None
     except_for: frozenset[str] = frozenset()
+    since: str = ""
+    """The first version of the provider's API that refuses it; "": every version."""
     does: str = ""
     """The repair in one line; "": the first line of ``make_repairs``'s docstring."""
 
@@ -93,7 +95,7 @@ class Rule:
         if self.name in facts.refused:
             return True
         sure = ("certain", "refused") if doubtful else ("certain",)
-        return self.sure in sure and self.applies_to(facts.dialect)
+        return self.sure in sure and self.applies_to(facts.dialect) and facts.version >= self.since
 
 
 @dataclass(frozen=True)
@@ -238,18 +240,22 @@ def repair(
 ) -> Repaired:
     """Repair row by row until nothing is found.  Deterministic; () passes when nothing is wrong.
 
-    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``; a row in ``only``
-    just where ``digest_at`` is one of its digests.  A row that raises is left out and named in
-    ``failures``; without it, it raises.
+    Only certain rows and those that ``Facts.refused`` names, unless ``doubtful``; and what these
+    repairs break.  A row in ``only`` is repaired just where ``digest_at`` is one of its digests.  A
+    row that raises is left out and named in ``failures``; without it, it raises.
     """
     only = {} if only is None else only
     views = SharedMessageReader(tree, transcript)
     done = Repaired(tree, transcript, [], [], [], [], [tree])
-    seen: tuple[Transcript | None, list[Finding]] = (None, [])
+    seen = transcript, find_all(table, transcript, open_tail, failures)
+    given = Counter(finding.rule for finding in seen[1])
+    ours: set[str] = set()
+    """Rows that are broken more often than they were: by our own repairs."""
     for _ in range(MAX_PASSES):
         before = len(done.passes)
         for row in table.rows:
-            if not row.is_refused_by(done.transcript.facts, doubtful=doubtful):
+            wanted = row.is_refused_by(done.transcript.facts, doubtful=doubtful)
+            if not (wanted or row.name in ours):
                 continue
             for _ in range(MAX_PASSES):  # deferred repairs come before the next rows
                 if seen[0] is not done.transcript:  # else there is nothing new to see
@@ -270,6 +276,14 @@ def repair(
                     break
         if len(done.passes) == before:
             break
+        if seen[0] is not done.transcript:
+            seen = done.transcript, find_all(table, done.transcript, open_tail, failures)
+        found = Counter(finding.rule for finding in seen[1])
+        ours |= {
+            row.name
+            for row in table.rows
+            if row.is_refused_by(done.transcript.facts) and found[row.name] > given[row.name]
+        }
     return done
 
 

@@ -415,7 +415,7 @@ TABLE = RuleTable(
             }
         ),
         scan_head,
-        scan_tool_names(TOOL_NAME),
+        scan_tool_names(TOOL_NAME, blank=True),
         alternation.scan_alternation,
         scan_pairing,
         scan_server_results("server tool use"),

@@ -259,8 +259,10 @@ def fill_empty_answer(
 ) -> Iterator[Repair]:
     """A short text in place of no content."""
     for finding in findings:
-        op = Set(finding.path, [transcript.format.text_part(PLACEHOLDER)])
-        yield Repair(finding.path, "an empty message of the model's was given a text", (op,))
+        path, done = finding.path, "an empty message of the model's was given a text"
+        op = Set(path, [transcript.format.text_part(PLACEHOLDER)])
+        blank = paths.get(tree, path[:-1]).get(path[-1])
+        yield Repair(path, done, (op,), () if blank is None else (path,))
 
 
 def remove_text_beside_calls(

@@ -20,9 +20,11 @@ refused as missing (earendil-works/pi issue #4251), and models imitate a longer 
 
 
 class _Lost(MessagePass):
-    """Finds the model's messages without reasoning."""
+    """Finds the model's messages without reasoning, and whether any message has reasoning."""
 
     def __init__(self) -> None:
+        self.some = False
+        """Whether a message has reasoning."""
         self.calling: list[int] = []
         """Messages without reasoning that have calls."""
         self.around: list[int] = []
@@ -33,6 +35,7 @@ class _Lost(MessagePass):
 
     def add(self, number: int, message: Message) -> None:
         has = any(part.kind == "reasoning" for part in message.parts)
+        self.some = self.some or has
         if message.role == "user" and not message.results:
             self._turn, self._called = [], False
         elif message.role == "assistant":
@@ -45,19 +48,23 @@ class _Lost(MessagePass):
                 self._turn = []
 
 
-@reports("reasoning_missing")
+@reports("reasoning_missing", "reasoning_partly_missing")
 def scan_reasoning(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """reasoning_missing: a model that thinks wants its reasoning back, Kimi's in messages with
-    calls, DeepSeek's in all messages of a turn with calls.  If nobody says that it thinks, that is
-    known only after a refusal."""
+    calls, DeepSeek's in all messages of a turn with calls.  reasoning_partly_missing: some messages
+    have reasoning, but nobody says that the model thinks now."""
     facts = transcript.facts
     named = "reasoning_missing" in facts.refused
-    if not named and (facts.dialect not in REASONERS or facts.thinking != "enabled"):
+    if not named and (facts.dialect not in REASONERS or facts.thinking == "disabled"):
         return
     lost = transcript.passed(_Lost)
+    thinks = named or facts.thinking == "enabled"
+    if not (thinks or lost.some):
+        return
+    rule = "reasoning_missing" if thinks else "reasoning_partly_missing"
     for number in lost.calling if facts.dialect == "kimi" else lost.around:
         detail = "no reasoning_content in a turn with calls"
-        yield Finding("reasoning_missing", (*transcript.base, number), detail, number)
+        yield Finding(rule, (*transcript.base, number), detail, number)
 
 
 def insert_reasoning_placeholder(

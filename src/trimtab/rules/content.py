@@ -99,13 +99,15 @@ def remove_empty_texts(
     """Take empty texts out of a tool result (a result without content is accepted)."""
     for finding in findings:
         number, part = finding.data
-        ops = tuple(
-            Delete((*transcript.base, number, *block.item))
-            for block in transcript.messages[number].blocks
+        blank = [
+            block for block in transcript.messages[number].blocks
             if block.kind == "result" and block.item[: len(part.path)] == part.path
             and not block.text.strip()
-        )  # fmt: skip
-        yield Repair(finding.path, "an empty text was taken out of a tool result", ops)
+        ]  # fmt: skip
+        base = (*transcript.base, number)
+        ops = tuple(Delete((*base, *block.item)) for block in blank)
+        taken = tuple((*base, *block.item) for block in blank if block.text)
+        yield Repair(finding.path, "an empty text was taken out of a tool result", ops, taken)
 
 
 def put_content_in_list(

@@ -17,6 +17,11 @@ from trimtab.jsontext.paths import Delete, Path, Set
 from trimtab.rules.base import Finding, Repair, Rule, RuleTable
 from trimtab.transcript.transcript import Transcript
 
+_SPELLINGS = frozenset({
+    "name_format", "id_format", "id_too_long", "call_id_too_long", "item_id_chars",
+    "item_id_too_long", "item_id_prefix",
+})  # fmt: skip
+"""Rules by which names or ids are only respelled."""
 FIELD, OUTPUT, DIALECT = "field:", "output:", "dialect:"
 REASONING, ITEM_ID = "reasoning", "item_id"
 
@@ -79,13 +84,13 @@ comes later would be refused as well."""
 def is_conversation_wide(name: str) -> bool:
     """Whether a rule holds for all that a conversation sends, not only for the blocks that were
     refused: it takes nothing away that anybody said."""
-    return name.startswith((FIELD, OUTPUT, DIALECT)) or name in _OF_FORM
+    return name.startswith((FIELD, OUTPUT, DIALECT)) or name in (*_OF_FORM, *_SPELLINGS)
 
 
 def is_of_endpoint(name: str) -> bool:
-    """Whether a rule tells of the endpoint and not of one conversation: a field's name, or how it
-    spells names."""
-    return name.startswith(FIELD) or name == "name_format"
+    """Whether a rule tells of the endpoint and not of one conversation: a field's name, how it
+    spells names and ids, and whose dialect that is."""
+    return name.startswith((FIELD, DIALECT)) or name in _SPELLINGS
 
 
 def with_named_rules(table: RuleTable, names: Iterable[str]) -> RuleTable:
@@ -118,7 +123,7 @@ def _scan(name: str) -> Any:
                 if place.block.kind == "reasoning"
             }
             for path in sorted(found, key=str):
-                yield Finding(name, path, "reasoning")
+                yield Finding(name, path, "signed reasoning")
         else:
             yield Finding(name, transcript.base, "named by a refusal")
 

@@ -61,12 +61,6 @@ from trimtab.rules.tool_names import OPENAI_NAME, respell_names, scan_tool_names
 _UNPAIRED = frozenset({"llamacpp"})
 """Servers that take calls and results in any number and order (run by us)."""
 
-_FREE_IDS = frozenset({
-    *("kimi", "glm", "minimax", "xiaomi", "openrouter", "vllm", "llamacpp", "groq", "cerebras",
-      "dashscope", "other", *MISTRAL),
-})  # fmt: skip
-"""Dialects whose ids may be longer than OpenAI's (vLLM's have 46 chars), or have another rule."""
-
 TABLE = RuleTable(
     rows=(
         unreadable_row(
@@ -265,6 +259,13 @@ TABLE = RuleTable(
             "mnfst/modelparams.dev issue #29; iOfficeAI/AionUi issue #2746",
             insert_reasoning_placeholder,
             sure="certain",
+            dialects=REASONERS,
+        ),
+        Rule(
+            "reasoning_partly_missing",
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "mnfst/modelparams.dev issue #29 (whether the model thinks is not known)",
+            insert_reasoning_placeholder,
             dialects=REASONERS,
         ),
         Rule(

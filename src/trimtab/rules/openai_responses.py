@@ -34,9 +34,11 @@ from trimtab.rules.responses_items import (
     insert_first_user,
     make_output_text,
     move_outputs,
+    remove_marks,
     rename_call_ids,
     scan_call_ids,
     scan_input,
+    scan_marks,
     scan_order,
     scan_pairs,
     shape_item,
@@ -155,6 +157,14 @@ TABLE = RuleTable(
             dialects=frozenset(),
         ),
         Rule(
+            "too_many_marks",
+            "more than four prompt_cache_breakpoint in one request (words not recorded)",
+            "tinyhumansai/tinyagents PR #146 (a request error); langchain4j API documentation, "
+            "OpenAiOfficialPromptCacheBreakpoint: up to four; elsewhere the oldest are ignored",
+            remove_marks,
+            sure="inferred",
+        ),
+        Rule(
             "encrypted_content",
             "The encrypted content gAAA...DQ== could not be verified. Reason: Encrypted content "
             "could not be decrypted or parsed.",
@@ -261,6 +271,15 @@ TABLE = RuleTable(
             dialects=_OPENAI,
         ),
         Rule(
+            "reasoning_parted",
+            "Item 'rs_0c3876…' of type 'reasoning' was provided without its required following "
+            "item.",
+            "continuedev/continue issue #8933 (whether outputs of other calls may stand between is "
+            "not known)",
+            remove_reasoning,
+            dialects=_OPENAI,
+        ),
+        Rule(
             "reasoning_missing",
             "Item 'fc_07b27a…' of type 'function_call' was provided without its required "
             "'reasoning' item: 'rs_07b27a…'.",
@@ -283,6 +302,7 @@ TABLE = RuleTable(
         scan_order,
         scan_call_ids,
         scan_items,
+        scan_marks,
         scan_tool_names(OPENAI_NAME),
         scan_input,
         system_order.scan_not_first,

@@ -102,6 +102,7 @@ def path_of_part(transcript: Transcript, located: LocatedPart) -> Path:
 
 def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
     """Findings call_unanswered, result_late, orphan_result, duplicate_result, duplicate_call."""
+    lone: set[str] = set()
     for turn_range in turn_ranges(transcript):
         if _answered_in_order(transcript.messages, turn_range):
             continue
@@ -124,12 +125,19 @@ def scan_pairing(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
                     f"a second result for call {located.part.id}", located,
                 )  # fmt: skip
             elif not transcript.facts.server_state:
+                lone.add(located.part.id)
                 yield Finding(
                     "orphan_result", path_of_part(transcript, located),
                     f"no call {located.part.id or '(without id)'} stands right before this result",
                     located,
                 )  # fmt: skip
-        if waiting and not (open_tail and turn.stop == len(transcript.messages)):
+        if waiting and open_tail and turn.stop == len(transcript.messages):
+            # Calls that are just being run; but not one whose result stands before it.
+            known = {id for m in transcript.messages[: turn_range.first] for id in m.call_ids}
+            early = [c for c in turn.calls if c.part.id in (lone - known).intersection(waiting)]
+            waiting = [located.part.id for located in early]
+            turn = turn._replace(calls=tuple(early))
+        if waiting:
             for located in turn.calls:
                 if located.part.id in waiting:
                     waiting.remove(located.part.id)

@@ -50,12 +50,18 @@ def dialect_in(refused: RefusedRules) -> str:
     return f"openai-chat:{named[-1].removeprefix(DIALECT)}" if named else ""
 
 
-def keys_of(made: Repaired, destination: str, refused: Iterable[str]) -> Iterator[str]:
-    """What a journal keeps of repairs that rules of a refusal made."""
+def keys_of(
+    made: Repaired, destination: str, refused: Iterable[str], before: Iterable[str] = ()
+) -> Iterator[str]:
+    """What a journal, which has the keys ``before``, keeps of repairs that rules of a refusal made.
+
+    A rule that is refused a second time holds for all of the conversation: it is no coincidence.
+    """
     named = frozenset(refused)
+    again = known(before, destination, ()).keys() & named
     for rule, digest in made.found:
         if rule in named:
-            where = _ALL if is_conversation_wide(rule) else digest
+            where = _ALL if is_conversation_wide(rule) or rule in again else digest
             yield f"{_REFUSED} {destination} {rule} {where}"
     for rule in named:
         if rule.startswith(DIALECT):

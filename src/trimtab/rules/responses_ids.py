@@ -93,13 +93,18 @@ def _reasoning(transcript: Transcript, number: int) -> Iterator[Finding]:
                 yield Finding("reasoning_missing", (*base, other, "id"), detail, other)
         return
     following = transcript.passed(_ReasoningRuns).item.get(number, len(messages))
-    if "reasoning_alone" not in transcript.facts.refused:  # outputs of other calls may come between
-        while following < len(messages) and messages[following].role in ("system", "tool"):
-            following += 1
     behind = messages[following] if following < len(messages) else None
     if behind is None or behind.role in ("user", "system", "tool"):
-        detail = f"nothing of the model's follows reasoning {messages[number].id}"
-        yield Finding("reasoning_alone", (*base, number), detail, number)
+        later = next((m.role for m in messages[following:] if m.role in ("user", "assistant")), "")
+        if (
+            later == "assistant"
+        ):  # behind outputs of other calls: whether that is too far, who knows
+            rule = "reasoning_parted"
+            detail = f"the model's next item does not follow {messages[number].id} at once"
+        else:
+            rule = "reasoning_alone"
+            detail = f"nothing of the model's follows reasoning {messages[number].id}"
+        yield Finding(rule, (*base, number), detail, number)
     elif behind.id is None and may_lose_id(behind):
         detail = f"the item behind reasoning {messages[number].id} has no id"
         yield Finding("reasoning_unlinked", (*base, following), detail, number)

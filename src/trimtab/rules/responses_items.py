@@ -10,14 +10,14 @@ from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.jsontext.paths import Delete, Insert, Path, PathOp, Set
-from trimtab.rules.base import Finding, Repair
+from trimtab.rules.base import Finding, Repair, reports
 from trimtab.rules.content import BEGIN
 from trimtab.rules.pairing import INTERRUPTED, LocatedPart
 from trimtab.rules.responses_ids import unlink_ops
 from trimtab.transcript.model import Message
 from trimtab.transcript.transcript import MessagePass, Transcript
 from trimtab.wire.openai_responses import Pairs, output_item
-from trimtab.wire.responses_items import LONGEST_ID
+from trimtab.wire.responses_items import LONGEST_ID, MARK
 
 STRICT_ORDER = "deepseek"
 _STORED = ("rs_", "msg_")
@@ -262,3 +262,29 @@ def make_output_text(
     for finding in findings:
         path = (*finding.path, "type")
         yield Repair(path, "a part of the model's made output_text", (Set(path, "output_text"),))
+
+
+# --- cache breakpoints -----------------------------------------------------------------------
+
+MAX_MARKS = 4
+
+
+@reports("too_many_marks")
+def scan_marks(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
+    """too_many_marks: more explicit cache breakpoints than one request may write."""
+    marks = [
+        (*transcript.base, number, *part.path)
+        for number, message in enumerate(transcript.messages)
+        for part in message.marked
+    ]
+    for path in marks[: max(len(marks) - MAX_MARKS, 0)]:
+        yield Finding("too_many_marks", path, f"{len(marks)} cache breakpoints")
+
+
+def remove_marks(
+    transcript: Transcript, tree: Any, findings: Sequence[Finding]
+) -> Iterator[Repair]:
+    """The oldest cache breakpoints taken off."""
+    for finding in findings:
+        path = (*finding.path, MARK)
+        yield Repair(path, "the oldest cache breakpoint was taken off", (Delete(path),))

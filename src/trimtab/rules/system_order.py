@@ -27,7 +27,8 @@ def is_directive(message: Message) -> bool:
 
 
 def _speaks(message: Message) -> bool:
-    return message.role == "system" and not is_directive(message)
+    directive = is_directive(message) or message.compaction is not None
+    return message.role == "system" and not directive
 
 
 # --- Claude: first, after the model, before the user, two in a row ----------------------------

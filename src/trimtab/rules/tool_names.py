@@ -84,9 +84,10 @@ def spellings(tree: Any, allowed: re.Pattern[str] = OPENAI_NAME) -> dict[str, st
     return {respelled(name): name for name in sorted(names) if not allowed.fullmatch(name)}
 
 
-def scan_tool_names(allowed: re.Pattern[str]) -> Scan:
+def scan_tool_names(allowed: re.Pattern[str], *, blank: bool = False) -> Scan:
     """A scan for names outside of ``allowed`` in calls and definitions; after a refusal, for those
-    that any provider might refuse."""
+    that any provider might refuse.  ``blank``: for empty names, too, which else have a row of their
+    own."""
 
     @reports(NAME)
     def scan(transcript: Transcript, open_tail: bool) -> Iterator[Finding]:
@@ -98,7 +99,7 @@ def scan_tool_names(allowed: re.Pattern[str]) -> Scan:
             for part in message.calls
         )
         for path, tool in (*declared, *called):
-            if not wanted.fullmatch(tool):
+            if not wanted.fullmatch(tool) and (blank or tool.strip()):
                 yield Finding(NAME, path, f"tool {tool!r}", wanted)
 
     scan_function: Scan = scan

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
 from trimtab.fitted import recall
+from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
 from trimtab.journal.journal import Journal
@@ -237,7 +238,8 @@ def _last_edit(journal: Journal, handle: str) -> Edit | None:
 
 def _conversation_store(store: str | Store, tenant: str) -> ConversationStore:
     """The conversations in a store; imported only if a store is used."""
-    from trimtab import stores
-    from trimtab.sessions.conversation_store import ConversationStore
+    with loading:
+        from trimtab import stores
+        from trimtab.sessions.conversation_store import ConversationStore
 
-    return ConversationStore(stores.open(store, tenant))
+        return ConversationStore(stores.open(store, tenant))

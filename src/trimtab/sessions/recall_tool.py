@@ -11,8 +11,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from trimtab.errors import InvalidSetting, expect, expect_text
+from trimtab.errors import expect, expect_text
 from trimtab.journal.excerpts import Originals, Said, answer
+from trimtab.wire.dialects import DIALECTS
+from trimtab.wire.misnamed import no_format
 
 NAME = "recall"
 DESCRIPTION = (
@@ -195,7 +197,7 @@ def recall_tool(format: str) -> RecallTool:
     expect_text("format", format)
     name = format.partition(":")[0]
     if name not in _SHAPES:
-        raise InvalidSetting(f"no format {format!r}; there are {', '.join(_SHAPES)}")
+        raise no_format(format, _SHAPES, DIALECTS)
     return RecallTool(name)
 
 

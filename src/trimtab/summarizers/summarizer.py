@@ -6,9 +6,12 @@ It writes the prompts, limits how many run at once and how long they take, and c
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from trimtab.errors import expect
 from trimtab.reducers.article_selection import split_segments
@@ -32,6 +35,29 @@ URL: {url}
 {mark} end"""
 
 
+MAX_ANSWERS = 4_096
+"""Answers of one function that are kept in memory: about 8 MB."""
+
+
+class _NewestAnswers(OrderedDict[str, str]):
+    def __setitem__(self, key: str, text: str) -> None:
+        super().__setitem__(key, text)
+        if len(self) > MAX_ANSWERS:
+            self.popitem(last=False)
+
+
+_answers: WeakKeyDictionary[Any, MutableMapping[str, str]] = WeakKeyDictionary()
+"""Function → its answers.  Each conversation of an agent may have a session of its own; what one
+of them asked for need not be asked for by another."""
+
+
+def _answers_of(say: Say) -> MutableMapping[str, str]:
+    try:
+        return _answers.setdefault(say, _NewestAnswers())
+    except TypeError:  # not hashable, or nothing can refer to it weakly
+        return _NewestAnswers()
+
+
 class Summarizer:
     """Asks a model for summaries; give it to ``fit`` or ``Session`` as ``summarizer``.
 
@@ -44,7 +70,8 @@ class Summarizer:
       or none.
     - ``steps``: whether old steps that a batch folds into notes are summarized too; else a note
       keeps their best lines, word for word.
-    - ``cache``: any mapping from str to str, such as ``shelve.open(path)``; None: in memory.
+    - ``cache``: any mapping from str to str, such as ``shelve.open(path)``; None: in memory, the
+      newest ``MAX_ANSWERS`` of this function, for all sessions of the process that use it.
     """
 
     def __init__(
@@ -66,7 +93,7 @@ class Summarizer:
         self.parallel, self.seconds = parallel, seconds
         self.most_asks, self.most_chars = most_asks, most_chars
         self.steps = steps
-        self.cache: MutableMapping[str, str] = {} if cache is None else cache
+        self.cache: MutableMapping[str, str] = _answers_of(say) if cache is None else cache
 
     @property
     def name(self) -> str:
@@ -89,6 +116,9 @@ class Summarizer:
         while at < len(asks):
             new, end = dict[str, Ask](), at
             while end < len(asks) and (enough is None or len(new) < self.parallel):
+                cached = all(key in answers or key in self.cache for key in keys[end])
+                if enough is not None and not cached and not new and end > at:
+                    break  # those that are known may be enough
                 known += sum(key in self.cache and key not in answers for key in keys[end])
                 answers |= {key: self.cache[key] for key in keys[end] if key in self.cache}
                 missing = {

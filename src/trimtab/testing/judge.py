@@ -23,7 +23,7 @@ from trimtab.transcript.model import Part
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter, counter_for
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire import FORMATS, dialects, read
+from trimtab.wire import dialects, find, read
 
 UNREADABLE = "rule:unreadable"
 
@@ -58,7 +58,7 @@ def judge(config: ProviderConfig, api: HttpApi, style: Style, tree: Any, record:
     if most and record.body_bytes > most:
         return Verdict("request_bytes", {"bytes": record.body_bytes, "limit": most})
     try:
-        transcript = _read(api, style, tree, record.model)
+        transcript = _read(api, style, tree, record)
         usage = TokenSizes(counter_for(config.counter, model=record.model, format=api.format))
         chain = prompt_parts(transcript, tree, usage)
         counts = record.operation == "count"
@@ -98,11 +98,11 @@ RefusalFacts = tuple[str, dict[str, object]]
 _FINE: RefusalFacts = ("", {})
 
 
-def _read(api: HttpApi, style: Style, tree: Any, model: str | None) -> Transcript:
+def _read(api: HttpApi, style: Style, tree: Any, record: Record) -> Transcript:
     if not isinstance(tree, dict):
         raise TypeError("a JSON object was expected")
-    format = FORMATS[api.format]
-    transcript = read(tree, format, model=model)
+    format, _ = find(tree, dialects.with_version(api.format, record.headers))
+    transcript = read(tree, format, model=record.model)
     if api.format != "openai-chat" or style.dialect not in dialects.DIALECTS:
         return transcript
     facts = transcript.facts

@@ -206,6 +206,8 @@ class Facts:
     stand_in: Literal["", "user", "assistant"] = ""
     """The role of a note that replaces dropped turns; "": the role that does not speak next."""
     bare: bool = False
+    version: str = ""
+    """The version of the provider's API that a header asks for; "": the oldest that still works."""
     refused: frozenset[str] = frozenset()
     """Rows of the rule tables by whose names the provider has refused this request."""
     extra: Mapping[str, Any] = field(default_factory=dict)

@@ -18,8 +18,14 @@ Pin = str | Callable[[Block], bool]
 """A ref (from a report or from ``measure``), or a predicate over blocks."""
 
 
-def pinned(transcript: Transcript, pins: Sequence[Pin]) -> frozenset[str]:
-    """Refs of all blocks that a pin matches; a pin that matches nothing is no error."""
+def pinned(
+    transcript: Transcript, pins: Sequence[Pin], warnings: list[str] | None = None
+) -> frozenset[str]:
+    """Refs of all blocks that a pin matches; a pin that matches nothing is no error.
+
+    A function that raises does not match the block, and the first error of each goes to
+    ``warnings``, once; without ``warnings`` it raises InvalidSetting.
+    """
     pins = (pins,) if isinstance(pins, str) else pins
     if not pins:
         return frozenset()
@@ -30,17 +36,21 @@ def pinned(transcript: Transcript, pins: Sequence[Pin]) -> frozenset[str]:
     return frozenset(
         ref
         for ref, place in transcript.refs.items()
-        if ref in refs or any(_holds(test, place.block) for test in tests)
+        if ref in refs or any(_holds(test, place.block, warnings) for test in tests)
     )
 
 
-def _holds(test: Callable[[Block], bool], block: Block) -> bool:
+def _holds(test: Callable[[Block], bool], block: Block, warnings: list[str] | None) -> bool:
     try:
         return bool(test(block))
     except Exception as error:
-        raise InvalidSetting(
-            f"a pin raised {error!r} on a {block.kind} block: correct it"
-        ) from error
+        name = getattr(test, "__name__", type(test).__name__)
+        problem = f"the pin {name} raised {type(error).__name__}"
+        if warnings is None:
+            raise InvalidSetting(f"{problem} on a {block.kind} block: correct it") from error
+        if not any(text.startswith(problem) for text in warnings):
+            warnings.append(f"{problem}, and does not pin what it raises for: {error}")
+        return False
 
 
 def protected(

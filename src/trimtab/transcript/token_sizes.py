@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from trimtab import interruption
 from trimtab.transcript.model import Block, Group, Message, Part, Place, is_of_result
-from trimtab.transcript.tokens import CALL_TOKENS, MESSAGE_TOKENS, Counter
+from trimtab.transcript.tokens import MESSAGE_TOKENS, Counter
 from trimtab.transcript.transcript import Transcript
 
 _BY_ID = frozenset(("call", "result", "server-call", "server-result"))
@@ -50,7 +50,7 @@ class TokenSizes:
 
     def __init__(self, counter: Counter) -> None:
         self.counter = counter
-        self._frame, self._pair = counter.scaled(MESSAGE_TOKENS), counter.scaled(CALL_TOKENS)
+        self._frame, self._pair = counter.scaled(MESSAGE_TOKENS), counter.call_tokens
         self._known: dict[Message, MessageSizes] = {}
         self._head: dict[Block, int] = {}
         self._labels: dict[str, int] = {}

@@ -36,7 +36,7 @@ class Output:
 @dataclass(slots=True)
 class ToolCall:
     """One call with its results.  ``failed``: the category of its error, "" for success;
-    ``number``: the number of calls before it."""
+    ``flagged``: a flag says so, not the text; ``number``: the number of calls before it."""
 
     arguments: CallArguments
     tool: str
@@ -46,6 +46,7 @@ class ToolCall:
     outputs: list[Key] = field(default_factory=list)
     texts: tuple[str, ...] = ()
     failed: str = ""
+    flagged: bool = False
     lines: int = 0
     chars: int = 0
     number: int = 0
@@ -156,6 +157,7 @@ def _answer(reader: CallReader, made: ToolCall, output: Output, number: int) -> 
     made.outputs += [(number, index) for index in output.indices]
     made.texts = output.texts
     made.failed = reader.failed(output, made.tool, made.arguments)
+    made.flagged = output.flagged
     made.lines, made.chars = output.lines, output.chars
 
 

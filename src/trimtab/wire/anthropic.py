@@ -24,8 +24,7 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
-from trimtab.wire.grouping import group_turns
-from trimtab.wire.tool_state import tool_state
+from trimtab.wire.grouping import group_turns, tool_state
 
 name = "anthropic"
 merges_roles = True
@@ -39,15 +38,20 @@ may_anchor = any_call
 _ROLES = {"system": "system", "user": "user", "assistant": "assistant"}
 _PARTS = {
     *("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "compaction"),
+    *("mcp_tool_use", "mcp_tool_result", "mcp_tool_listing", "container_upload", "browser_state"),
+    *("tool_reference", "tool_addition", "tool_removal", "tool_search_tool_result"),
 }
 head_keys = ("system", "tools")
 _MISPLACED = {
-    "tool_use": "user",
-    "tool_result": "assistant",
-    "thinking": "user",
-    "redacted_thinking": "user",
+    "tool_use": ("user", "system"),
+    "tool_result": ("assistant", "system"),
+    "thinking": ("user", "system"),
+    "redacted_thinking": ("user", "system"),
 }
-"""Block type → the role whose messages may not contain it."""
+"""Block type → the roles whose messages may not contain it."""
+_DATED = re.compile(r"[a-z]_20\d{6}$")
+"""The type of a tool that the API knows: ``code_execution_20260120``."""
+_SAMPLING = ("temperature", "top_p", "top_k")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -68,6 +72,11 @@ def detect(tree: Any) -> str | None:
     if isinstance(tree, dict):
         if any(isinstance(t, dict) and "input_schema" in t for t in tree.get("tools") or ()):
             return "tools have an input_schema"
+        if any(
+            isinstance(t, dict) and _DATED.search(str(t.get("type")))
+            for t in tree.get("tools") or ()
+        ):
+            return "a tool's type ends with a date"
         if tree.get("system") is not None:
             return "the system prompt stands beside the messages"
         for key in ("anthropic_version", "anthropic_beta", "stop_sequences", "thinking"):
@@ -136,6 +145,7 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "container": tree.get("container") is not None,
             "more_tools": _has_more_tools(tree),
             "late_hours": tuple(_late_hours(tree)),
+            "sampling": tuple(key for key in _SAMPLING if key in tree),
         },
         managed=_is_managed(tree.get("context_management")),
     )
@@ -154,21 +164,22 @@ def _late_hours(tree: Any) -> Iterator[Path]:
 
 def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
     """(path, ``cache_control``) of each part that carries one, in the API's order."""
-    lists: list[tuple[Path, Any]] = [(("tools",), tree.get("tools"))]
-    lists.append((("system",), tree.get("system")))
+    for key in ("tools", "system"):
+        yield from _marks_in(tree.get(key), (key,))
     for number, message in enumerate(_as_list(tree.get("messages"))):
         content = message.get("content") if isinstance(message, dict) else None
         for index, part in enumerate(_as_list(content)):
-            if isinstance(part, dict) and isinstance(part.get("content"), list):
-                path: Path = ("messages", number, "content", index, "content")
-                lists.append((path, part["content"]))
-            if mark_of(part) is not None:
-                lists.append((("messages", number, "content", index), [part]))
-    for path, items in lists:
-        whole = len(path) == 4  # one part of a message, not a list of them
-        for index, part in enumerate(_as_list(items)):
+            path: Path = ("messages", number, "content", index)
+            if isinstance(part, dict):
+                yield from _marks_in(part.get("content"), (*path, "content"))
             if (mark := mark_of(part)) is not None:
-                yield path if whole else (*path, index), mark
+                yield path, mark
+
+
+def _marks_in(parts: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    for index, part in enumerate(_as_list(parts)):
+        if (mark := mark_of(part)) is not None:
+            yield (*path, index), mark
 
 
 def _has_more_tools(tree: Any) -> bool:
@@ -249,9 +260,11 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     if kind == "text":
         block_kind: Any = "system" if role == "system" else "text"
         flaw = "" if part["text"].strip() else "empty-marked" if marked else "empty"
+        if role == "user" and part.get("citations"):
+            flaw = flaw or "citations"
         block = Block(block_kind, (*path, "text"), path, part["text"])
         return [block], Part("text", path, flaw=flaw, marked=marked)
-    if kind in _MISPLACED and role == _MISPLACED[kind]:
+    if kind in _MISPLACED and role in _MISPLACED[kind]:
         own = str(part.get("id") or part.get("tool_use_id") or "")
         return [other_block(_unmarked(part), path)], Part(
             "other", path, own, tool=kind, flaw="misplaced", marked=marked
@@ -271,7 +284,8 @@ def _read_part(part: Any, path: Path, role: str) -> tuple[list[Block], Part]:
     if kind == "compaction":
         return _read_compaction(part, path, marked)
     if kind in ("image", "document"):
-        return [_media(part, path, kind)], Part("media", path, marked=marked)
+        flaw = "document" if kind == "document" and role == "assistant" else ""
+        return [_media(part, path, kind)], Part("media", path, flaw=flaw, marked=marked)
     block = other_block(_unmarked(part), path)
     if kind in ("server_tool_use", "mcp_tool_use"):
         return [block], Part(

@@ -23,6 +23,7 @@ from trimtab.wire import (
     dialects,
     gemini,
     gemini_interactions,
+    misnamed,
     openai_chat,
     openai_responses,
 )
@@ -35,9 +36,11 @@ FormatName = Literal[
     "openai-chat:openai", "openai-chat:azure", "openai-chat:deepseek", "openai-chat:kimi",
     "openai-chat:glm", "openai-chat:minimax", "openai-chat:mistral", "openai-chat:mistral-v3",
     "openai-chat:xiaomi", "openai-chat:openrouter", "openai-chat:vllm", "openai-chat:llamacpp",
-    "openai-chat:other",
+    "openai-chat:groq", "openai-chat:cerebras", "openai-chat:dashscope", "openai-chat:other",
+    "anthropic:2023-06-01", "anthropic:2026-10-21",
 ]  # fmt: skip
-"""What ``format=`` accepts: a format, and for the chat format optionally a dialect."""
+"""What ``format=`` accepts: a format, for the chat format optionally a dialect, and for Anthropic's
+a version of its API."""
 
 Headers = Mapping[str, str] | Iterable[tuple[str | bytes, str | bytes]]
 
@@ -67,16 +70,33 @@ def find(tree: Any, name: str | None = None) -> tuple[Format, str]:
     expect_text("format", name)
     base, _, dialect = name.partition(":")
     if base not in FORMATS:
-        raise InvalidSetting(f"no format {name!r}; choose one of {', '.join(FORMATS)}")
+        raise misnamed.no_format(name, FORMATS, dialects.DIALECTS)
+    if misnamed.is_foreign(tree, base):
+        _name_the_other(tree, name, base)
     if base == "gemini" and isinstance(tree, list) and not _has_parts(tree):
         raise InvalidRequest("as gemini no message has parts: name another format, or correct it")
     if not dialect:
         return FORMATS[base], "given"
+    if base == anthropic.name and dialect in dialects.VERSIONS:
+        return _spoken(base, dialect), "given"
     if base != CHAT or dialect not in dialects.DIALECTS:
         raise InvalidSetting(
             f"no dialect {dialect!r} of {base}; {CHAT} has {', '.join(dialects.DIALECTS)}"
         )
     return _spoken(base, dialect), "given"
+
+
+def _name_the_other(tree: Any, name: str, base: str) -> None:
+    """Raise InvalidRequest that says which format a body looks like, if it has another's shape."""
+    try:
+        other, reason = shape(tree)
+    except (InvalidRequest, TypeError, AttributeError, KeyError, IndexError):
+        return
+    if other != base:
+        raise InvalidRequest(
+            f"format={name!r}, but this looks like {other} ({reason}): give format={other!r}, or "
+            "leave format out"
+        )
 
 
 def _has_parts(messages: list[Any]) -> bool:
@@ -97,7 +117,8 @@ def _unexpected_types() -> Iterator[None]:
 @cache
 def _spoken(base: str, dialect: str) -> Format:
     """One object for each dialect, so that messages cached by format are found again."""
-    return cast(Format, dialects.DialectFormat(FORMATS[base], dialect))
+    wrapper = dialects.DialectFormat if base == CHAT else dialects.VersionFormat
+    return cast(Format, wrapper(FORMATS[base], dialect))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +128,15 @@ class Detected:
     format: str
     dialect: str
     reason: str
+    version: str = ""
+    """The version of the provider's API that a header names, where our rules tell it apart."""
 
     @property
     def name(self) -> str:
-        """For ``format=``: ``openai-chat:deepseek``, or the format's name alone."""
+        """For ``format=``: ``openai-chat:deepseek``, ``anthropic:2026-10-21``, or the format's name
+        alone."""
+        if self.version:
+            return f"{self.format}:{self.version}"
         chat = self.format == CHAT and self.dialect in dialects.DIALECTS
         return f"{self.format}:{self.dialect}" if chat else self.format
 
@@ -145,7 +171,8 @@ def detect(request: Any, *, url: str | None = None, headers: Headers | None = No
     if name == CHAT:
         host_says = dialects.of_host(host) or ("azure" if "api-key" in fields else "")
         dialect = dialects.combine_dialects(host_says, dialect)
-    return Detected(name, dialect, reason)
+    _, _, version = dialects.with_version(name, fields).partition(":")
+    return Detected(name, dialect, reason, version)
 
 
 _PATHS: tuple[tuple[re.Pattern[str], str], ...] = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -71,7 +72,7 @@ STAND_INS = {"mistral": "assistant", "mistral-v3": "assistant", "deepseek": "use
 and DeepSeek demands reasoning with every assistant message in a turn with calls."""
 
 _THINKS = re.compile(
-    r"deepseek-(v[4-9]|reasoner)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
+    r"deepseek-(v[4-9]|reasoner|flash|pro)|kimi-k2\.[5-9]|k2p[5-9]|kimi-(k[3-9]|for-coding|latest)"
     r"|(kimi|moonshot).*thinking"
 )
 """Models of DeepSeek and Moonshot that think unless the request says no (their documentation)."""
@@ -111,6 +112,32 @@ def thinking(model: Any) -> str:
 def facts_with_dialect(facts: Facts, dialect: str) -> Facts:
     """The facts of a chat request in this dialect."""
     return replace(facts, dialect=dialect, stand_in=cast(Any, STAND_INS.get(dialect, "")))
+
+
+VERSIONS = ("2023-06-01", "2026-10-21")
+"""Versions of Anthropic's API, oldest first.  Its SDK sends the newest from 2.0 on, which refuses
+some of what the oldest takes."""
+
+
+def with_version(format: str, headers: Mapping[str, str]) -> str:
+    """The format as ``fit`` takes it: with the version of Anthropic's API that a header names."""
+    version = headers.get("anthropic-version", "") if format == "anthropic" else ""
+    return f"{format}:{version}" if version in VERSIONS[1:] else format
+
+
+class VersionFormat:
+    """A format as one version of the provider's API takes it: only ``Facts.version`` differs."""
+
+    def __init__(self, format: Any, version: str) -> None:
+        self._format, self._version = format, version
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._format, name)
+
+    def read_facts(self, tree: Any, model: str | None) -> Facts:
+        """The format's facts, with this version."""
+        facts: Facts = self._format.read_facts(tree, model)
+        return replace(facts, version=self._version)
 
 
 class DialectFormat:

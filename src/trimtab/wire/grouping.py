@@ -1,10 +1,14 @@
-"""Groups each model turn with the results that follow it, and with what refers to it by an id."""
+"""Groups each model turn with the results that follow it, and with what refers to it by an id; and
+finds the blocks that load tools, whose group stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
+from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import LINKED, Group
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.base import may_answer
@@ -161,3 +165,28 @@ def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group
         closed=not (unanswered if by_count else waiting), has_calls=has_calls and may_go,
         partial=partial,
     )  # fmt: skip
+
+
+# --- blocks that load tools ---
+
+_CHANGES = ("mcp_tool_listing", "tool_addition", "tool_removal")
+
+
+def tool_state(content: Any, path: Path = ("content",)) -> Iterator[tuple[Path, str]]:
+    """(path, name of the tool or "") of each block in a message's content that loads or withdraws
+    tools (Anthropic's, also in chat messages), also inside results and those of a tool search.
+
+    They are no talk: without them a tool that is called later is not loaded.
+    """
+    for index, item in enumerate(content if isinstance(content, list) else ()):
+        kind = item.get("type") if isinstance(item, dict) else None
+        if kind == "tool_reference":
+            name = item.get("tool_name")
+            yield (*path, index), name if isinstance(name, str) else ""
+        elif kind in _CHANGES:
+            yield (*path, index), ""
+        elif kind == "tool_result":
+            yield from tool_state(item.get("content"), (*path, index, "content"))
+        elif kind == "tool_search_tool_result" and isinstance(item.get("content"), dict):
+            found = item["content"].get("tool_references")
+            yield from tool_state(found, (*path, index, "content", "tool_references"))

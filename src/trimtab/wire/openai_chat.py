@@ -29,8 +29,7 @@ from trimtab.wire.base import mark_of as mark_of
 from trimtab.wire.base import results_message as results_message
 from trimtab.wire.base import text_message as text_message
 from trimtab.wire.base import text_part as text_part
-from trimtab.wire.grouping import group_turns
-from trimtab.wire.tool_state import tool_state
+from trimtab.wire.grouping import group_turns, tool_state
 
 name = "openai-chat"
 merges_roles = False

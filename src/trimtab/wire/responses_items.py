@@ -51,7 +51,13 @@ _SERVER_RUN = frozenset({
 _BY_MODEL = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
 """Items without a partner that belong to the model's turn."""
 _BETWEEN = frozenset(
-    ("compaction", "compaction_trigger", "additional_tools", "mcp_approval_response")
+    (
+        "compaction",
+        "compaction_trigger",
+        "configuration_update",
+        "additional_tools",
+        "mcp_approval_response",
+    )
 )
 TYPES = frozenset({"message", "reasoning", *_CALLS, *_RESULTS, *_SERVER_RUN, *_BY_MODEL, *_BETWEEN})
 """Every item type that is read.  Items of other types are sent unchanged."""

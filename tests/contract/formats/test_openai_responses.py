@@ -186,12 +186,12 @@ def test_a_search_whose_reasoning_is_taken_out_gets_another_id() -> None:
         "model": "gpt-5.1",
         "input": [{"role": "user", "content": "Go."}, thought, note, search],
     }
-    done = trimtab.repair(request)
-    assert trimtab.check(done.request) == ()
-    *_, sent = done.request["input"]
+    done = doubtful.repaired(request).tree
+    assert doubtful.found(done) == []
+    *_, sent = done["input"]
     assert sent == {**search, "id": sent["id"]}
     assert sent["id"].startswith("ws_1_")
-    assert "rs_1" not in str(done.request)
+    assert "rs_1" not in str(done)
 
 
 def test_what_stood_behind_a_copy_of_reasoning_alone_is_sent_without_its_id() -> None:
@@ -216,7 +216,9 @@ def test_a_note_never_parts_a_call_from_its_reasoning_whatever_stands_between_th
     told = {"type": "message", "role": "developer", "content": "Be brief."}
     for between in ([told, output("gone")], [output("gone"), told], [told]):
         items = [user(), thought("rs_1"), *between, call("a", id="fc_1"), output("a")]
-        sent = trimtab.repair(items).request
+        kept = trimtab.repair(items).request
+        assert thought("rs_1") in kept, "nobody has refused it"
+        sent = doubtful.repaired(items).tree
         assert judge.problems(sent) == []
         assert judge.thought_problems(items, sent) == []
         assert told in sent

@@ -94,9 +94,9 @@ def conversation(seed: int, *, bedrock: bool = False) -> Messages:
 def _tips(messages: Messages) -> Iterator[int]:
     """Where the client may ask the model: behind the user, and behind a system message."""
     for end in range(1, len(messages) + 1):
-        if messages[end - 1]["role"] != "assistant":
-            if end == len(messages) or messages[end]["role"] == "assistant":
-                yield end
+        models_turn = end == len(messages) or messages[end]["role"] == "assistant"
+        if models_turn and messages[end - 1]["role"] != "assistant":
+            yield end
 
 
 def body(messages: Messages, *, bedrock: bool = False) -> dict[str, Any]:

@@ -107,3 +107,30 @@ def test_what_a_child_wrote_outlives_its_parent_s_connection(tmp_path: Path) -> 
     """A child with an inherited connection holds no lock that its parent sees."""
     with store_urls.store_url("sqlite", tmp_path) as url:
         assert outcome(OUTLIVED, url) == {"status": 0, "new": 0}
+
+
+FIRST = """
+import json, os, sys, threading, time, trimtab
+from long_sessions import KEYWORDS, request
+from settings_words import as_keywords
+words, body = as_keywords(**KEYWORDS), request(20)
+for _ in range(3):
+    threading.Thread(target=lambda: trimtab.fit(body, **words), daemon=True).start()
+time.sleep(float(sys.argv[1]))
+if (pid := os.fork()) == 0:
+    trimtab.fit(body, **words)
+    os._exit(0)
+until = time.monotonic() + 15
+while not (ended := os.waitpid(pid, os.WNOHANG)[0]) and time.monotonic() < until:
+    time.sleep(0.01)
+if not ended:
+    os.kill(pid, 9)
+print(json.dumps({"ended": ended == pid}), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.06, 0.12, 0.2])
+def test_a_child_that_is_forked_during_the_first_fit_does_not_hang(seconds: float) -> None:
+    """Modules are imported on first use, by the threads of the parent."""
+    assert outcome(FIRST, str(seconds)) == {"ended": True}

@@ -240,14 +240,19 @@ def test_the_command_says_what_it_came_to(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     argv = ["batch", str(corpus), str(tmp_path / "out"), "--window", "3k", "--jobs", "1"]
-    assert main(argv) == 0
+    assert main(argv) == 1
     said = capsys.readouterr().err
     assert "15 of 16 records written to" in said
     assert "2 stood there before, and are counted once" in said
-    assert "1 could not be fitted (1 × InvalidRequest)" in said
+    assert "1 could not be fitted: see " in said
+    assert "\n  1 × InvalidRequest, first " in said
     assert "fold" in said
-    assert main(argv) == 0
-    assert "shards were done already" in capsys.readouterr().err
+    assert main(argv) == 1
+    said = capsys.readouterr().err
+    assert "shards were done already" in said
+    assert "\n  1 × InvalidRequest, first " in said
+    assert main([*argv, "--allow-failures"]) == 0
+    capsys.readouterr()
     assert main([*argv, "--window", "4k"]) == 2
     assert main(["batch", str(tmp_path / "none"), str(tmp_path / "o"), "--window", "3k"]) == 2
 

@@ -250,6 +250,24 @@ def test_check_names_the_place_and_the_rule_of_each_violation(run):
     assert len(rows["violations"]) == len(done.out.splitlines()) >= 1
 
 
+def test_check_tells_what_may_be_refused_from_what_is(run):
+    thinking = {"type": "enabled", "budget_tokens": 1_024}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}
+    told = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [call]},
+                {"role": "user", "content": [told]}]  # fmt: skip
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "thinking": thinking,
+            "messages": messages}  # fmt: skip
+    done = run("check", stdin=json.dumps(body).encode())
+    first, last = done.out.decode().splitlines()
+    assert done.code == 0
+    assert first.startswith("messages[1]: thinking_missing: may be refused: ")
+    assert last.startswith("accepted: anthropic ")
+    assert "no certain rule broken" in last
+    rows = json.loads(run("check", "--json", stdin=json.dumps(body).encode()).out)["violations"]
+    assert [(row["rule"], row["certain"]) for row in rows] == [("thinking_missing", False)]
+
+
 def test_check_says_where_a_request_is_larger_than_the_window_of_its_model(run):
     long = {**json.loads(SMALL), "model": "claude-sonnet-4-5"}
     long["messages"] = [{"role": "user", "content": "word " * 250_000}]

@@ -155,8 +155,8 @@ def test_a_log_without_a_model_call_is_named_with_what_reads_what(tmp_path, caps
     assert main(["explain", name]) == 4
     error = capsys.readouterr().err
     assert error.startswith(f"trimtab: {name}: no model call of a session in it: no request or rec")
-    assert "Claude Code, Codex and opencode" in error
-    assert "`trimtab batch` a corpus" in error
+    assert "Claude Code, Codex, Copilot CLI" in error
+    assert "`trimtab replay` and `trimtab batch` read the same" in error
 
 
 def test_a_request_body_stays_byte_for_byte_what_it_is(tmp_path, capsysbinary):
@@ -190,4 +190,4 @@ def test_the_help_of_each_command_has_examples_that_parse_and_names_what_is_read
             parser().parse_args(words[1:])
         if name in ("fit", "check", "explain", "convert"):
             assert all(format in text for format in FORMATS)
-            assert "Claude Code, Codex and opencode" in text
+            assert "Claude Code, Codex, Copilot CLI" in text

@@ -13,6 +13,7 @@ from settings_words import as_keywords
 import trimtab
 from trimtab.cli import main
 from trimtab.cli.store import age
+from trimtab.retry.learned_limits import ModelLimits, key_for
 
 
 @pytest.fixture
@@ -118,3 +119,22 @@ def test_stats_of_a_store_without_originals_say_how_a_proxy_names_its_tenants(
     assert told.err.startswith("nothing of tenant default; a proxy's are called like --tenant ")
     assert main(["stats", "--store", url, "--tenant", "anthropic/local"]) == 0
     assert capsys.readouterr().out.startswith("1 conversation(s), 1 request(s)")
+
+
+def test_what_refusals_taught_is_listed_and_forgotten(
+    file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, session = file, trimtab.Session(store=file, tenant="other")
+    known = ModelLimits(limit=8_192, exactness="exact", told={"tokens": ("a", "b")})
+    session.learned.put(key_for("api.example.com", "house-model", "sk-secret"), known)
+    session.close()
+    assert main(["doctor", "--store", url]) == 0
+    told = capsys.readouterr().out
+    assert "learned from refusals, tenant other: api.example.com|house-model: window 8,192" in told
+    assert "sk-secret" not in told
+    assert main(["doctor", "--store", url, "--forget", "api.example.com|house-model"]) == 0
+    assert "forgotten, tenant other" in capsys.readouterr().out
+    assert main(["doctor", "--store", url]) == 0
+    assert "learned from refusals" not in capsys.readouterr().out
+    assert main(["doctor", "--store", url, "--forget", "all"]) == 6
+    assert "nothing was learned of all" in capsys.readouterr().err

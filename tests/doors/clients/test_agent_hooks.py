@@ -87,11 +87,18 @@ def test_items_that_go_on_from_what_the_server_holds_are_left_alone():
     assert hook(chained) is chained.model_data
 
 
-def test_what_cannot_fit_is_sent_as_it_came_with_a_warning(caplog):
+def test_a_strict_hook_raises_and_says_nothing_was_sent(caplog):
+    hook = trimtab.clients.call_model_input_filter(window=60, reserve=0, strict=True)
+    with pytest.raises(trimtab.CannotFit):
+        hook(asked(items(3)))
+    assert "sent" not in caplog.text
+
+
+def test_what_cannot_fit_is_sent_unchanged_with_a_warning(caplog):
     hook = trimtab.clients.call_model_input_filter(window=60, reserve=0)
     given = asked(items(3))
     assert hook(given) is given.model_data
-    assert "sent as it came: cannot fit" in caplog.text
+    assert "sent unchanged: cannot fit" in caplog.text
 
 
 def test_a_guard_is_shared_and_a_misspelt_keyword_is_named():

@@ -23,7 +23,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from settings_words import as_keywords
 
 import trimtab
-from trimtab.clients.langchain import TrimtabMiddleware
+from trimtab.clients.langchain import TrimtabMiddleware, pre_model_hook
 from trimtab.testing import Answer, Call, Refuse, StrictProvider
 from trimtab.testing.record import Record
 
@@ -220,15 +220,7 @@ def test_only_changed_messages_come_back_and_with_their_ids(how: str) -> None:
 
 @pytest.mark.row("C8")
 def test_the_numbers_of_the_design_are_a_preset() -> None:
-    from retrieval_cases import QUESTION, articles
-
-    messages: list[AnyMessage] = [HumanMessage(QUESTION, id="q")]
-    for call in range(3):
-        text = json.dumps({"articles": articles(7, 60, seed=call)})
-        made = {"name": "search", "args": {}, "id": f"call_{call}", "type": "tool_call"}
-        messages.append(AIMessage("", id=f"a{call}", tool_calls=[made]))
-        messages.append(ToolMessage(text, id=f"t{call}", tool_call_id=f"call_{call}"))
-    window = int(tokens(messages) / 0.95)
+    messages, window = searched()
     told: list[trimtab.events.Event] = []
     ours = TrimtabMiddleware.just_in_time(
         window=window, settings=trimtab.Settings(counter="o200k", on_event=told.append)
@@ -249,6 +241,150 @@ def test_the_numbers_of_the_design_are_a_preset() -> None:
     at = TrimtabMiddleware.just_in_time(window=262_144)
     fitted = at._sessions.of_key("").fit({"messages": []}, format="openai-chat", window=262_144)
     assert fitted.report.limits["trigger_tokens"] == 222_822
+
+
+def searched(seed: int = 0) -> tuple[list[AnyMessage], int]:
+    """A conversation with three search results, and a window of which it takes 95 %."""
+    from retrieval_cases import QUESTION, articles
+
+    messages: list[AnyMessage] = [HumanMessage(QUESTION, id="q")]
+    for call in range(3):
+        text = json.dumps({"articles": articles(7, 60, seed=call + seed)})
+        made = {"name": "search", "args": {}, "id": f"call_{call}", "type": "tool_call"}
+        messages.append(AIMessage("", id=f"a{call}", tool_calls=[made]))
+        messages.append(ToolMessage(text, id=f"t{call}", tool_call_id=f"call_{call}"))
+    return messages, int(tokens(messages) / 0.95)
+
+
+def articles_of(message: AnyMessage) -> list[dict[str, Any]]:
+    return list(json.loads(message.text)["articles"])
+
+
+@pytest.mark.row("C4")
+def test_just_in_time_asks_the_summarizer_for_thirty_per_cent_of_an_article() -> None:
+    messages, window = searched()
+    prompts: list[str] = []
+
+    def say(prompt: str) -> str:
+        prompts.append(prompt)
+        return "The keeper at Ymir rock was paid 412 crowns."
+
+    ours = TrimtabMiddleware.just_in_time(window=window, summarizer=say)
+    update = ours.before_model({"messages": messages}, None)  # type: ignore[arg-type]
+    assert update is not None
+    (changed,) = update["messages"]
+    before = {a["title"]: a for a in articles_of(messages[6])}
+    after = articles_of(changed)
+    said = [a for a in after if "412 crowns" in a["content"]]
+    assert said
+    assert said == after[-len(said) :]  # the last of the newest result
+    assert len(prompts) >= len(said)
+    for article in said:
+        (prompt,) = [p for p in prompts if f"Title: {article['title']}\n" in p]
+        assert article["url"] in prompt
+        assert before[article["title"]]["content"] in prompt
+        assert "Question: How much was the lighthouse keeper" in prompt
+        asked = int(re.search(r"to at most (\d+) tokens", prompt)[1])  # type: ignore[index]
+        whole = trimtab.measure([{"role": "user", "content": before[article["title"]]["content"]}])
+        assert 0.2 * whole.total < asked <= 0.3 * whole.total
+        assert article["metadata"]["compressed"] is True
+    whole = 6 - len(said)  # one between them may be said by half
+    assert after[:whole] == articles_of(messages[6])[:whole]
+
+
+@pytest.mark.row("C4")
+def test_an_article_said_by_half_in_the_state_is_shortened_again_when_there_is_need() -> None:
+    messages, window = searched()
+
+    def update(messages: list[AnyMessage], window: int) -> list[AnyMessage]:
+        ours = TrimtabMiddleware.just_in_time(window=window, summarizer=lambda prompt: "Paid 412.")
+        changed = ours.before_model({"messages": messages}, None)  # type: ignore[arg-type]
+        assert changed is not None
+        by_id = {message.id: message for message in changed["messages"]}
+        return [by_id.get(message.id, message) for message in messages]
+
+    once = update(messages, window)
+    before = {a["title"]: a["content"] for a in articles_of(messages[6])}
+    (half,) = [  # the room that was left went to the one shortened last
+        a for a in articles_of(once[6])
+        if 0.3 * len(before[a["title"]]) < len(a["content"]) < len(before[a["title"]])
+    ]  # fmt: skip
+    assert "compressed" not in half["metadata"]
+    made = {"name": "search", "args": {}, "id": "call_4", "type": "tool_call"}
+    later = [
+        AIMessage("", id="a4", tool_calls=[made]),
+        ToolMessage("Nothing found.", id="t4", tool_call_id="call_4"),
+        HumanMessage("And now? " * 900, id="q2"),
+    ]
+    twice = update([*once, *later], window)
+    (again,) = [a for a in articles_of(twice[6]) if a["title"] == half["title"]]
+    assert again["metadata"]["compressed"] is True
+    assert len(again["content"]) < len(half["content"])
+    done = [a for a in articles_of(once[6]) if a["metadata"].get("compressed")]
+    assert done
+    assert all(a in articles_of(twice[6]) for a in done)  # what is done stays as it is
+
+
+@pytest.mark.row("C11")
+@PERSIST
+def test_another_thread_asks_for_no_summary_that_this_process_has(persist: bool) -> None:
+    messages, window = searched()
+    prompts: list[str] = []
+
+    def say(prompt: str) -> str:
+        prompts.append(prompt)
+        return "The keeper at Ymir rock was paid 412 crowns."
+
+    with StrictProvider(["So."] * 3) as provider:
+        model = lc.openai_chat(provider.url)
+        first, second = (
+            TrimtabMiddleware.just_in_time(window=window, summarizer=say, persist=persist)
+            for _ in range(2)
+        )
+        for thread, ours in enumerate((first, first, second)):
+            agent = lc.agent(model, [ours], checkpointer=InMemorySaver())
+            run(agent, asked={"messages": messages}, thread=f"{thread}")
+            if thread == 0:
+                asked = len(prompts)
+                assert asked
+        assert len(prompts) == asked
+        bodies = [record.body["messages"] for record in provider.requests]
+        assert bodies[0] == bodies[2]
+
+
+KEYWORDS: dict[str, Any] = {
+    "summarizer": lambda prompt: "short",
+    "protected_tools": ["plan"],
+    "pins": [lambda block: "never delete" in block.text],
+    "on_event": lambda event: None,
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+@pytest.mark.parametrize("make", [TrimtabMiddleware, TrimtabMiddleware.just_in_time,
+                                  pre_model_hook])  # fmt: skip
+def test_the_keywords_that_the_page_names_are_taken(make: Any, name: str) -> None:
+    value = KEYWORDS[name]
+    made = make(window=WINDOW, **{name: value}, settings=trimtab.Settings(counter="o200k"))
+    if isinstance(made, TrimtabMiddleware):
+        settings = made._sessions.settings
+        taken = getattr(settings, name)
+        assert (taken.say if name == "summarizer" else taken) == value
+        assert settings.counter == "o200k"
+    with pytest.raises(TypeError, match="did you mean summarizer"):
+        make(window=WINDOW, summariser=value)
+    with pytest.raises(TypeError, match=r"settings=trimtab.Settings\(trigger=…\)"):
+        make(window=WINDOW, trigger=0.9)
+
+
+def test_protected_tools_and_events_given_by_keyword_have_their_effect() -> None:
+    messages, window = searched()
+    events: list[trimtab.events.Event] = []
+    ours = TrimtabMiddleware(window=window, protected_tools=["search"], on_event=events.append)
+    assert ours.before_model({"messages": messages}, None) is None  # type: ignore[arg-type]
+    free = TrimtabMiddleware(window=window, on_event=events.append)
+    assert free.before_model({"messages": messages}, None)  # type: ignore[arg-type]
+    assert events
 
 
 @pytest.mark.row("C8")

@@ -206,6 +206,42 @@ def test_mistrals_sync_client_too(stream):
         assert "".join(said) == "OK"
 
 
+@pytest.mark.parametrize("name", ["openai", "anthropic", "genai", "mistral"])
+@STREAMS
+def test_each_request_of_an_async_client_is_logged_once(name, stream, caplog):
+    caplog.set_level("INFO")
+    with StrictProvider(window=9_000) as provider:
+        asyncio.run(asked(provider, name, stream))
+        assert len(http_lines(caplog)) == len(provider.requests) == 2
+
+
+def http_lines(caplog):
+    """The lines of httpx about requests, of whichever library."""
+    return [r.getMessage() for r in caplog.records if r.name in ("httpx", "httpx2")]
+
+
+@pytest.mark.parametrize("sdk", [one for one in CLIENTS if one.format != "bedrock"],
+                         ids=lambda sdk: sdk.format)  # fmt: skip
+@STREAMS
+def test_each_request_is_logged_once_refused_ones_and_those_of_others_too(sdk, stream, caplog):
+    caplog.set_level("INFO")
+    with StrictProvider([Refuse("rate"), "one", "two"]) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client)
+        client.ask("Hello?")
+        with pytest.raises(Exception, match=r"(?i)rate|429|quota|resource"):
+            client.send(stream)
+        client.send(stream)
+        assert [line.rpartition("HTTP/1.1 ")[2][:3] for line in http_lines(caplog)] == [
+            "429",
+            "200",
+        ]
+        with httpx2.Client() as another:  # its lines are its own
+            another.get(f"{provider.url}/v1/models")
+            another.get(f"{provider.url}/v1/models")
+        assert len(http_lines(caplog)) == 4
+
+
 ERRORS = ["rate", "server_error", "overloaded"]
 
 
@@ -414,6 +450,32 @@ def test_what_cannot_be_wrapped_is_said_in_one_line():
         clients.Guard(window=1_000, reserve=2_000)
     with pytest.raises(trimtab.InvalidSetting, match="library"):
         clients.httpx_client(library="requests")
+
+
+@EVERY
+@STREAMS
+def test_a_strict_client_sends_nothing_and_says_nothing_was_sent(sdk, stream, caplog):
+    with StrictProvider() as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=20, reserve=0, strict=True)
+        client.ask("word " * 3_000)
+        with pytest.raises((trimtab.CannotFit, anthropic.APIConnectionError)) as raised:
+            client.send(stream)
+        error = raised.value.__cause__ or raised.value  # Anthropic's SDK wraps any error
+        assert str(error).startswith("cannot fit: window allows 20 tokens")
+        assert provider.requests == []
+    assert "sent" not in " ".join(r.getMessage() for r in caplog.records if r.name == "trimtab")
+
+
+@EVERY
+def test_a_client_that_is_not_strict_says_that_it_sends_the_request_unchanged(sdk, caplog):
+    with StrictProvider(window=50_000) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=20, reserve=0)
+        client.ask("word " * 3_000)
+        assert client.send(False).text == "OK"
+    (line,) = [r.getMessage() for r in caplog.records if r.name == "trimtab"]
+    assert line.startswith("sent unchanged, it will probably be refused: cannot fit: window")
 
 
 @pytest.mark.parametrize(

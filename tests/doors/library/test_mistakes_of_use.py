@@ -141,7 +141,8 @@ MISTAKES: dict[str, Mistake] = {
     "an unknown format": Mistake(
         lambda: fit(format="openai-caht"), InvalidSetting, ("'openai-caht'",), "choose one of"),
     "another format than it is": Mistake(
-        lambda: fit(format="gemini"), InvalidRequest, ("as gemini", "parts"), "another format"),
+        lambda: fit(format="gemini"), InvalidRequest, ("format='gemini'", "looks like openai-chat"),
+        "give format='openai-chat', or leave format out"),
     "a misspelt keyword": Mistake(
         lambda: fit(windw=3), TypeError, ("fit()", "'windw'"), "did you mean window?"),
     "a setting as a keyword": Mistake(
@@ -158,8 +159,10 @@ MISTAKES: dict[str, Mistake] = {
         lambda: settings(pins=["the secret plan"]), InvalidSetting, ("'the secret plan'",),
         "[lambda block: 'text' in block.text]"),
     "a pin that raises": Mistake(
-        lambda: fit(LONG, window=999, settings=settings(pins=[lambda block: block.nothing])),
-        InvalidSetting, ("a pin raised", "'nothing'"), "correct it"),
+        lambda: fit(
+            LONG, window=999, settings=settings(pins=[lambda block: block.nothing], strict=True)
+        ),
+        InvalidSetting, ("the pin <lambda> raised AttributeError",), "correct it"),
     "a counter nobody knows": Mistake(
         lambda: fit(LONG, window=1_000, settings=settings(counter="cl100k")), InvalidSetting,
         ("'cl100k'",), "give 'o200k'"),
@@ -199,7 +202,8 @@ MISTAKES: dict[str, Mistake] = {
         lambda: trimtab.recall_tool("anthropic").execute({}, {}), InvalidSetting,
         ("originals={}",), "give a Session"),
     "a recall tool of no format": Mistake(
-        lambda: trimtab.recall_tool("gpt"), InvalidSetting, ("'gpt'",), "there are openai-chat"),
+        lambda: trimtab.recall_tool("gpt"), InvalidSetting, ("'gpt'", "choose one of"),
+        "did you mean 'openai-chat' or 'openai-responses'?"),
     "a conversion to no format": Mistake(
         lambda: trimtab.convert(HI, to="gemni"), InvalidSetting, ("'gemni'",), "choose one of"),
     # clients

@@ -60,7 +60,7 @@ def test_what_cannot_be_made_to_fit_is_said_with_its_numbers():
     with StrictProvider() as provider, proxied(provider.url, window=9_000) as server:
         assert ask(server.url, "POST", "/v1/messages", json.dumps(body), JSON)[0] == 200
         (said,) = settled(server).proxy.records.activity.warnings
-        assert "sent as it came, since what cannot be reduced takes 4" in said
+        assert "sent unchanged, since what cannot be reduced takes 4" in said
         assert said.endswith("of 9,000 (window)")
 
 
@@ -85,3 +85,16 @@ def test_an_undo_that_does_not_fit_gives_way_and_says_so():
             "pins gave way to the window: what was undone or pinned did not fit"
         ]
         assert [turn.note for turn in record.turns][1] == "pins gave way to the window"
+
+
+def test_what_a_refusal_taught_is_said_with_its_end():
+    with StrictProvider(window=8_000) as provider, proxied(provider.url, window=60_000) as server:
+        for steps in (30, 31):
+            assert ask(server.url, "POST", "/v1/messages", long_session(steps), JSON)[0] == 200
+        said = [
+            text for text in settled(server).proxy.records.activity.warnings if "taught" in text
+        ]
+        assert len(said) == 1
+        assert "a refusal taught window 8,000; this holds until 20" in said[0]
+        assert "trimtab doctor --forget" in said[0]
+        assert "taught window 8,000" in ask(server.url, "GET", "/_trimtab/")[2].decode()

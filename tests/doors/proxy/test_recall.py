@@ -65,8 +65,9 @@ def test_a_recall_is_answered_within_the_proxy_and_never_seen(sdk, stream, mixed
     ):
         client = sdk(server.url)
         client.ask(PROMPT)
-        said, seen, number = client.send(stream), [], 0
+        said, seen, number, texts = client.send(stream), [], 0, []
         while said.calls:
+            texts.append(said.text)
             seen += [name for _, name, _ in said.calls]
             number += 1
             text = f"short {number}" if agent.recalled else file(number)
@@ -77,6 +78,12 @@ def test_a_recall_is_answered_within_the_proxy_and_never_seen(sdk, stream, mixed
         assert agent.recalled
         assert set(seen) == {"read"}
         assert "recall" not in _client_history(client)
+        joined = [text for text in texts if "Let me look again." in text]
+        assert mixed or len(joined) == 1
+        # Two rounds said two texts: they do not run into each other, while the model sees its
+        # own words as it said them.
+        assert all(re.fullmatch(r"Let me look again\.\n\nReading \d\.", t) for t in joined)
+        assert "\\n\\nReading" not in told(provider.requests[-1])
         statuses = [record.status for record in provider.requests]
         assert set(statuses) == {200}, [r.refusal for r in provider.requests]
         first = next(i for i, r in enumerate(provider.requests) if _calls_recall(r))

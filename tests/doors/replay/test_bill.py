@@ -20,11 +20,11 @@ from billed_logs import (
 )
 
 from trimtab.cli import main
+from trimtab.logs import log_files
 from trimtab.pricing.arms import ArmUnit, savings
 from trimtab.pricing.call_usage import CallUsage
 from trimtab.pricing.conversation_usage import WARMER
 from trimtab.pricing.paid import PaidCall
-from trimtab.replay import log_files
 from trimtab.replay.bill import answers
 from trimtab.replay.bill.logs import bill_of
 from trimtab.replay.bill.policies import COMPACTION, EVERYTHING, OURS, MethodError, PolicyBill

@@ -15,13 +15,13 @@ import sizes
 from replay_story import MESSAGES, MODULE
 
 from trimtab.errors import InvalidSetting
+from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.pricing.prices import TABLES, Prices, named
 from trimtab.replay import summary, text_features
 from trimtab.replay.message_views import own_counter
 from trimtab.replay.metric import JudgedRecording
 from trimtab.replay.policies import PolicyOutput, find
 from trimtab.replay.policy_run import Task, replay, result
-from trimtab.replay.recording import RecordedTurn, Recording
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.transcript.user_constraints import demands
 

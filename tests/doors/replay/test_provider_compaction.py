@@ -8,10 +8,10 @@ import pytest
 from tool_calls import Step, conversation
 
 from trimtab.errors import InvalidSetting
+from trimtab.logs.recording import Recording
 from trimtab.replay.metric import CallMetrics
 from trimtab.replay.policies import find
 from trimtab.replay.policy_run import Task, run
-from trimtab.replay.recording import Recording
 
 WINDOW = 10_000
 

@@ -20,6 +20,7 @@ from replay_story import MESSAGES, SAMPLE, WINDOW, long_story, recording, timele
 import trimtab
 from trimtab.cli import main
 from trimtab.errors import InvalidSetting, MissingExtra
+from trimtab.logs.recording import Recording
 from trimtab.pricing import models
 from trimtab.pricing.prices import TABLES, of_model
 from trimtab.replay import (
@@ -36,7 +37,6 @@ from trimtab.replay import (
 from trimtab.replay.metric import CallMetrics
 from trimtab.replay.policies import PolicyOutput, find
 from trimtab.replay.policy_run import CHANGED, Task, replay, result, run
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.reporting import pages
 

@@ -13,6 +13,7 @@ import pytest
 from atoms import atoms
 from chat_messages import USER, answer, called, chat
 
+import trimtab
 from trimtab.conversion import Converted, convert
 
 # --- E8: OpenAI Chat to Bedrock Converse, exactly -------------------------------------------------
@@ -235,7 +236,9 @@ CONVERSE: dict[str, Any] = {
 
 
 @pytest.mark.row("E9")
-@pytest.mark.parametrize("to", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize(
+    "to", ["openai-chat", "openai-responses", "anthropic:2023-06-01", "gemini"]
+)
 def test_bedrock_and_back_is_the_same_request(to):
     there = convert(CONVERSE, to)
     back = convert(there.request, "bedrock", format=to)
@@ -247,6 +250,14 @@ def test_bedrock_and_back_is_the_same_request(to):
     assert back.losses == ()
     before = json.loads(json.dumps(CONVERSE).replace("tooluse_1.a:b", back_id(there, back)))
     assert back.request == before
+
+
+def test_the_newest_version_of_anthropics_api_gets_no_sampling_parameters():
+    there = convert(CONVERSE, "anthropic")
+    assert "temperature" not in there.request
+    assert {loss.what for loss in there.losses} == {"sampling_refused"}
+    assert trimtab.check(there.request, format="anthropic:2026-10-21") == ()
+    assert convert(CONVERSE, "anthropic:2023-06-01").request["temperature"] == 0.25
 
 
 def back_id(there: Converted, back: Converted) -> str:

@@ -9,7 +9,7 @@ from trimtab.journal.packed_originals import PackedOriginals
 
 
 def test_a_long_session_keeps_its_originals_in_a_third_of_their_size_and_gives_back_each_byte():
-    session = trimtab.Session(window=8_000, reserve=1_000, format="anthropic")
+    session = trimtab.Session(window=6_500, reserve=1_000, format="anthropic")
     given: dict[str, str] = {}
     for request in chats.requests("anthropic", chats.script(40, tools=True)):
         fitted = session.fit(json.loads(json.dumps(request)))

@@ -75,6 +75,33 @@ def test_the_error_text_and_the_keys_of_a_failed_call_stay(format: str) -> None:
     assert OTHER not in str(given)
 
 
+ODD = {
+    "its own words": "The quota of this workspace is used up, ask your administrator.",
+    "MCP": "MCP error -32000: upstream said no",
+    "permission": "permission denied: the operator rejected it",
+    "nothing known": "no luck today",
+}
+
+
+@pytest.mark.row("B4", "B9")
+@pytest.mark.parametrize("text", ODD)
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_input_of_a_call_flagged_as_failed_goes_whatever_its_text(
+    format: str, text: str
+) -> None:
+    body = long_ago(format, WRONG._replace(result=ODD[text]))
+    if format == "openai-chat":  # as LangChain keeps it
+        (bad,) = [m for m in body["messages"] if m.get("content") == ODD[text]]
+        assert fit(body).request is body  # no flag, no known text: nobody says that it failed
+        bad["status"] = "error"
+    fitted = fit(body)
+    assert kinds(fitted) == {"failed-input"}
+    assert OTHER not in str(inputs(format, fitted.request)[24])
+    assert ODD[text] in str(results(format, fitted.request))
+    own = trimtab.settings.FailedInputs(enabled=False)
+    assert fit(body, settings=trimtab.Settings(failed_inputs=own)).request is body
+
+
 @pytest.mark.row("B8")
 def test_what_came_only_once_stays() -> None:
     for other in [{"path": "src/other.py"}, {"path": "src/a.py", "offset": 900}]:

@@ -463,3 +463,30 @@ def test_the_oldest_images_give_way_first_and_no_more_than_are_too_many(limit: i
     assert users[9 - limit :] == messages[::2][9 - limit :]
     for message in users[: 9 - limit]:
         assert [part["type"] for part in message["content"]] == ["text", "text"]
+
+
+@pytest.mark.row("A4", "A6")
+@pytest.mark.parametrize("limit", [512, 2_000])
+@pytest.mark.parametrize("format", LISTS)
+def test_a_result_of_several_long_texts_leaves_no_crumbs(format: str, limit: int) -> None:
+    texts = [f"{n} " + f"word{n} " * 9_000 for n in range(6)]
+    body = conversation(format, [texts])
+    fitted = trimtab.fit(
+        body, format=format, settings=trimtab.Settings(result_chars=limit, counter="o200k")
+    )
+    (shown,) = results_of(format, fitted.request)
+    assert 0.9 * limit < sum(map(len, shown)) <= limit
+    for text in shown:
+        assert text == "[...]" or ("[" in text and len(text) > 100), text
+    assert shown[0].startswith("0 word0")
+    assert shown[-1].rstrip().endswith("word5")
+
+
+def test_a_text_that_is_too_long_for_one_string_leaves_no_crumbs_either() -> None:
+    body = conversation("openai-chat", ["alpha beta gamma " * 830_000])
+    fitted = trimtab.fit(
+        body, format="openai-chat", settings=trimtab.Settings(result_chars=512, counter="o200k")
+    )
+    (shown,) = results_of("openai-chat", fitted.request)
+    assert len(shown) == 6
+    assert min(map(len, shown)) == len("[...]")

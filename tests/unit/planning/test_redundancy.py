@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
+import pstats
 from typing import Any
 
 import pytest
@@ -386,11 +388,30 @@ def test_plain_reads_in_a_shell_count_as_reads(command: str, expected: str) -> N
     assert superseded("openai-responses", early, late)[0] == expected
 
 
-def test_history_is_linear_in_the_number_of_calls() -> None:
-    steps = [read(f"src/{n % 50}.py", f"line {n}\n" * 5) for n in range(4_000)]
-    found: Redundancy = redundancy_of("anthropic", *steps)
-    import time
+def _code(tag: int) -> str:
+    return "".join(f"word_{tag}_{n} = call_{tag}({n})\n" for n in range(8))
 
-    start = time.process_time()
-    assert len(of_results(found)) == 4_000
-    assert time.process_time() - start < 2.0
+
+READS = {
+    "one file": lambda n: read(text=_code(n)),
+    "different files": lambda n: read(f"src/{n}.py", _code(n)),
+    "equal reads": lambda n: read(f"src/{n % 50}.py", _code(n % 50)),
+    "ranges": lambda n: read(text=_code(n % 97), offset=n % 97, limit=8),
+    "stubs": lambda n: read(text=_code(n) if n % 9 == 0 else "File unchanged since last read."),
+    "edits": lambda n: [
+        read(text=_code(n)),
+        Step("edit", {"file_path": "src/a.py", "old_string": _code(n), "new_string": "x"}, "ok"),
+        Step("write", {"file_path": "src/a.py", "content": _code(n)}, "ok"),
+    ][n // 20 % 3],
+}  # fmt: skip
+
+
+@pytest.mark.row("X5")
+@pytest.mark.parametrize("kind", READS)
+def test_each_result_is_searched_for_a_pointer_once_whatever_else_was_read(kind: str) -> None:
+    found: Redundancy = redundancy_of("anthropic", *(READS[kind](n) for n in range(400)))
+    profile = cProfile.Profile()
+    profile.runcall(lambda: [of_results(found), of_results(found)])
+    calls = {name[2]: stats[0] for name, stats in pstats.Stats(profile).stats.items()}  # type: ignore[attr-defined]
+    assert calls.get("says_nothing_itself", 0) <= 400
+    assert sum(calls.values()) < 400 * 300

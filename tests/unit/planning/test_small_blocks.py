@@ -121,7 +121,7 @@ def parallel_calls(format: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("format", ["anthropic", "gemini"])
-@pytest.mark.parametrize("window", [6_000, 2_000, 900])
+@pytest.mark.parametrize("window", [6_000, 2_000, 1_200])
 def test_short_results_of_parallel_calls_are_not_taken_for_parts_of_one(
     format: str, window: int
 ) -> None:

@@ -68,6 +68,39 @@ def test_a_model_that_is_not_in_the_table_is_not_guessed(name: str) -> None:
         models.require(name)
 
 
+FAMILIES = [  # (a model that is not in the table, the nearest of its family)
+    ("claude-fable-5-2", "claude-fable-5-1"),
+    ("us.anthropic.claude-fable-5-2-20261101-v1:0", "claude-fable-5-1"),
+    ("anthropic/claude-opus-9", "claude-opus-5-5"),
+    ("claude-sonnet-3-9", "claude-3-7-sonnet"),
+    ("deepseek-pro", "deepseek-v4-pro"),
+    ("openrouter/deepseek/deepseek-pro", "deepseek-v4-pro"),
+    ("gpt-5.99-mini", "gpt-5.4-mini"),
+    ("gemini-3.99-flash", "gemini-3.8-flash"),
+    ("glm-9", "glm-5.3"),
+    ("o9", "o3"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "nearest"), FAMILIES)
+def test_an_unknown_version_takes_the_window_of_the_nearest_of_its_family(
+    model: str, nearest: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert models.find(model) is None
+    relative = models.find(nearest)
+    assert relative is not None
+    session = trimtab.Session()
+    messages: list[dict[str, str]] = [{"role": "user", "content": "hi"}]
+    for _ in range(3):
+        fitted = session.fit({"model": model, "messages": messages}, format="openai-chat")
+        assert fitted.report.limits["window"] == relative.window
+        messages = [*messages, {"role": "assistant", "content": "Yes."}, messages[0]]
+    (line,) = [record.getMessage() for record in caplog.records]  # it is said once
+    assert f"the window of {model} is not in our table: that of {nearest} is taken" in line
+    given = trimtab.fit({"model": model, "messages": messages}, window=9_000)
+    assert given.report.warnings == ()
+
+
 def test_prices_and_cache_minimums_are_those_of_the_providers_page() -> None:
     sonnet, gpt, gemini = (
         models.require(n) for n in ("claude-sonnet-4-5", "gpt-5.6", "gemini-2.5-pro")
@@ -115,10 +148,8 @@ def test_a_given_window_or_any_other_limit_keeps_the_table_out_of_it() -> None:
 
 
 def test_an_unknown_model_without_a_window_is_an_error_that_says_what_to_give() -> None:
-    with pytest.raises(
-        InvalidSetting, match=r"'gpt-5.11' is not .*did you mean 'gpt-5.1'.*window="
-    ):
-        trimtab.fit(said(9, model="gpt-5.11"))
+    with pytest.raises(InvalidSetting, match=r"'gbt-5.1' is not .*did you mean 'gpt-5.1'.*window="):
+        trimtab.fit(said(9, model="gbt-5.1"))
     with pytest.raises(InvalidSetting, match="neither one nor a model is named"):
         trimtab.fit(said(9))
 

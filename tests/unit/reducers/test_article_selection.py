@@ -180,8 +180,10 @@ def test_an_article_below_the_minimum_size_is_left_alone() -> None:
     items = [*articles(1, sentences=60), *articles(1, sentences=6, seed=1)]
     text = json.dumps({"articles": items})
     rule = ArticleRule(least_tokens=300)
-    for offer in offers(text, replace(ASKED, articles=rule)):
-        assert shortened(offer.text) == ["Article 0-0"]
+    every = offers(text, replace(ASKED, articles=rule))
+    for number, offer in enumerate(every):
+        # the first says it by half, so it is not done
+        assert shortened(offer.text) == ["Article 0-0"][: number > 0]
         assert contents(offer.text)[1] == items[1]["content"]
 
 

@@ -99,6 +99,20 @@ def test_a_learned_limit_is_forgotten_after_its_time():
     assert again.done.attempts > 1
 
 
+@pytest.mark.parametrize(("counter", "sent_whole"), [("o200k/1×1.0", False), ("old/1×1.0", True)])
+def test_a_ratio_learned_under_other_counts_makes_nothing_smaller(counter, sent_whole):
+    """The limit is the provider's and holds; what we counted then is compared with nothing."""
+    body = {"model": "gpt-5", **big("openai-chat", 14)}
+    tokens = trimtab.measure(body).total
+    learned = LearnedLimits()
+    known = ModelLimits(int(1.5 * tokens), 2.0, exactness="exact", refused=tokens, counter=counter)
+    learned.put("k", known)
+    provider = StrictProvider(window=int(1.5 * tokens))
+    got = drive(provider, "openai-chat", body, reactive().fit, learned=learned, key="k")
+    assert got.done.attempts == 1
+    assert (json.loads(got.sent[0]) == body) is sent_whole
+
+
 @pytest.mark.row("X10")
 @EVERY
 @STREAMS
@@ -480,7 +494,7 @@ def test_an_error_of_ours_sends_what_came():
 
 def test_an_error_of_ours_after_the_answer_is_a_warning_and_the_answer_stands(caplog):
     class Broken(LearnedLimits):
-        def accepted(self, key, tokens, output):
+        def accepted(self, *told):
             raise OSError("the disk is gone")
 
     learned, body = Broken(), big("openai-chat", 2)

@@ -45,6 +45,10 @@ def chat(*messages: Any, **more: Any) -> dict[str, Any]:
     return {"model": "gpt-5.1", "messages": list(messages), **more}
 
 
+def s(content: Any = "s") -> dict[str, Any]:
+    return {"role": "system", "content": content}
+
+
 def image(url: str = "data:image/png;base64,AA==") -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
@@ -191,7 +195,35 @@ ADDED = {
 TAKES = {"tools": [READ]}
 SUMMARY = {"type": "compaction", "content": "So far.", "signature": "c2ln"}
 
+DIRECTIVE = {"role": "system", "content": [], "output_config": {"effort": "low"}}
+HOUR, MINUTES = {"type": "ephemeral", "ttl": "1h"}, {"type": "ephemeral"}
+CITED = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "d"},
+         "citations": {"enabled": True}}  # fmt: skip
+OCTOBER = "anthropic:2026-10-21"
+
 ANTHROPIC: dict[str, list[Any]] = {
+    "system_first": [anthropic(DIRECTIVE, u()), anthropic(u(), s())],
+    "system_place": [
+        anthropic(u(), s(), a(), u(), s()),
+        anthropic(u(), s(), s("t"), a(), u()),
+        anthropic(u(), a([server(), served()]), s(), a(), u()),
+        anthropic(u(), a(), DIRECTIVE, u()),
+        anthropic(u(), s(), DIRECTIVE, a(), u()),
+    ],
+    "mark_order": [
+        anthropic(u([t("a", cache_control=HOUR), t("b", cache_control=MINUTES)])),
+        anthropic(u([t("a", cache_control=HOUR)]), system=[t("s", cache_control=HOUR)]),
+    ],
+    "sampling_refused": [anthropic(u(), temperature=1.0), (anthropic(u()), OCTOBER)],
+    "document_of_model": [
+        anthropic(u(), a([CITED, t("a")]), u()),
+        (anthropic(u([CITED, t("q")])), OCTOBER),
+    ],
+    "citations_of_user": [
+        anthropic(u([t("q", citations=[{"type": "char_location"}])])),
+        (anthropic(u([t("q", citations=[])])), OCTOBER),
+        (anthropic(u(), a([t("a", citations=[{"type": "char_location"}])]), u()), OCTOBER),
+    ],
     "unreadable_text": [anthropic(u(EMOJI))],
     "result_id_case": [anthropic(u(), a([use("x"), use("X")]), u([used("X"), used("x")]))],
     "no_messages": [anthropic(u())],
@@ -259,7 +291,7 @@ ANTHROPIC: dict[str, list[Any]] = {
     ],
     "first_not_user": [
         anthropic(a([SUMMARY]), u()),
-        anthropic({"role": "system", "content": "s"}, u()),
+        anthropic(DIRECTIVE, u()),
     ],
     "last_not_user": [
         anthropic(u(), a("a"), model=OLD_CLAUDE),
@@ -301,7 +333,10 @@ LLAMA, NOVA = "meta.llama3-1-70b-instruct-v1:0", "amazon.nova-pro-v1:0"
 BSERVER = bcall("s1", type="server_tool_use")
 SIGNED = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "c2ln"}}}
 
+POINT_OF_AN_HOUR = {"cachePoint": {"type": "default", "ttl": "1h"}}
+
 BEDROCK: dict[str, list[Any]] = {
+    "mark_order": [bedrock(bu({"text": "q"}, POINT_OF_AN_HOUR, {"text": "r"}, POINT))],
     "unreadable_text": [bedrock(bu({"text": EMOJI}))],
     "result_id_case": [bedrock(bu(), ba(bcall("x"), bcall("X")), bu(bres("X"), bres("x")))],
     "content_not_list": [bedrock(bu())],

@@ -160,6 +160,18 @@ def test_whatever_the_order_the_results_of_pending_calls_stay(messages: list[Any
     assert trimtab.check(repaired.request) == ()
 
 
+@pytest.mark.row("E6")
+def test_a_result_before_a_call_that_is_just_being_run_is_moved_to_it() -> None:
+    request = body(ASK, result("c1", "early"), calls(call("c1"), call("c2")))
+    sent = trimtab.repair(request, open_tail=True).request["messages"]
+    assert sent == [ASK, calls(call("c1"), call("c2")), result("c1", "early")]
+    again = [ASK, calls(call("c1")), result("c1", "one"), ASK, result("c1", "lost")]
+    sent = trimtab.repair(body(*again, calls(call("c1"))), open_tail=True).request["messages"]
+    assert sent == [*again[:-1], calls(call("c1"))], (
+        "it may be the first call's, and the second runs"
+    )
+
+
 # --- E6: who is told ------------------------------------------------------------------------------
 
 SECRET = "the password is hunter2"

@@ -243,7 +243,7 @@ def test_contents_that_follow_cached_content_may_begin_with_a_call() -> None:
 
 @pytest.mark.row("X1")
 def test_no_result_is_an_orphan_while_the_repair_of_its_call_waits_for_another() -> None:
-    request = {"model": "claude-sonnet-4-5", "messages": [
+    request = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [
         user(), said([use("a"), use("b")]), user([used("a", "first")]),
         said([use("c")]), user([used("b", "second")]), user([text("Wait.")]),
         said([text("Well.")]), user([used("c", "third"), text("Go on.")]),

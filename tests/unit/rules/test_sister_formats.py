@@ -30,15 +30,16 @@ KINDS = {
     "ids that differ by case": Kind("result_id_case"),
     "nothing to answer": Kind("no_messages no_input"),
     "a call without a name": Kind(
-        "blank_tool_name name_format",
-        {RESPONSES: UNQUOTED, GEMINI: UNQUOTED, STEPS: UNQUOTED},
+        "blank_tool_name",
+        {RESPONSES: UNQUOTED, BEDROCK: "name_format", GEMINI: UNQUOTED, STEPS: UNQUOTED},
     ),
+    "tool names in a form that is refused": Kind("name_format"),
     "arguments of the wrong type": Kind(
         "arguments_not_string arguments_not_object input_not_object"
     ),
     "arguments that are no JSON": Kind(
-        "arguments_not_json",
-        {RESPONSES: UNQUOTED, CLAUDE: NONE, BEDROCK: NONE, GEMINI: NONE, STEPS: NONE},
+        "arguments_not_json arguments_cut",
+        {CLAUDE: NONE, BEDROCK: NONE, GEMINI: NONE, STEPS: NONE},
     ),
     "a result of the wrong type": Kind(
         "output_type result_not_list json_not_object response_not_object result_missing",
@@ -99,7 +100,8 @@ KINDS = {
         {CHAT: UNQUOTED, STEPS: TAKES},
     ),
     "reasoning that is wanted back": Kind(
-        "reasoning_missing thinking_missing reasoning_alone reasoning_unlinked signature_missing",
+        "reasoning_missing reasoning_partly_missing thinking_missing reasoning_alone "
+        "reasoning_parted reasoning_unlinked signature_missing",
         {STEPS: UNQUOTED},
     ),
     "roles in the wrong order": Kind(
@@ -119,11 +121,19 @@ KINDS = {
     ),
     "too many of something": Kind(
         "too_many_calls too_many_tools too_many_marks",
-        {RESPONSES: UNQUOTED, GEMINI: UNQUOTED, STEPS: UNQUOTED},
+        {GEMINI: UNQUOTED, STEPS: UNQUOTED},
+    ),
+    "system messages among the others": Kind(
+        "system_first system_place system_in_a_row system_unsupported system_not_first",
+        {GEMINI: "contents have no such role", STEPS: "steps have no such role"},
+    ),
+    "what a dated version refuses": Kind(
+        "sampling_refused document_of_model citations_of_user",
+        dict.fromkeys((CHAT, RESPONSES, BEDROCK, GEMINI, STEPS), "the API has no dated versions"),
     ),
     "cache breakpoints": Kind(
-        "empty_marked too_many_marks stray_mark",
-        {CHAT: UNQUOTED, RESPONSES: UNQUOTED, GEMINI: NONE, STEPS: NONE},
+        "empty_marked too_many_marks stray_mark mark_order nested_mark",
+        {CHAT: UNQUOTED, GEMINI: NONE, STEPS: NONE},
     ),
     "compactions": Kind(
         "compaction_empty compaction_ambiguous compaction_misplaced compaction_behind",

@@ -290,7 +290,7 @@ def test_the_categories_are_counted_in_the_statistics_of_a_session() -> None:
         settings=trimtab.Settings(early=100, trigger=0.5, prices="none"),
     )
     session.fit(body)
-    assert session.stats()["failed"] == {"validation": 2}
+    assert session.stats()["failed"] == {"validation": 2, "permission": 1}
     assert trimtab.Session(window=10_000).stats()["failed"] == {}
 
 

@@ -188,7 +188,9 @@ ADDRESSES = {
     "https://open.bigmodel.cn/api/paas/v4/chat/completions": ("openai-chat", "glm"),
     "https://api.minimax.io/v1/chat/completions": ("openai-chat", "minimax"),
     "https://api.mistral.ai/v1/chat/completions": ("openai-chat", "mistral"),
-    "https://api.groq.com/openai/v1/chat/completions": ("openai-chat", "other"),
+    "https://api.groq.com/openai/v1/chat/completions": ("openai-chat", "groq"),
+    "https://api.cerebras.ai/v1/chat/completions": ("openai-chat", "cerebras"),
+    "https://dashscope.aliyuncs.com/api/v1/chat/completions": ("openai-chat", "dashscope"),
     "http://localhost:8000/v1/chat/completions": ("openai-chat", "openai"),
     "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions": (
         "openai-chat", "other"),
@@ -213,7 +215,7 @@ def test_the_address_tells_the_format_and_the_dialect(url: str, told: tuple[str,
         ("mistral-large-2411", "x.services.ai.azure.com", "mistral-v3"),
         ("gpt-5.1", "x.openai.azure.com", "azure"),
         ("open-mixtral-8x22b", "api.mistral.ai", "mistral-v3"),
-        ("moonshotai/kimi-k2-instruct", "api.groq.com", "other"),
+        ("moonshotai/kimi-k2-instruct", "api.groq.com", "groq"),
     ],
 )
 def test_who_passes_requests_on_leaves_the_rules_to_the_models_maker(
@@ -252,3 +254,19 @@ def test_the_answer_can_be_taken_along_as_a_format() -> None:
     assert trimtab.check(request) == ()
     assert [v.rule for v in doubtful.found(request, detected.name)] == ["user_after_result"]
     assert trimtab.detect({"contents": []}).name == "gemini"
+
+
+def test_a_header_tells_the_version_of_anthropics_api_where_rules_differ() -> None:
+    body = {
+        "model": "claude-opus-5",
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "q"}],
+    }
+    address = "https://api.anthropic.com/v1/messages"
+    for version, name in (
+        ("2023-06-01", "anthropic"),
+        ("2026-10-21", "anthropic:2026-10-21"),
+        ("2031-01-01", "anthropic"),
+    ):
+        found = trimtab.detect(body, url=address, headers={"Anthropic-Version": version})
+        assert (found.name, found.dialect) == (name, "anthropic")

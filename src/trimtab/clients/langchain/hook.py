@@ -11,20 +11,29 @@ from typing import Any, Unpack
 
 from trimtab.clients.langchain.middleware import failed
 from trimtab.clients.langchain.request_head import RequestHead
-from trimtab.clients.langchain.session_cache import SessionCache, thread, with_preset
+from trimtab.clients.langchain.session_cache import (
+    AgentKeywords,
+    SessionCache,
+    session_keywords,
+    thread,
+)
 from trimtab.clients.langchain.state_updates import replaced
 from trimtab.errors import InvalidSetting
-from trimtab.session import SessionKeywords
+from trimtab.planning.presets import PresetName
 
 Hook = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-def pre_model_hook(*, persist: bool = False, **keywords: Unpack[SessionKeywords]) -> Hook:
-    """A hook for ``create_react_agent(…, pre_model_hook=…)``; keywords are those of ``fit``.
+def pre_model_hook(*, persist: bool = False, **keywords: Unpack[AgentKeywords]) -> Hook:
+    """A hook for ``create_react_agent(…, pre_model_hook=…)``.
+
+    Keywords are those of ``Session``, and ``summarizer``, ``protected_tools``, ``pins``,
+    ``on_event``.
 
     ``persist``: shrink results and calls in the state too, not only in what is sent.
     """
-    sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
+    preset: PresetName = "in-place" if persist else "balanced"
+    sessions = SessionCache(session_keywords("pre_model_hook", preset, keywords, ("persist",)))
 
     def hook(state: Mapping[str, Any]) -> dict[str, Any]:
         messages = state["messages"]

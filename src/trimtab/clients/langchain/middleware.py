@@ -27,10 +27,11 @@ from trimtab.clients.langchain.model_call import ModelCall
 from trimtab.clients.langchain.recall import recall_tool
 from trimtab.clients.langchain.request_head import RequestHead
 from trimtab.clients.langchain.session_cache import (
+    AgentKeywords,
     ConversationSession,
     SessionCache,
     TrimtabState,
-    with_preset,
+    session_keywords,
 )
 from trimtab.clients.langchain.state_updates import replaced
 from trimtab.errors import CannotFit, InvalidSetting
@@ -39,13 +40,23 @@ from trimtab.reducers.articles.article import ArticleRule
 from trimtab.retry.flow import SendStats
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.session import SessionKeywords
 from trimtab.settings import Settings, with_keywords
 from trimtab.telemetry import logger
 
 Answer = ModelResponse[Any] | AIMessage | ExtendedModelResponse[Any]
 Handler = Callable[[ModelRequest[Any]], ModelResponse[Any]]
 AsyncHandler = Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+
+
+class MiddlewareKeywords(AgentKeywords, total=False):
+    """The keywords of ``TrimtabMiddleware``."""
+
+    persist: bool
+    retry_result_chars: int
+    learned: LearnedLimits | None
+
+
+_OURS = MiddlewareKeywords.__annotations__.keys() - AgentKeywords.__annotations__.keys()
 
 
 class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
@@ -55,9 +66,10 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     whether results and calls are shrunk in the agent's state too (same message ids; the journal in
     the state keeps the originals), or only in what is sent.  ``learned``: limits learned from
     refusals, to share them; ``retry_result_chars``: see ``trimtab.flow``.  All other keywords are
-    those of ``trimtab.Session``; the default ``preset`` is "in-place" with ``persist``, else
-    "balanced"; with ``store`` the journal is kept there, not in the state.  ``recall=True`` gives
-    the agent a tool with which the model gets originals back.
+    those of ``trimtab.Session``, and the settings ``summarizer``, ``protected_tools``, ``pins`` and
+    ``on_event`` by their own names (any other setting in ``settings=``).  The default ``preset`` is
+    "in-place" with ``persist``, else "balanced"; with ``store`` the journal is kept there, not in
+    the state.  ``recall=True`` gives the agent a tool with which the model gets originals back.
     """
 
     state_schema = TrimtabState
@@ -68,11 +80,15 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         persist: bool = True,
         retry_result_chars: int = RESULT_CHARS,
         learned: LearnedLimits | None = None,
-        **keywords: Unpack[SessionKeywords],
+        **keywords: Unpack[AgentKeywords],
     ) -> None:
         super().__init__()
         self._persist = persist
-        self._sessions = SessionCache(with_preset("in-place" if persist else "balanced", keywords))
+        self._sessions = SessionCache(
+            session_keywords(
+                type(self).__name__, "in-place" if persist else "balanced", keywords, _OURS
+            )
+        )
         self._own_window = self._sessions.settings.window
         shared = self._sessions.shared
         known = LearnedLimits() if shared is None else shared.learned
@@ -94,7 +110,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         *,
         threshold: float = 0.85,
         article_ratio: float = 0.30,
-        **keywords: Unpack[SessionKeywords],
+        **keywords: Unpack[MiddlewareKeywords],
     ) -> Self:
         """Shorten articles in tool results, the least relevant first, once the conversation
         passes ``threshold`` of the window, until it is at ``target`` (0.80); each keeps

@@ -7,20 +7,35 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, Unpack
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Annotated, Any, NotRequired, Unpack, cast
 
 from langchain.agents.middleware.types import AgentState, PrivateStateAttr
 from langgraph.config import get_config
 
+from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.forking import Lock
 from trimtab.planning.presets import PresetName
 from trimtab.session import Session, SessionKeywords
-from trimtab.settings import FitKeywords, Settings, with_keywords
+from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
+from trimtab.summarizers.summarizer import Summarizer
+from trimtab.transcript.protected import Pin
 
 RECENT = 64
 """How many conversations keep their sessions in memory; others are rebuilt from their journals."""
+
+
+class AgentKeywords(SessionKeywords, total=False):
+    """The keywords of a session, and the settings that agents often need by their own names."""
+
+    summarizer: Callable[[str], str] | Summarizer | None
+    protected_tools: Sequence[str]
+    pins: Sequence[Pin]
+    on_event: OnEvent | None
+
+
+_OWN_NAMES = AgentKeywords.__annotations__.keys() - SessionKeywords.__annotations__.keys()
 
 
 class TrimtabState(AgentState[Any]):
@@ -101,12 +116,19 @@ class SessionCache:
         return ConversationSession(key, self._session(journal), stored=False)
 
 
-def with_preset(preset: PresetName, keywords: SessionKeywords) -> SessionKeywords:
-    """``keywords`` with ``preset`` as the default preset."""
-    settings = with_keywords(Settings(preset=preset), {"settings": keywords.get("settings")})
-    changed = keywords.copy()
-    changed["settings"] = settings
-    return changed
+def session_keywords(
+    where: str, preset: PresetName, keywords: AgentKeywords, also: Collection[str] = ()
+) -> SessionKeywords:
+    """``keywords`` as a session takes them, with ``preset`` as the default preset.
+
+    Raises TypeError for an unknown one, in the name of ``where``, which takes ``also``, too.
+    """
+    check_names(keywords, {*AgentKeywords.__annotations__, *also}, where)
+    rest: dict[str, Any] = dict(keywords)
+    own = {name: rest.pop(name) for name in _OWN_NAMES & rest.keys()}
+    base = with_keywords(Settings(preset=preset), {"settings": rest.get("settings")})
+    rest["settings"] = base | Settings(**{k: v for k, v in own.items() if v is not None})
+    return cast(SessionKeywords, rest)
 
 
 def thread() -> str:

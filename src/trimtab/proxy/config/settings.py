@@ -158,7 +158,7 @@ class ProxySettings:
     )  # fmt: skip
     pass_through: bool = setting(
         False, FLAG,
-        "every request goes on as it came, for all tenants: nothing is cut, repaired or recalled",
+        "every request goes on unchanged, for all tenants: nothing is cut, repaired or recalled",
     )  # fmt: skip
     prune: bool = setting(
         False, FLAG,
@@ -194,7 +194,7 @@ class ProxySettings:
     most_parts: int = setting(
         50_000, COUNT,
         "messages, and parts of their contents, of a request that is made to fit; one with more is "
-        "sent as it came",
+        "sent unchanged",
     )  # fmt: skip
     most_connections: int | None = setting(
         None, AMOUNT,
@@ -202,7 +202,7 @@ class ProxySettings:
         "third of the descriptors that the process may have",
     )  # fmt: skip
     plan_seconds: float = setting(
-        30.0, SECONDS, "how long a request may be worked on; then it is sent as it came"
+        30.0, SECONDS, "how long a request may be worked on; then it is sent unchanged"
     )
     head_seconds: float = setting(
         60.0, SECONDS, "how long a client may take over the head of a request"

@@ -18,6 +18,8 @@ class AnthropicRewriter(RewriterBase):
         self.has_client_calls = False
         self._blocks: dict[int, dict[str, Any]] = {}
         self._new_index: dict[int, int] = {}
+        self._breaks: dict[int, str] = {}
+        """Block of this round → what stands before its text, for the client."""
         self._next = 0
         self._before: list[Any] = []
         self._usage: Any = None
@@ -31,7 +33,8 @@ class AnthropicRewriter(RewriterBase):
             self._before += self._for_client()
         self._rounds += 1
         self.recalls, self.has_client_calls, self._end = [], False, []
-        self._blocks, self._new_index = {}, {}
+        self._blocks, self._new_index, self._breaks = {}, {}, {}
+        self.begin_text()
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -50,10 +53,20 @@ class AnthropicRewriter(RewriterBase):
         if kind == "content_block_start":
             self._start(index, tree.get("content_block") or {})
         elif kind == "content_block_delta":
-            _grow(self._blocks.setdefault(index, {}), tree.get("delta") or {})
+            delta = tree.get("delta") or {}
+            _grow(self._blocks.setdefault(index, {}), delta)
+            if delta.get("type") == "text_delta":
+                tree["delta"] = {**delta, "text": self._broken(index, delta.get("text", ""))}
         if index not in self._new_index:
             return b""
         return sse({**tree, "index": self._new_index[index]}, event.name)
+
+    def _broken(self, index: int, text: str) -> str:
+        """A piece of a block's text for the client."""
+        lead = self.break_before(text)
+        if lead:
+            self._breaks[index] = lead
+        return lead + text
 
     def _start(self, index: int, block: Any) -> None:
         self._blocks[index] = dict(block)
@@ -69,7 +82,13 @@ class AnthropicRewriter(RewriterBase):
         return [b for b in blocks if not (b.get("type") == "text" and not b.get("text"))]
 
     def _for_client(self) -> list[Any]:
-        return [_finished(self._blocks[index]) for index in sorted(self._new_index)]
+        blocks = []
+        for index in sorted(self._new_index):
+            block = _finished(self._blocks[index])
+            if lead := self._breaks.get(index):
+                block["text"] = lead + block["text"]
+            blocks.append(block)
+        return blocks
 
     def whole(self, tree: Any) -> None:
         """Take a round's whole answer."""
@@ -77,6 +96,8 @@ class AnthropicRewriter(RewriterBase):
         self._usage = added(self._usage, tree.get("usage"))
         for index, block in enumerate(tree.get("content") or ()):
             self._start(index, block)
+            if block.get("type") == "text":
+                self._broken(index, block.get("text") or "")
         self._real_blocks()
 
     def real(self) -> list[Any]:

@@ -21,6 +21,8 @@ class BedrockRewriter(RewriterBase):
         self._blocks: dict[int, dict[str, Any]] = {}
         self._new_index: dict[int, int] = {}
         self._hidden: set[int] = set()
+        self._breaks: dict[int, str] = {}
+        """Block of this round → what stands before its text, for the client."""
         self._before: list[Any] = []
         self._end: list[tuple[str, Any]] = []
         self._last: dict[str, Any] = {}
@@ -32,7 +34,8 @@ class BedrockRewriter(RewriterBase):
             self._before += self._for_client()
         self._rounds += 1
         self.recalls, self.has_client_calls, self._end = [], False, []
-        self._blocks, self._new_index, self._hidden = {}, {}, set()
+        self._blocks, self._new_index, self._hidden, self._breaks = {}, {}, set(), {}
+        self.begin_text()
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -53,9 +56,18 @@ class BedrockRewriter(RewriterBase):
         if index not in self._new_index:
             self._new_index[index] = self._next
             self._next += 1
+        if text := (tree.get("delta") or {}).get("text"):
+            tree = {**tree, "delta": {**tree["delta"], "text": self._broken(index, text)}}
         return event_frame(
             event.name, dumped({**tree, "contentBlockIndex": self._new_index[index]})
         )
+
+    def _broken(self, index: int, text: str) -> str:
+        """A piece of a block's text for the client."""
+        lead = self.break_before(text)
+        if lead:
+            self._breaks[index] = lead
+        return lead + text
 
     def _grow(self, index: int, tree: Any) -> None:
         block = self._blocks.setdefault(index, {})
@@ -85,7 +97,12 @@ class BedrockRewriter(RewriterBase):
         return [block for block in blocks if block and block.get("text") != ""]
 
     def _for_client(self) -> list[Any]:
-        return [_finished(self._blocks[n]) for n in sorted(self._blocks) if n not in self._hidden]
+        blocks = []
+        for index in sorted(self._blocks.keys() - self._hidden):
+            block = _finished(self._blocks[index])
+            lead = self._breaks.get(index)
+            blocks.append({**block, "text": lead + block["text"]} if lead else block)
+        return blocks
 
     def whole(self, tree: Any) -> None:
         """Take a round's whole answer."""
@@ -93,6 +110,7 @@ class BedrockRewriter(RewriterBase):
         message = (tree.get("output") or {}).get("message") or {}
         for index, block in enumerate(message.get("content") or ()):
             self._blocks[index] = dict(block)
+            self._broken(index, block.get("text") or "")
             if "toolUse" in block:
                 if self.is_call(block):
                     self._hidden.add(index)

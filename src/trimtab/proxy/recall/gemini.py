@@ -17,8 +17,10 @@ class GeminiRewriter(RewriterBase):
         self.has_client_calls = False
         self._rounds = 0
         self._parts: list[Any] = []
+        self._shown: list[Any] = []
+        """The parts of this round for the client."""
         self._before: list[Any] = []
-        self._end: tuple[Any, bytes] | None = None
+        self._end: tuple[Any, list[Any], bytes] | None = None
         self._last: dict[str, Any] = {}
         self._usage: Any = None
 
@@ -28,6 +30,8 @@ class GeminiRewriter(RewriterBase):
             self._before += self._for_client()
         self._rounds += 1
         self.recalls, self.has_client_calls, self._parts, self._end = [], False, [], None
+        self._shown = []
+        self.begin_text()
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -38,7 +42,7 @@ class GeminiRewriter(RewriterBase):
         parts = self._take(candidates[0])
         line = b"\r\n" if event.raw.endswith(b"\r\n") else b"\n"
         if candidates[0].get("finishReason"):
-            self._end = (tree, line)
+            self._end = (tree, parts, line)
             return b""
         return sse(_with_parts(tree, parts), end=line) if parts else b""
 
@@ -50,7 +54,18 @@ class GeminiRewriter(RewriterBase):
         calls = [part for part in parts if "functionCall" in part]
         self.recalls += [part for part in calls if self.is_call(part)]
         self.has_client_calls |= any(not self.is_call(part) for part in calls)
-        return [p for p in parts if not ("functionCall" in p and self.is_call(p))]
+        kept = (p for p in parts if not ("functionCall" in p and self.is_call(p)))
+        shown = [self._broken(part) for part in kept]
+        self._shown += shown
+        return shown
+
+    def _broken(self, part: dict[str, Any]) -> dict[str, Any]:
+        """A part for the client."""
+        text = part.get("text")
+        if part.get("thought") or not isinstance(text, str):
+            return part
+        lead = self.break_before(text)
+        return {**part, "text": lead + text} if lead else part
 
     def whole(self, tree: Any) -> None:
         """Take a round's whole answer."""
@@ -64,7 +79,7 @@ class GeminiRewriter(RewriterBase):
         return [{"role": "model", "parts": [part for part in self._parts if part != {"text": ""}]}]
 
     def _for_client(self) -> list[Any]:
-        return [p for p in self._parts if not ("functionCall" in p and self.is_call(p))]
+        return list(self._shown)
 
     def visible(self) -> list[Any]:
         """One content."""
@@ -74,13 +89,7 @@ class GeminiRewriter(RewriterBase):
         """The chunk with the reason to stop, and what all rounds cost."""
         if self._end is None:
             return b""
-        tree, line = self._end
-        candidate = tree["candidates"][0]
-        content = candidate.get("content") or {}
-        shown = [
-            p for p in content.get("parts") or ()
-            if not (isinstance(p, dict) and "functionCall" in p and self.is_call(p))
-        ]  # fmt: skip
+        tree, shown, line = self._end
         tree = _with_parts(tree, shown or [{"text": ""}])
         if tree.get("usageMetadata"):
             tree["usageMetadata"] = added(self._usage, tree["usageMetadata"])

@@ -19,6 +19,8 @@ class OpenAIChatRewriter(RewriterBase):
         self._first: dict[str, Any] = {}
         self._message: dict[str, Any] = {}
         self._before: list[dict[str, Any]] = []
+        self._break = ""
+        """What stands before the text of this round, for the client."""
         self._new_index: dict[int, int] = {}
         self._hidden: set[int] = set()
         self._end: list[Any] = []
@@ -32,6 +34,8 @@ class OpenAIChatRewriter(RewriterBase):
         self._rounds += 1
         self.recalls, self.has_client_calls, self._end = [], False, []
         self._message, self._new_index, self._hidden = {"role": "assistant"}, {}, set()
+        self._break = ""
+        self.begin_text()
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -66,6 +70,8 @@ class OpenAIChatRewriter(RewriterBase):
             elif isinstance(value, list) and key != "tool_calls":
                 self._message[key] = [*self._message.get(key, []), *value]
         kept = {key: value for key, value in delta.items() if key != "tool_calls"}
+        if isinstance(text := kept.get("content"), str):
+            kept["content"] = self._broken(text)
         if self._rounds > 1:
             kept.pop("role", None)
         calls = [row for row in map(self._call, delta.get("tool_calls") or ()) if row]
@@ -73,6 +79,12 @@ class OpenAIChatRewriter(RewriterBase):
             kept["tool_calls"] = calls
         empty = not any(value not in (None, "") for value in kept.values())
         return {} if empty and self._rounds > 1 else kept
+
+    def _broken(self, text: str) -> str:
+        """A piece of the text for the client."""
+        lead = self.break_before(text)
+        self._break = self._break or lead
+        return lead + text
 
     def _call(self, piece: dict[str, Any]) -> dict[str, Any] | None:
         index = piece.get("index", 0)
@@ -97,6 +109,8 @@ class OpenAIChatRewriter(RewriterBase):
         self._first, self._usage = tree, added(self._usage, tree.get("usage"))
         choice = (tree.get("choices") or [{}])[0]
         self._message = dict(choice.get("message") or {})
+        if isinstance(text := self._message.get("content"), str):
+            self._broken(text)
         self.recalls = [c for c in self._message.get("tool_calls") or () if self.is_call(c)]
         self.has_client_calls = len(self._message.get("tool_calls") or ()) > len(self.recalls)
 
@@ -109,6 +123,8 @@ class OpenAIChatRewriter(RewriterBase):
     def _for_client(self) -> dict[str, Any]:
         calls = [c for c in self._message.get("tool_calls") or () if not self.is_call(c)]
         rest = {key: value for key, value in self._message.items() if key != "tool_calls"}
+        if self._break:
+            rest["content"] = self._break + rest["content"]
         return {**rest, "tool_calls": calls} if calls else rest
 
     def visible(self) -> list[Any]:

@@ -23,6 +23,8 @@ class OpenAIResponsesRewriter(RewriterBase):
         self._before: list[Any] = []
         self._new_index: dict[int, int] = {}
         self._next = 0
+        self._break: tuple[int, int, str] | None = None
+        """(item, content) of this round, and what stands before its text, for the client."""
         self._last: dict[str, Any] = {}
         self._end: tuple[str, dict[str, Any]] | None = None
         self._usage: Any = None
@@ -35,7 +37,8 @@ class OpenAIResponsesRewriter(RewriterBase):
             self._before += self._for_client()
         self._rounds += 1
         self.recalls, self.has_client_calls, self._end = [], False, None
-        self._items, self._new_index = [], {}
+        self._items, self._new_index, self._break = [], {}, None
+        self.begin_text()
 
     def event(self, event: StreamEvent) -> bytes:
         """The bytes to pass on for one event."""
@@ -58,8 +61,38 @@ class OpenAIResponsesRewriter(RewriterBase):
                 self._next += 1
             if index not in self._new_index:
                 return b""
+            tree = self._broken_event(tree, index)
             tree["output_index"] = self._new_index[index]
         return self._numbered(tree, event.name)
+
+    def _broken_event(self, tree: dict[str, Any], index: int) -> dict[str, Any]:
+        """An event about an item for the client."""
+        part = tree.get("content_index", 0)
+        is_text = tree.get("type") == "response.output_text.delta"
+        if is_text and (lead := self.break_before(tree.get("delta") or "")):
+            self._break = (index, part, lead)
+            return {**tree, "delta": lead + tree["delta"]}
+        if self._break is None or self._break[:2] != (index, part):
+            return tree
+        lead = self._break[2]
+        if tree.get("type") == "response.output_text.done":
+            return {**tree, "text": lead + str(tree.get("text") or "")}
+        if tree.get("type") == "response.content_part.done":
+            return {**tree, "part": _with_lead(tree.get("part"), lead)}
+        if tree.get("type") == "response.output_item.done":
+            return {**tree, "item": self._broken_item(index, tree.get("item") or {})}
+        if isinstance(tree.get("annotation"), dict):
+            return {**tree, "annotation": _moved(tree["annotation"], len(lead))}
+        return tree
+
+    def _broken_item(self, index: int, item: dict[str, Any]) -> dict[str, Any]:
+        """An item for the client."""
+        if self._break is None or self._break[0] != index:
+            return item
+        content = list(item.get("content") or ())
+        _, part, lead = self._break
+        content[part : part + 1] = [_with_lead(one, lead) for one in content[part : part + 1]]
+        return {**item, "content": content}
 
     def _numbered(self, tree: dict[str, Any], name: str) -> bytes:
         if "sequence_number" in tree:
@@ -80,6 +113,15 @@ class OpenAIResponsesRewriter(RewriterBase):
         self.recalls = [item for item in self._items if self._is_recall(item)]
         calls = [item for item in self._items if str(item.get("type")).endswith("_call")]
         self.has_client_calls = len(calls) > len(self.recalls)
+        if not self._new_index:  # not streamed
+            self._find_break()
+
+    def _find_break(self) -> None:
+        for index, item in enumerate(self._items):
+            content = item.get("content") if item.get("type") == "message" else None
+            for part, one in enumerate(content if isinstance(content, list) else ()):
+                if lead := self.break_before(str(one.get("text") or "")):
+                    self._break = (index, part, lead)
 
     def whole(self, tree: Any) -> None:
         """Take a round's whole answer."""
@@ -90,7 +132,11 @@ class OpenAIResponsesRewriter(RewriterBase):
         return list(self._items)
 
     def _for_client(self) -> list[Any]:
-        return [item for item in self._items if not self._is_recall(item)]
+        return [
+            self._broken_item(index, item)
+            for index, item in enumerate(self._items)
+            if not self._is_recall(item)
+        ]
 
     def visible(self) -> list[Any]:
         """Items."""
@@ -118,3 +164,19 @@ class OpenAIResponsesRewriter(RewriterBase):
         """The last response with what all rounds said."""
         same = {"id": self.first_id} if self.first_id else {}
         return {**self._last, **same, "output": self.visible(), "usage": self._usage}
+
+
+def _with_lead(part: Any, lead: str) -> Any:
+    """A text with ``lead`` before it; what points into it moves along."""
+    if not isinstance(part, dict):
+        return part
+    notes = [_moved(note, len(lead)) for note in part.get("annotations") or ()]
+    own = {"annotations": notes} if "annotations" in part else {}
+    return {**part, **own, "text": lead + str(part.get("text") or "")}
+
+
+def _moved(note: Any, chars: int) -> Any:
+    if not isinstance(note, dict):
+        return note
+    moved = {key: note[key] + chars for key in ("start_index", "end_index") if key in note}
+    return {**note, **moved}

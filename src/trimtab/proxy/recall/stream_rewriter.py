@@ -90,13 +90,31 @@ class StreamRewriter(Protocol):
         ...
 
 
+BREAK = "\n\n"
+"""Between the texts of two rounds, which the model said as two messages."""
+
+
 class RewriterBase:
-    """Recognises calls of our tools."""
+    """Recognises calls of our tools, and where the text of one round runs into the next."""
 
     def __init__(self, format: str) -> None:
         self._read = recall_tool(format).read
         self.ours = frozenset((NAME,))
         """Names of the tools that the proxy runs itself."""
+        self._ends_open = self._runs_on = False
+
+    def begin_text(self) -> None:
+        """The next text is the first of its round."""
+        self._runs_on = self._ends_open
+
+    def break_before(self, text: str) -> str:
+        """A blank line where ``text`` would run into the last word of an earlier round, as in
+        "I need itdone"; else "".  To be asked for each text that the client gets, in order."""
+        if not text:
+            return ""
+        runs_on = self._runs_on and not text[0].isspace()
+        self._runs_on, self._ends_open = False, not text[-1].isspace()
+        return BREAK if runs_on else ""
 
     def is_call(self, call: Any) -> bool:
         """Whether this is a call of one of them."""

@@ -98,12 +98,16 @@ class Article:
     compressed: bool = False
 
 
-def write_articles(text: str, articles: Iterable[tuple[Article, str]]) -> str:
-    """The text with each article's new content, marked as shortened; the rest is unchanged."""
+def write_articles(text: str, articles: Iterable[tuple[Article, str, bool]]) -> str:
+    """The text with each article's new content; the rest is unchanged.
+
+    The third of each says whether it is done, and so marked: an article that may be shortened
+    again, where the agent's state keeps it like this, has no mark.
+    """
     splices = []
-    for article, content in articles:
+    for article, content, done in articles:
         splices.append(Splice(article.start, article.end, article.spelled(content)))
-        if article.mark is not None:
+        if done and article.mark is not None:
             splices.append(article.mark)
     parts, at = [], 0
     for splice in sorted(splices):

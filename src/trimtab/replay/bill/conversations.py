@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from trimtab.lazy import cached_property
+from trimtab.logs.recording import Recording
 from trimtab.pricing.call_usage import CallUsage
-from trimtab.replay.recording import Recording
 from trimtab.replay.recording_index import RecordingIndex
 
 LEAST_VISIBLE = 40

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from trimtab.logs.recording import Recording
 from trimtab.pricing.paid import PaidCall
 from trimtab.replay.bill.conversations import BilledConversation, conversations
 from trimtab.replay.bill.policies import Comparison
 from trimtab.replay.bill.report import Bill
-from trimtab.replay.recording import Recording
 
 
 def bill_of(

@@ -1,8 +1,4 @@
-"""Detects the kind of log that parsed lines come from, and turns them into recordings.
-
-Reads our own records, request bodies and request logs; ``agent_logs`` reads session files of
-coding agents.
-"""
+"""Our own records, request bodies and logs of requests, as recordings."""
 
 from __future__ import annotations
 
@@ -13,10 +9,11 @@ from typing import Any
 
 from trimtab import wire
 from trimtab.errors import TrimtabError
+from trimtab.logs.claude_code import claude_code
+from trimtab.logs.codex import codex
+from trimtab.logs.recording import MESSAGES, Recording
+from trimtab.logs.segments import seconds
 from trimtab.pricing.call_usage import CallUsage, read_call
-from trimtab.replay import agent_logs
-from trimtab.replay.agent_logs import seconds
-from trimtab.replay.recording import MESSAGES, Recording
 from trimtab.wire import FORMATS
 from trimtab.wire.base import MESSAGE_LISTS
 
@@ -29,40 +26,16 @@ _TIME_KEYS = ("time", "timestamp", "ts", "created_at", "date")
 _BESIDE = {"model", "modelId", "system", "instructions", "systemInstruction", "tools", "toolConfig"}
 
 
-def recordings(
+def request_recordings(
     lines: Sequence[tuple[int, Any]], *, source: str, origin: str
 ) -> Iterator[FoundRecording]:
-    """Every conversation in the lines of one file, with the number of its first line."""
-    values = [value for _, value in lines]
-    first = lines[0][0]
-    if agent_logs.is_claude_code(values):
-        yield from _named(first, agent_logs.claude_code(values), source, origin)
-    elif agent_logs.is_codex(values):
-        yield from _named(first, agent_logs.codex(values), source, origin)
-    elif agent_logs.is_opencode(values):
-        for line, value in lines:
-            yield from _named(line, agent_logs.opencode(value), source, origin)
-    else:
-        yield from _each(lines, source, origin)
-
-
-def _named(
-    line: int, recordings: Iterator[Recording], source: str, origin: str
-) -> Iterator[FoundRecording]:
-    empty = True
-    for recording in recordings:
-        empty = False
-        yield line, recording.renamed(source=recording.source or source, origin=origin)
-    if empty:
-        yield line, "a session without a model's turn"
-
-
-def _each(lines: Sequence[tuple[int, Any]], source: str, origin: str) -> Iterator[FoundRecording]:
+    """The conversation of each record, and those that logged requests make together."""
     log: list[tuple[int, Recording]] = []
     for line, value in lines:
         try:
             if _is_record(value):
-                yield from _named(line, _record(value, source), source, origin)
+                for found in _record(value, source):
+                    yield line, found.renamed(source=found.source or source, origin=origin)
                 continue
             recording = _logged(value, f"{source}:{line}")
         except (TrimtabError, TypeError, ValueError, KeyError, AttributeError) as error:
@@ -98,8 +71,9 @@ def _record(record: Mapping[str, Any], source: str) -> Iterator[Recording]:
     name, id_ = record["format"], str(record.get("id") or source)
     task = str(meta.get("category") or meta.get("kind") or "")
     if name in ("claude-code-jsonl", "codex-jsonl"):
-        parse = agent_logs.claude_code if name.startswith("claude") else agent_logs.codex
-        for number, part in enumerate(parse(record["messages"])):
+        read = claude_code if name.startswith("claude") else codex
+        parts = [part for part in read(record["messages"]) if part.turns]
+        for number, part in enumerate(parts):
             yield part.renamed(source="", id=f"{id_}#{number}", task=task)
         return
     if name not in FORMATS:
@@ -109,13 +83,11 @@ def _record(record: Mapping[str, Any], source: str) -> Iterator[Recording]:
         messages = [{"role": "system", "content": system}, *messages]
         system = None
     times = meta.get("times") or ()
-    recording = Recording(
+    yield Recording(
         source="", id=id_, format=name, messages=messages, model=record.get("model"),
         system=system, tools=record.get("tools"), params=meta.get("params") or {},
         times=tuple(times) if len(times) == len(messages) else (), task=task,
     )  # fmt: skip
-    if recording.turns:
-        yield recording
 
 
 # --- bodies and logs of requests -------------------------------------------------------------
@@ -244,11 +216,7 @@ def _joined(log: Sequence[tuple[int, Recording]]) -> Iterator[FoundRecording]:
         else:
             places.append(len(joined))
             joined.append((line, recording))
-    for line, recording in joined:
-        if recording.turns:
-            yield line, recording
-        else:
-            yield line, "no turn of the model in it"
+    yield from joined
 
 
 def _pays_again(old: Recording, new: Recording) -> bool:

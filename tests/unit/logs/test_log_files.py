@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from replay_story import MESSAGES
 
-from trimtab.replay import log_files
-from trimtab.replay.recording import RecordedTurn, Recording
+from trimtab.logs import log_files
+from trimtab.logs.recording import RecordedTurn, Recording
 
 
 def write(path: Path, *values: Any) -> str:

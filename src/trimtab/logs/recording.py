@@ -6,12 +6,14 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from trimtab.lazy import cached_property
 from trimtab.pricing.call_usage import CallUsage
+from trimtab.settings import Settings
 from trimtab.transcript.model import Message
 from trimtab.wire import FORMATS, Format
+from trimtab.wire.detect import FormatName
 
 MESSAGES = {
     "anthropic": "messages",
@@ -72,6 +74,12 @@ class Recording:
     session: str = ""
     carried: int = 0
     window: int = 0
+
+    @property
+    def facts(self) -> Settings:
+        """Format and model, for who reads one of its requests: a body need not tell them."""
+        facts = Settings(format=cast("FormatName", self.format))
+        return facts | Settings(model=self.model) if self.model else facts
 
     @property
     def reader(self) -> Format:

@@ -17,19 +17,22 @@ from pathlib import Path
 from typing import IO, Any
 
 from trimtab.errors import MissingExtra
-from trimtab.replay import log_formats
-from trimtab.replay.recording import Recording
+from trimtab.logs import kinds
+from trimtab.logs.recording import Recording
+from trimtab.logs.unread import DATABASE, SQLITE, unread_agent, what_to_do
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".ndjson", ".json", ".json.gz", ".parquet")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file or line that could not be read; ``line`` is 0 for the whole file."""
+    """A file or line that could not be read; ``line`` is 0 for the whole file.  ``agent``: who
+    wrote it, if its logs are recognised and not read."""
 
     file: str
     line: int
     message: str
+    agent: str = ""
 
     def __str__(self) -> str:
         at = f":{self.line}" if self.line else ""
@@ -38,9 +41,14 @@ class Problem:
 
 @dataclass
 class LoadedLogs:
-    """The recordings in the order of the files, and the problems."""
+    """The recordings in the order of the files, and the problems.
+
+    ``unanswered``: recordings without a turn of the model, each one request.  Nothing can be
+    replayed or billed of them, so a log that has nothing else is a problem, too.
+    """
 
     recordings: list[Recording] = field(default_factory=list)
+    unanswered: list[Recording] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     files: int = 0
     duplicates: int = 0
@@ -130,17 +138,30 @@ def _take(lines: list[tuple[int, Any]], source: str, name: str, logs: LoadedLogs
     """Add the recordings and problems in parsed lines."""
     if not lines:
         return
-    for line, result in log_formats.recordings(lines, source=source, origin=name):
-        if isinstance(result, Recording):
+    if agent := unread_agent([value for _, value in lines]):
+        logs.problems.append(Problem(name, lines[0][0], what_to_do(agent), agent))
+        return
+    found = list(kinds.recordings(lines, source=source, origin=name))
+    answered = {line for line, result in found if isinstance(result, Recording) and result.turns}
+    for line, result in found:
+        if isinstance(result, str):
+            logs.problems.append(Problem(name, line, result))
+        elif result.turns:
             logs.recordings.append(result)
         else:
-            logs.problems.append(Problem(name, line, result))
+            if line not in answered:
+                logs.problems.append(Problem(name, line, kinds.NO_TURN))
+            if result.views and result.views[-1].role not in ("assistant", "system"):
+                logs.unanswered.append(result)
 
 
 def _parsed(file: IO[bytes], name: str, logs: LoadedLogs) -> Iterator[tuple[int, Any]]:
     """(line number, value) of each line; a file with one JSON document is line 1."""
     if not name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         data = file.read()
+        if data.startswith(SQLITE):
+            logs.problems.append(Problem(name, 0, DATABASE))
+            return
         try:
             yield 1, json.loads(data)
             return

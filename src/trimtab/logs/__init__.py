@@ -1,0 +1,1 @@
+"""Readers of what agents and gateways write: session logs, logs of requests, corpora."""
