@@ -556,3 +556,49 @@ def test_a_limit_of_results_is_found_and_what_was_accepted_is_never_cut() -> Non
             if size == 1_500:
                 assert sent == [body], "below the limit"
     assert sum(refusals) <= 3, refusals
+
+
+# --- what is never taken -------------------------------------------------------------------------
+
+STRUCTURE = [
+    ("openai-chat", "messages[0].content"),
+    ("openai-chat", "messages[1].role"),
+    ("openai-chat", "messages[1].tool_calls"),
+    ("openai-chat", "messages[1].tool_calls[0].id"),
+    ("openai-chat", "messages[1].tool_calls[0].function.arguments"),
+    ("openai-chat", "messages[2].tool_call_id"),
+    ("openai-chat", "tools[0].type"),
+    ("openai-chat", "tools[0].function.name"),
+    ("openai-chat", "tools[0].function.parameters"),
+    ("openai-chat", "max_tokens"),
+    ("anthropic", "messages.1.content.0.tool_use.id"),
+    ("anthropic", "messages.1.content.0.tool_use.input"),
+    ("anthropic", "messages.1.content.0.tool_use.input.path"),
+    ("anthropic", "messages.2.content.0.tool_result.content"),
+    ("anthropic", "tools.0.input_schema"),
+    ("anthropic", "tools.0.input_schema.properties.path"),
+    ("anthropic", "system"),
+]
+
+
+@pytest.mark.parametrize(("format", "path"), STRUCTURE)
+def test_a_key_without_which_a_request_means_something_else_is_never_taken(
+    format: str, path: str
+) -> None:
+    if format == "openai-chat":
+        call = {"name": "read", "arguments": '{"path": "a"}'}
+        body = long_talk("mod", 1)
+        body["messages"][1]["tool_calls"][0]["function"] = call
+        tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
+        body |= {"tools": [tool], "max_tokens": 900}
+    else:
+        use = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}}
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+        schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "system": "Code.",
+                "messages": [user(), model([use]), user([result])],
+                "tools": [{"name": "read", "input_schema": schema}]}  # fmt: skip
+    session = trimtab.Session(window=10**7)
+    run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+    done, sent = played(run, lambda _: Refused(400, f"{path}: Extra inputs are not permitted"))
+    assert (done.accepted, sent) == (False, [body])
