@@ -250,7 +250,8 @@ def test_an_agent_runs_behind_a_proxy_of_its_own_and_one_line_sums_up(aider, tmp
         out, err = process.communicate(timeout=60)
     assert process.returncode == 7
     assert out == "200\n" * 9
-    page, err = err.splitlines(keepends=True)
+    page, taught, err = err.splitlines(keepends=True)
+    assert "a refusal taught window 20,000; this holds until " in taught
     assert page.startswith("trimtab: dashboard http://127.0.0.1:")
     assert err.startswith("trimtab: ")
     assert " tokens saved over 9 requests, " in err
