@@ -169,7 +169,8 @@ def test_another_conversation_is_sent_as_it_came_until_a_second_was_refused(
     alone = trimtab.Session(window=10_000_000).fit(copy.deepcopy(second)).request
     assert provider.ask(session, second)[0] == alone
     third = provider.fault.request("A third thing.")
-    rule = classify(*case[1:]).rule
+    refusal = classify(*case[1:])
+    rule = "" if refusal.unit == "pages" else refusal.rule
     sent = provider.ask(session, copy.deepcopy(third))
     is_of_endpoint = rule in ("field_refused", "output_limit", "name_format", "images")
     assert len(sent) == (1 if is_of_endpoint else 2)
@@ -602,3 +603,15 @@ def test_a_key_without_which_a_request_means_something_else_is_never_taken(
     run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
     done, sent = played(run, lambda _: Refused(400, f"{path}: Extra inputs are not permitted"))
     assert (done.accepted, sent) == (False, [body])
+
+
+COUNTED = [case for case in (*WORDS, *THREADS) if re.search(r"^\d+ images of", case[0])]
+
+
+@pytest.mark.parametrize("case", COUNTED, ids=named)
+def test_as_many_images_stay_as_the_refusal_allows(case: Any) -> None:
+    provider = Provider(case)
+    sent = provider.ask(trimtab.Session(window=10**7), provider.fault.request())
+    limit = classify(*case[1:]).limit
+    assert limit
+    assert json.dumps(sent[-1]).count('"type": "image_url"') == limit
