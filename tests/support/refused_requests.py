@@ -448,7 +448,7 @@ FAULTS: dict[str, Fault] = {
         _unknown_reference,
     ),
     "reasoning missing": Fault(
-        "openai-chat", {**_chat(_call(), _result(), user()), "model": "deepseek-flash"},
+        "openai-chat", {**_chat(_call(), _result(), user()), "model": "a-house-model"},
         _no_reasoning,
     ),
     "calls apart": Fault(

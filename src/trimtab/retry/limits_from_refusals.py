@@ -84,8 +84,8 @@ def learn_from_refusal(
     fresh = mine
     if refusal.kind == "too_long":
         kind, fresh = "tokens", _tokens(refusal, sent, mine)
-    elif refusal.rule == "images":
-        kind, fresh = "images", replace(mine, images=_images(refusal))
+    elif refusal.rule == "images" and refusal.unit == "images" and refusal.limit is not None:
+        kind, fresh = "images", replace(mine, images=refusal.limit)
     elif refusal.rule == "string_too_long" and refusal.limit:
         kind, fresh = "chars", replace(mine, result_chars=refusal.limit)
     elif refusal.rule == "request_bytes" and refusal.limit and refusal.limit < sent.body_bytes:
@@ -205,7 +205,7 @@ def keywords_for_retry(
             return _guessed(min(int(base.tokens * share), sent.tokens - 1), sent)
         return _window(room, known, sent) if room > 0 else {}
     if refusal.rule == "images":
-        return {"settings": _limited(asked, images=known.images)}
+        return {"settings": _limited(asked, images=_images(refusal))}
     if refusal.rule == "string_too_long":
         chars = known.result_chars
         return {"settings": _limited(asked, result_chars=chars)} if chars else {}

@@ -74,6 +74,7 @@ ROWS = {
     "cache_control": ("too_many_marks", "mark_order", "nested_mark", "stray_mark"),
     "thinking_missing": (
         *("thinking_missing", "reasoning_missing", "signature_missing", "calls_apart"),
+        "reasoning_partly_missing",
     ),
     "lone_surrogate": ("unreadable_text",),
     "compaction_block_misplaced": ("compaction_misplaced", "compaction_behind"),
@@ -84,7 +85,7 @@ ROWS = {
     "thinking_binding": (REASONING,),
     "thinking_modified": (REASONING,),
     "thinking_refused": (REASONING,),
-    "reasoning_item": ("reasoning_alone", "reasoning_unlinked"),
+    "reasoning_item": ("reasoning_alone", "reasoning_parted", "reasoning_unlinked"),
     "item_without_reasoning": (ITEM_ID, "reasoning_missing"),
 }
 """A refusal's rule → the rules that repair what it names."""

@@ -32,10 +32,11 @@ _PAYLOADS = frozenset({
 """Keys of what a tool takes or returns: fields in there are the tool's own."""
 _STRUCTURE = frozenset({
     "args", "arguments", "call_id", "content", "contents", "data", "encrypted_content", "function",
-    "functionCall", "functionResponse", "id", "image_url", "inlineData", "input", "messages",
-    "name", "output", "parts", "response", "result", "role", "source", "summary", "text",
-    "thinking", "toolResult", "toolUse", "toolUseId", "tool_call_id", "tool_calls", "tool_use_id",
-    "type",
+    "functionCall", "functionDeclarations", "functionResponse", "function_declarations", "id",
+    "image_url", "inlineData", "input", "inputSchema", "input_schema", "json", "messages", "name",
+    "output", "parameters", "parts", "response", "result", "role", "schema", "source", "summary",
+    "text", "thinking", "toolResult", "toolSpec", "toolUse", "toolUseId", "tool_call_id",
+    "tool_calls", "tool_use_id", "type",
 })  # fmt: skip
 """Keys without which a part means something else: never taken out."""
 _OF_A_TYPE = {

@@ -13,6 +13,7 @@ from trimtab.retry.learned_limits import ModelLimits
 from trimtab.retry.limits_from_refusals import (
     SentRequest,
     keywords_for_known_limits,
+    keywords_for_retry,
     learn_from_refusal,
 )
 from trimtab.retry.refusals import Refusal
@@ -35,7 +36,10 @@ def test_as_many_images_stay_as_the_refusal_allows_none_where_each_is_too_large(
     unit: Any, limit: int, images: int
 ) -> None:
     refusal = Refusal("too_large", limit, rule="images", unit=unit)
-    assert learn_from_refusal(refusal, SENT, NOTHING).images == images
+    words = keywords_for_retry(refusal, SENT, NOTHING, Settings())
+    assert words == {"settings": Settings(images=images)}
+    learned = learn_from_refusal(refusal, SENT, NOTHING).images
+    assert learned == (images if unit == "images" else None), "a count, not what one of them has"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ Knows providers' words and small requests with each fault (``refused_requests``)
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import re
@@ -163,10 +164,13 @@ def test_another_conversation_is_sent_as_it_came_until_a_second_was_refused(
     provider, session = Provider(case), opened(url)
     provider.ask(session, provider.fault.request())
     second = provider.fault.request("Something else.")
+    if case[0] == "no user":
+        return  # a conversation is told by its first words
     alone = trimtab.Session(window=10_000_000).fit(copy.deepcopy(second)).request
     assert provider.ask(session, second)[0] == alone
     third = provider.fault.request("A third thing.")
-    rule = classify(*case[1:]).rule
+    refusal = classify(*case[1:])
+    rule = "" if refusal.unit == "pages" else refusal.rule
     sent = provider.ask(session, copy.deepcopy(third))
     is_of_endpoint = rule in ("field_refused", "output_limit", "name_format", "images")
     assert len(sent) == (1 if is_of_endpoint else 2)
@@ -384,16 +388,14 @@ def ordinary(name: str, steps: int = 6) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", FALSE)
 def test_one_false_signal_changes_nothing_for_other_conversations(kind: str, url: str) -> None:
     session, (status, said) = opened(url), FALSE[kind]
-    run = flow(ordinary("first", 8), session.fit, key=HERE, learned=session.learned,
-               undo=session.take_back)  # fmt: skip
+    first = ordinary("first", 1 if kind == "bare" else 8)
+    run = flow(first, session.fit, key=HERE, learned=session.learned, undo=session.take_back)
     next(run)
-    try:
+    with contextlib.suppress(StopIteration):
         if status is None:
             run.send(Accepted(600))
         run.send(Refused(status, said))
         run.send(Accepted())
-    except StopIteration:
-        pass
     for number in range(20):
         body = ordinary(f"other{number}", 3 + number % 5)
         run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
@@ -479,3 +481,137 @@ def test_no_more_than_three_sends_by_hand_for_a_size() -> None:
     while fitted is not None:
         sends, fitted = sends + 1, session.refused((400, "Prompt is too long"), fitted)
     assert sends == MAX_SIZE_SENDS
+
+
+# --- results that are too long, and nobody says so -----------------------------------------------
+
+BARE = FALSE["bare"][1]
+
+
+def with_result(name: str, *chars: int) -> dict[str, Any]:
+    """A conversation with results of so many characters."""
+    body = long_talk(name, len(chars))
+    results = [one for one in body["messages"] if one["role"] == "tool"]
+    for number, (result, size) in enumerate(zip(results, chars, strict=True)):
+        lines = "".join(f"{name}:{number}:{n}: token {n * 7919}\n" for n in range(size // 12))
+        result["content"] = lines[:size]
+    return body
+
+
+def longest(request: dict[str, Any]) -> int:
+    return max(len(one["content"]) for one in request["messages"] if one["role"] == "tool")
+
+
+def up_to(most: int, status: int, body: Any) -> Callable[[Any], Refused | Accepted]:
+    def provider(request: Any) -> Refused | Accepted:
+        return Refused(status, body) if longest(request) > most else Accepted()
+
+    return provider
+
+
+@pytest.mark.parametrize(
+    ("most", "status", "body", "size"),
+    [(2_000, 413, "", 78_640), (200, 400, BARE, 6_000), (200, 400, "", 6_000),
+     (30_000, 413, "", 78_640)],
+    ids=["a result of 2,000 characters", "a bare error at 200", "no body at 200", "a large body"],
+)  # fmt: skip
+def test_the_last_send_goes_to_the_floor(most: int, status: int, body: Any, size: int) -> None:
+    session = trimtab.Session(window=10**7)
+    run = flow(with_result("mod", size), session.fit, key=HERE, learned=session.learned)
+    done, sent = played(run, up_to(most, status, body))
+    assert done.accepted, [longest(request) for request in sent]
+    assert len(sent) <= MAX_SIZE_SENDS
+
+
+def test_one_bare_error_cuts_no_later_result() -> None:
+    session = trimtab.Session(window=10**7)
+
+    def ask(body: Any, answer: Any = lambda request: Accepted()) -> list[Any]:
+        run = flow(body, session.fit, key=HERE, learned=session.learned)
+        return played(run, answer)[1]
+
+    for number in range(6):
+        ask(with_result(f"before{number}", 6_372))
+    replies = iter([Refused(400, BARE), Accepted()])
+    assert len(ask(with_result("once", 6_372), lambda request: next(replies))) == 2
+    for number in range(12):
+        body = with_result(f"after{number}", 6_372)
+        assert ask(copy.deepcopy(body)) == [body]
+    sizes = [6_372] * 10
+    for count in range(2, 10):
+        body = with_result("once", *sizes[:count])
+        newest = [one for one in ask(body)[0]["messages"] if one["role"] == "tool"][-1]
+        assert len(newest["content"]) > 6_000
+
+
+def test_a_limit_of_results_is_found_and_what_was_accepted_is_never_cut() -> None:
+    session, provider = trimtab.Session(window=10**7), up_to(2_000, 400, BARE)
+    refusals = []
+    for number in range(8):
+        for size in (6_372, 1_500):
+            body = with_result(f"talk{number}-{size}", size)
+            run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+            done, sent = played(run, provider)
+            assert done.accepted
+            refusals.append(len(done.refusals))
+            if size == 1_500:
+                assert sent == [body], "below the limit"
+    assert sum(refusals) <= 3, refusals
+
+
+# --- what is never taken -------------------------------------------------------------------------
+
+STRUCTURE = [
+    ("openai-chat", "messages[0].content"),
+    ("openai-chat", "messages[1].role"),
+    ("openai-chat", "messages[1].tool_calls"),
+    ("openai-chat", "messages[1].tool_calls[0].id"),
+    ("openai-chat", "messages[1].tool_calls[0].function.arguments"),
+    ("openai-chat", "messages[2].tool_call_id"),
+    ("openai-chat", "tools[0].type"),
+    ("openai-chat", "tools[0].function.name"),
+    ("openai-chat", "tools[0].function.parameters"),
+    ("openai-chat", "max_tokens"),
+    ("anthropic", "messages.1.content.0.tool_use.id"),
+    ("anthropic", "messages.1.content.0.tool_use.input"),
+    ("anthropic", "messages.1.content.0.tool_use.input.path"),
+    ("anthropic", "messages.2.content.0.tool_result.content"),
+    ("anthropic", "tools.0.input_schema"),
+    ("anthropic", "tools.0.input_schema.properties.path"),
+    ("anthropic", "system"),
+]
+
+
+@pytest.mark.parametrize(("format", "path"), STRUCTURE)
+def test_a_key_without_which_a_request_means_something_else_is_never_taken(
+    format: str, path: str
+) -> None:
+    if format == "openai-chat":
+        call = {"name": "read", "arguments": '{"path": "a"}'}
+        body = long_talk("mod", 1)
+        body["messages"][1]["tool_calls"][0]["function"] = call
+        tool = {"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}
+        body |= {"tools": [tool], "max_tokens": 900}
+    else:
+        use = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a"}}
+        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x"}
+        schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+        body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "system": "Code.",
+                "messages": [user(), model([use]), user([result])],
+                "tools": [{"name": "read", "input_schema": schema}]}  # fmt: skip
+    session = trimtab.Session(window=10**7)
+    run = flow(copy.deepcopy(body), session.fit, key=HERE, learned=session.learned)
+    done, sent = played(run, lambda _: Refused(400, f"{path}: Extra inputs are not permitted"))
+    assert (done.accepted, sent) == (False, [body])
+
+
+COUNTED = [case for case in (*WORDS, *THREADS) if re.search(r"^\d+ images of", case[0])]
+
+
+@pytest.mark.parametrize("case", COUNTED, ids=named)
+def test_as_many_images_stay_as_the_refusal_allows(case: Any) -> None:
+    provider = Provider(case)
+    sent = provider.ask(trimtab.Session(window=10**7), provider.fault.request())
+    limit = classify(*case[1:]).limit
+    assert limit
+    assert json.dumps(sent[-1]).count('"type": "image_url"') == limit

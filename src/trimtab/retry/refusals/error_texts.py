@@ -304,7 +304,7 @@ SIZE = (
         r"(?:at most|up to|only) (?P<limit2>\d+) (?:images?|documents?)|"
         r"(?:maximum|max|limit) (?:number )?of (?P<limit3>\d+) images?|"
         r"(?:too many images|number of images)\b.{0,30}?(?:max\w*|limit|"
-        r"request) is (?P<limit4>\d+)|"
+        r"request)(?: \w+)? is (?P<limit4>\d+)|"
         r"too many (?:images|documents|media)",
         "images",
     ),
