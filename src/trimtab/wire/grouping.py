@@ -61,7 +61,7 @@ def join_linked(
             number += 1
             last = max(last, joins.get(number, number))
         run = groups[first : last + 1]
-        if len(run) == 1 or not _may_join(transcript, run):
+        if len(run) == 1 or not _adjoin(run):
             done += [
                 _opened(transcript, one)
                 if number in opened or len(run) > 1 or (server_answers and _owes(transcript, one))
@@ -107,21 +107,15 @@ def _joins(transcript: Transcript, groups: Sequence[Group]) -> tuple[dict[int, i
     return joins, opened
 
 
-def _may_join(transcript: Transcript, run: Sequence[Group]) -> bool:
-    """Whether these groups can go as one: what stands between them can stay without them."""
+def _adjoin(run: Sequence[Group]) -> bool:
+    """Whether nothing stands between these groups that belongs to none of them."""
     if any(group.partial for group in run[:-1]):
         return False
-    messages, alternates = transcript.messages, transcript.facts.alternates
-    stay = ("system",) if alternates else ("system", "user")
-    return all(
-        message.role in stay and not message.results and not message.is_linked
-        for one, after in pairwise(run)
-        for message in messages[one.last + 1 : after.first]
-    )
+    return all(one.last + 1 == after.first for one, after in pairwise(run))
 
 
 def _joined(transcript: Transcript, run: Sequence[Group]) -> Group:
-    numbers = [number for group in run for number in group.numbers]
+    numbers = range(run[0].first, run[-1].last + 1)
     return Group(
         transcript.messages, transcript.base, numbers, closed=all(group.closed for group in run),
         has_calls=any(group.has_calls for group in run), partial=run[-1].partial,

@@ -28,9 +28,7 @@ __all__ = ["output_item", "read_message"]
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
 _STATE = ("previous_response_id", "conversation")
 _DIALECTS = ("deepseek",)
-_UNTOUCHED = frozenset(
-    ("item_reference", "mcp_list_tools", "mcp_approval_request")
-)
+_UNTOUCHED = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
 """Items that others may refer to, or that define tools: their step is never dropped."""
 _OWN_ID = frozenset({
     "message", "function_call", "custom_tool_call",
