@@ -194,7 +194,8 @@ def _free(planner: Planner, number: int, group: int, *, protected: bool) -> bool
         here = transcript.groups[group]
         if group in planner.state.dropped or not here.closed:
             return False
-        if here.has_calls and group == len(transcript.groups) - 1:
+        answered = transcript.messages[here.last].role != "assistant"
+        if here.has_calls and answered and group == len(transcript.groups) - 1:
             return False  # the newest step: some providers want its thinking
         own = transcript.messages[here.first : here.last + 1]
         if any(message.compaction for message in own):

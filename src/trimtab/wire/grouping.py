@@ -158,6 +158,9 @@ def _turn(transcript: Transcript, first: int, end: int, by_count: bool) -> Group
                 waiting.remove(id)
         partial = len(message.results) < len(message.parts)
         index += 1
+    # What the provider ran itself is a step too: its results are talk, and large.
+    parts = [part for message in messages[first:end] for part in message.parts]
+    has_calls = has_calls or any(part.kind == "server-call" for part in parts)
     # The turn with the provider's compaction is never dropped: it replaces all before it.
     may_go = not any(message.compaction for message in messages[first:end])
     return Group(

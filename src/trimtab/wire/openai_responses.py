@@ -28,9 +28,7 @@ __all__ = ["output_item", "read_message"]
 _PARTS = ("input_text", "output_text", "input_image", "input_file")
 _STATE = ("previous_response_id", "conversation")
 _DIALECTS = ("deepseek",)
-_UNTOUCHED = frozenset(
-    ("item_reference", "mcp_list_tools", "mcp_approval_request", "program", "program_output")
-)
+_UNTOUCHED = frozenset(("item_reference", "mcp_list_tools", "mcp_approval_request"))
 """Items that others may refer to, or that define tools: their step is never dropped."""
 _OWN_ID = frozenset({
     "message", "function_call", "custom_tool_call",
@@ -260,7 +258,9 @@ def _group(
         and all(n in answers for n in ours if messages[n].results)
         and not any(messages[n].type in _UNTOUCHED or n in in_use for n in ours)
     )
-    return Group(messages, transcript.base, ours, closed=closed, has_calls=bool(calls))
+    # What the provider ran itself is a step too: its results are talk, and large.
+    ran = any(part.kind == "other" for n in ours for part in messages[n].parts)
+    return Group(messages, transcript.base, ours, closed=closed, has_calls=bool(calls) or ran)
 
 
 # --- writing ---------------------------------------------------------------------------------
