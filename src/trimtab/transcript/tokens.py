@@ -60,7 +60,9 @@ class Counter:
     def name(self) -> str:
         """Readable name: ``"tekken (mistral)"``; final after the first count."""
         factor = "" if self.factor == 1.0 else f"×{self.factor:g}"
-        return f"{self.source.name}{factor}" + (f" ({self.label})" if self.label else "")
+        base, corrected, _ = self.source.name.partition(" corrected for ")  # the label says for whom
+        source = f"{base} corrected" if corrected else base
+        return f"{source}{factor}" + (f" ({self.label})" if self.label else "")
 
     @property
     def version(self) -> str:

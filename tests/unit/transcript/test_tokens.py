@@ -103,9 +103,7 @@ def test_hidden_thinking_is_charged_by_its_signature_where_the_bill_does() -> No
 def test_a_counter_says_what_it_is() -> None:
     assert count_with("o200k").name == "o200k"
     assert count_with(model="mistral-large-latest").name == "tekken (mistral)"
-    assert count_with(model="claude-opus-4-6").name == (
-        "o200k, corrected for claude up to 4.6, 1 (claude up to 4.6)"
-    )
+    assert count_with(model="claude-opus-4-6").name == "o200k, corrected (claude up to 4.6)"
     assert count_with("estimate", model="claude-opus-5").name == "estimate×1.75 (claude from 4.7)"
     assert "unknown" in count_with(model=None, format="anthropic").name
     assert count_with(len).name == "custom (len)"
