@@ -80,6 +80,8 @@ ROWS = {
     "compaction_block_misplaced": ("compaction_misplaced", "compaction_behind"),
     "compaction_block_ambiguous": ("compaction_ambiguous", "compaction_behind"),
     "compaction_incomplete_turn": ("call_unanswered", "result_late"),
+    "document_of_model": ("document_of_model",),
+    "citations_of_user": ("citations_of_user",),
     "array_too_long": ("too_many_calls", "too_many_tools"),
     "thinking_signature": (REASONING, "encrypted_content", "reasoning_unsigned"),
     "thinking_binding": (REASONING,),

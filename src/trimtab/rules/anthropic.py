@@ -412,7 +412,6 @@ TABLE = RuleTable(
             "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
             "claude-api-version-2026-10-21",
             remove_parts,
-            sure="certain",
             since=_OCTOBER_2026,
         ),
         Rule(
@@ -421,7 +420,6 @@ TABLE = RuleTable(
             "codersera.com, anthropic-api-2026-10-21-sdk-migration-guide-2026; apidog.com, "
             "claude-api-version-2026-10-21",
             remove_citations,
-            sure="certain",
             since=_OCTOBER_2026,
         ),
         Rule(

@@ -60,7 +60,8 @@ class Counter:
     def name(self) -> str:
         """Readable name: ``"tekken (mistral)"``; final after the first count."""
         factor = "" if self.factor == 1.0 else f"×{self.factor:g}"
-        base, corrected, _ = self.source.name.partition(" corrected for ")  # the label says for whom
+        # The label says for whom a vocabulary is corrected.
+        base, corrected, _ = self.source.name.partition(" corrected for ")
         source = f"{base} corrected" if corrected else base
         return f"{source}{factor}" + (f" ({self.label})" if self.label else "")
 

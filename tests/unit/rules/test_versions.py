@@ -38,7 +38,10 @@ SENT = {
 def test_the_newest_version_gets_what_it_takes_and_the_oldest_all() -> None:
     for format in ("anthropic", "anthropic:2023-06-01"):
         assert trimtab.fit(REQUEST, window=9_000, format=format).request is REQUEST
-    fitted = trimtab.fit(REQUEST, window=9_000, format="anthropic:2026-10-21")
+    session = trimtab.Session(window=9_000, format="anthropic:2026-10-21")
+    rules = {repair.rule for repair in session.fit(REQUEST).report.repairs}
+    assert rules == {"sampling_refused"}, "no content goes before a refusal"
+    fitted = session.fit(REQUEST, refused=["document_of_model", "citations_of_user"])
     assert fitted.request == SENT
     rules = {repair.rule for repair in fitted.report.repairs}
     assert rules == {"sampling_refused", "document_of_model", "citations_of_user"}

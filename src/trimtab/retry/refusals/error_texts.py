@@ -251,6 +251,11 @@ FIELDS = (
         r"invalid (?:control character|\\escape)|extra data)\b.{0,60}line \d+ column \d+",
     ),
     ErrorPattern("invalid_other", "field_refused", REFUSED),
+    _family(
+        "invalid_other", "document_of_model",
+        r"documents? .{0,60}\b(?:assistant|model) messages?\b",
+    ),
+    _family("invalid_other", "citations_of_user", r"citations .{0,60}\buser messages?\b"),
     _family("invalid_other", "part_type", r"invalid value: (?:input|output)_text\b"),
     _family("other", "timeout", r"deadline exceeded|time limit|processing time|timed? ?out\b"),
     _family(
