@@ -134,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if number % 50 == 0:
             print(f"{number} of {len(wanted)}: {one.kind}", file=sys.stderr, flush=True)
         found.append(trial.run(one))
-    text = report(found)
+    text = ("Held out\n\n" if args.held_out else "") + report(found)
     if args.out:
         args.out.write_text(f"{text}\n", encoding="utf-8")
     else:

@@ -80,7 +80,7 @@ def _producing(kind: str, content: Content, fact: Fact | None, draw: random.Rand
         "json list": f"curl -s https://api.example{content.source}",
     }.get(kind, f"cat {content.source}")  # fmt: skip
     if fact and draw.random() < 0.5:
-        return Step("bash", {"command": f"{command}  # where is {fact.name}?"}, content.text)
+        return Step("bash", {"command": f"{command}  # {fact.asked}"}, content.text)
     return Step("bash", {"command": command, "description": f"Read {why}"}, content.text)
 
 

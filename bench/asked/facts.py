@@ -22,6 +22,11 @@ class Fact:
     answer: str
     asked: str
 
+    @property
+    def questions(self) -> tuple[str, str]:
+        """How the name is put where somebody asks: in words, or in quotes in a command."""
+        return self.asked, f"'{self.name}'"
+
 
 @dataclass(frozen=True)
 class Content:
@@ -74,6 +79,13 @@ def strings(tree: Any) -> Iterator[str]:
 def answered(request: Any, fact: Fact, near: Near) -> bool:
     """Whether whoever asks can read the answer in this request.
 
-    A question counts for nothing: it holds the name alone.
+    The name in a question counts for nothing: a note may have the call that asks close to a value
+    that has lost its own name.
     """
-    return any(told(text, fact, near) for text in strings(request))
+    return any(told(_unasked(text, fact), fact, near) for text in strings(request))
+
+
+def _unasked(text: str, fact: Fact) -> str:
+    for question in fact.questions:
+        text = text.replace(question, "...")
+    return text

@@ -124,7 +124,7 @@ LANGUAGES = {
     "java": JAVA, "c": C, "c++": CPP, "ruby": RUBY, "php": PHP,
 }  # fmt: skip
 ASKED = ("the constant in {}", "which number {} uses", "the number in the function {}",
-         "what {}() works with: its constant")  # fmt: skip
+         "what {} works with: its constant")  # fmt: skip
 
 
 def source(language: Language, words: Words, size: float = 1.0) -> Content:
