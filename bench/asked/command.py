@@ -1,6 +1,6 @@
 """Prints whether what somebody asks for by name survives a cut, a row a kind of content.
 
-    python bench/asked                              # the tables, in some four minutes
+    python bench/asked                              # the tables, in two to four minutes
     python bench/asked --kinds csv python --trials 10
     python bench/asked --held-out --out held.txt    # other seeds and another vocabulary
 
@@ -24,7 +24,9 @@ SHARES = (0.5, 0.25)
 SHOWN = {0.5: "1/2", 0.25: "1/4"}
 FORMATS = ("anthropic", "openai-chat")
 ALL_FORMATS = (*FORMATS, "openai-responses", "bedrock", "gemini")
-TRIALS = 2
+TRIALS = 8
+MIN_USED = 0.5
+"""Of the window: what sends less has thrown away more than was asked of it."""
 NAMED = ASKERS[:-1]
 CELLS = [(place, share) for place in PLACES for share in SHARES]
 
@@ -108,6 +110,10 @@ def overall(found: Sequence[Outcome]) -> str:
         if trial.is_worse(pairs(named, lambda t, k=(kind, place): (t.kind, t.place) == k))  # type: ignore[misc]
     ]
     lines.append(f"Significantly worse than head and tail: {', '.join(worse) or 'nowhere'}")
+    cliffs = [one.trial.kind for one in found if 0 < one.used < MIN_USED]
+    told = ", ".join(f"{kind} {cliffs.count(kind)}" for kind in dict.fromkeys(cliffs))
+    lines.append(f"Sent less than {MIN_USED:.0%} of the window: {len(cliffs)} of {len(found)}"
+                 f" ({told or 'none'})")  # fmt: skip
     lines.append(f"Could not fit: {sum(one.used == 0 for one in found)} of {len(found)}")
     return "\n".join(lines)
 
