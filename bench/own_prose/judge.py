@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import trimtab
 from answerable.tokens import count, of_message, of_text
+
+import trimtab
 from own_prose.pastes import Pasted
 from own_prose.rules import Written
 from own_prose.talk import body
@@ -107,7 +108,7 @@ def pasted_left(pasted: Pasted, text: str) -> int:
 def judge(trial: Trial, sent: Sequence[Mapping[str, Any]]) -> Verdict:
     """The verdict on the messages that were sent for a trial."""
     text, others = text_of(sent), text_of(sent, other=True)
-    fates: tuple[Fate, ...] = tuple(fate(written, text) for written in trial.written)
+    fates = tuple(fate(written, text) for written in trial.written)
     moved = sum(
         one != "kept" and any(n in others and n not in text for n in written.needles)
         for one, written in zip(fates, trial.written, strict=True)
@@ -126,6 +127,6 @@ def run(trial: Trial) -> Verdict:
     try:
         fitted = trimtab.fit(body(trial.messages), window=trial.window, reserve=0, target=TARGET)
     except CannotFit:
-        lost: tuple[Fate, ...] = ("lost",) * len(trial.written)
-        return Verdict(trial, lost, possible(trial), refused=True)
+        lost: list[Fate] = ["lost"] * len(trial.written)
+        return Verdict(trial, tuple(lost), possible(trial), refused=True)
     return judge(trial, fitted.request["messages"])

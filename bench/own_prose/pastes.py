@@ -1,5 +1,8 @@
 """What users paste: ten kinds of text, generated, none of which a person wrote for the model."""
 
+# A sentence stays on its line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json

@@ -1,5 +1,8 @@
 """Written prose of various shapes, as users put it beside what they paste; two texts of each."""
 
+# A sentence stays on its line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from own_prose.rules import Written

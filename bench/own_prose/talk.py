@@ -1,5 +1,8 @@
 """What stands around the rules: prose of the model, small questions of the user, steps of tools."""
 
+# A sentence stays on its line.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import json
@@ -7,6 +10,7 @@ from random import Random
 from typing import Any
 
 from answerable.tokens import of_text
+
 from own_prose.pastes import KINDS, NAMES, OBJECTS, PARTS, VERBS, paste
 
 Message = dict[str, Any]

@@ -8,6 +8,7 @@ from itertools import cycle, product
 from random import Random
 
 from answerable.tokens import count, of_text
+
 from own_prose.pastes import KINDS, Pasted, paste
 from own_prose.rules import Written
 from own_prose.shapes import SHAPES, shape
