@@ -18,6 +18,7 @@ import trimtab
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 
+from answerable.tokens import of_text
 from own_prose import command, judge, rules, shapes, tables, worlds
 from own_prose.pastes import KINDS, paste
 from own_prose.talk import body, user
@@ -73,7 +74,7 @@ def test_the_constraints_of_conpact_are_read_where_it_is_installed(
 def test_without_conpact_the_rest_is_run_and_it_is_told(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(rules.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     assert command.chosen(False) == rules.half(RULES, False)
     assert "conpact is not installed" in capsys.readouterr().err
 
@@ -96,7 +97,7 @@ def test_there_is_room_for_the_prose_wherever_it_is_said_to_be(trials: list[Tria
             prose = judge.text_of(trial.messages)
             for one in trial.pasted:
                 prose = prose.replace(one.text, "")
-            assert judge.of_text(prose) < 0.9 * worlds.TARGET * trial.window
+            assert of_text(prose) < 0.9 * worlds.TARGET * trial.window
 
 
 def test_a_rule_meets_every_place_of_a_message_and_both_ages(trials: list[Trial]) -> None:
@@ -112,7 +113,7 @@ def test_a_rule_meets_every_place_of_a_message_and_both_ages(trials: list[Trial]
 def test_a_paste_has_its_size_and_depends_on_its_seed(kind: str) -> None:
     one = paste(kind, 500, 1)
     assert one == paste(kind, 500, 1) != paste(kind, 500, 2)
-    assert 400 <= judge.of_text(one.text) < 700
+    assert 400 <= of_text(one.text) < 700
 
 
 @pytest.mark.parametrize("name", shapes.SHAPES)
