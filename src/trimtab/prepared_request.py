@@ -348,6 +348,7 @@ class PreparedRequest:
             protected=protected(transcript, *held, preset.recent_turns),
             held_by_user=protected(transcript, *held),
             facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them
+            calls=lambda group: self.redundancy.calls.by_turn[group],
             open_tail=settings.open_tail,
             drops=drops,
             to_target=to_target,

@@ -14,29 +14,21 @@ from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.fold import (
-    Candidate,
     candidate_for,
+    choose,
     fold,
-    sources_of,
-    standing_identifiers,
+    selector_of,
 )
-from trimtab.planning.line_selection import (
-    ASKED,
-    CandidateLines,
-    LineSelector,
-    written_apart,
-)
-from trimtab.planning.lines import asked_lines, identifier_weights
+from trimtab.planning.line_selection import ASKED, CandidateLines, written
+from trimtab.planning.lines import asked_lines
 from trimtab.planning.planner import Planner
+from trimtab.planning.refold import ReopenedGroups
 from trimtab.planning.runs import Run, closing_of
 from trimtab.transcript.notes import has_note, is_drop_note, without_notes
 from trimtab.transcript.user_constraints import demands
 
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
-PASSES, LEAST_TOKENS = 4, 24
-"""The cost of lines is estimated, so room that is left over is used in further passes: at most so
-many, while at least so many tokens are left."""
 
 
 @dataclass
@@ -316,46 +308,31 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     """Fold these runs; keep as many of their lines as fit under the goal."""
     state = planner.state
     candidates = [candidate_for(planner, run) for run in chosen]
-    sources = [list(_sources(planner, candidate)) for candidate in candidates]
-    every = [source for own in sources for source in own]
+    for candidate in candidates:
+        candidate.read(planner, ReopenedGroups())
+        candidate.words = [*candidate.words, *_user_texts(planner, candidate.run)]
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
-    selector = LineSelector(
-        every,
-        identifier_weights(planner.transcript, planner.inputs.lines),
-        *standing_identifiers(planner, candidates),
-    )
+    selector = selector_of(planner, candidates)
     selector.force()
-    room = goal - (state.tokens - size) - frames
-    before = -1
-    for _ in range(PASSES):
-        used = sum(planner.usage.counter(text) for own in sources for text in written_apart(own))
-        kept = sum(len(source.kept) for source in every)
-        if kept == before or room - used < LEAST_TOKENS:
-            break
-        before = kept
-        selector.take(room - used)
-    for candidate, own in zip(candidates, sources, strict=True):
-        text = written_apart(own)
-        made = replace(candidate.fold, lines=text.lines, words=text.words, asked=text.asked)
+    choose(planner, selector, goal - (state.tokens - size) - frames, candidates)
+    for candidate in candidates:
+        made = candidate.made
         if not made.lines:
             made = _bare(planner, candidate.run, made) or made
         if state.fold_saving(candidate.run, made) > 0:
             state.fold(candidate.run, made)
-            planner.folded[candidate.run.first] = own
+            planner.folded[candidate.run.first] = candidate.sources
             planner.used("fold")
 
 
-def _sources(planner: Planner, candidate: Candidate) -> Iterator[CandidateLines]:
-    """The blocks of a run in order; in the user's blocks, lines with demands are forced to stay."""
-    transcript, run = planner.transcript, candidate.run
+def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:
+    """The user's texts of a run in order; lines with demands are forced to stay."""
+    transcript = planner.transcript
     assert run.opening is not None
     said: set[str] = set()
     end = transcript.groups[run.last]
     for number in range(run.opening, end.last + 1):
-        group = transcript.table.of_message[number]
-        if group >= 0 and transcript.groups[group].first == number:
-            yield from sources_of(planner, candidate, group)
         message = transcript.messages[number]
         if message.role != "user" or (number == end.last and end.partial):
             continue
@@ -379,10 +356,10 @@ def _bare(
     if made is None:
         asked = ""
         if constraints:
-            own = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
+            own = list(_user_texts(planner, run))
             for source in own:
                 source.kept.update(source.forced)
-            asked = written_apart(own).asked
+            asked = written(own).asked
         made = Fold(None, asked=asked)
     if planner.state.may_stand(run, anchored=False):
         closing = closing_of(planner.transcript, run, anchored=False)

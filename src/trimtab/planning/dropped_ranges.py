@@ -98,8 +98,11 @@ def marker(steps: int, tools: Tally[str], handle: str = "") -> str:
 
 
 def left_note(what: str, left: str, text: str, handle: str = "") -> str:
-    """``[14 earlier steps, of which these lines are left; recall("…") has them]`` over the text."""
-    return f"[{what}, of which {left} left{_fetch(handle)}]\n{text}"
+    """``[14 earlier steps, of which this record is left; recall("…") has them]`` over the text."""
+    if left != LINES:
+        return f"[{what}, of which {left} left{_fetch(handle)}]\n{text}"
+    one = f'; recall("{handle}", steps="3") has step 3 whole' if handle else ""
+    return f"[{what}, of which {left} left, true after the last of them{one}]\n{text}"
 
 
 def words_note(left: str, text: str, handle: str = "") -> str:

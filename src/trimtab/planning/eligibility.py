@@ -15,6 +15,7 @@ from trimtab.reducers.base import NO_FACTS, BlockFacts
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
 from trimtab.transcript.token_sizes import TokenSizes
+from trimtab.transcript.tool_calls import ToolCall
 from trimtab.transcript.transcript import Transcript
 
 RAW_SHARE = 0.06
@@ -48,6 +49,8 @@ class PlanInputs:
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
     facts: Callable[[Place], BlockFacts] = lambda place: NO_FACTS
     """Facts about a block from the rest of the transcript."""
+    calls: Callable[[int], Sequence[ToolCall]] = lambda group: ()
+    """The calls of a group, by its number."""
     held_by_user: frozenset[Key] = frozenset()
     """Blocks in ``protected`` by the user's wish, not by a preset: even dead weight stays there."""
     open_tail: bool = False

@@ -1,44 +1,60 @@
-"""Folds the oldest steps into notes: their best lines, verbatim, under one-line headers.
+"""Folds the oldest steps into notes: a record of what was done, with the lines worth showing.
 
-Notes of earlier batches stay unchanged, so that the prompt cache keeps hitting, as long as there is
+Before and after, with the smallest call of the run as the one that stays:
+
+    model: call Read a.py        model: call Read a.py
+    tool:  37 lines              tool:  [3 earlier steps, of which this record is left]
+    model: call Edit a.py               1 Read a.py → 37 lines, edited in step 2
+    tool:  ok                            def parse(text):
+    model: call Bash pytest             2 Edit a.py → ok
+    tool:  exit 1, 94 lines             +    return int(text)
+                                        3 Bash pytest → exit 1, 94 lines
+
+Notes of earlier cuts stay unchanged, so that the prompt cache keeps hitting, as long as there is
 room for a fair part of what is folded.  Otherwise they are undone and lines are chosen again.  A
-batch then reads the newest steps whole, of older steps only the lines kept in notes, and nothing of
+cut then reads the newest steps whole, of older steps only the lines kept in notes, and nothing of
 steps far back; otherwise its cost would grow with the length of a session.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import starmap
 
 from trimtab import rules
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
 from trimtab.planning.edits import follows_placed_system, leaves_words
-from trimtab.planning.line_selection import CandidateLines, LineSelector, written, written_apart
-from trimtab.planning.lines import (
-    Key,
-    Lines,
-    counts,
-    identifier_weights,
+from trimtab.planning.line_selection import (
+    CandidateLines,
+    LineSelector,
+    verbatim,
+    written,
 )
+from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weights, only
 from trimtab.planning.planner import FOLD_LOSS, LEAST_GAIN, Planner
+from trimtab.planning.record import Entry, Record, add_sources, edits_of, listed_first
 from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
 from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
 from trimtab.reducers import Offer
 from trimtab.reducers.base import smaller
-from trimtab.transcript.model import Block, Group, Place
+from trimtab.reducers.content.base import ERROR, FAILURE, MANDATORY, SUMMARY
+from trimtab.reducers.digest import weigh_lines
+from trimtab.transcript.model import Block, Place
 
 FAIR_SHARE = 0.1
 """The share of the folded text that must have room, or all notes are chosen again (measured)."""
 SMALL = 128
 """Blocks up to this many tokens are left alone if only the target, no limit, requires more room."""
-PASSES, LEFT_TOKENS = 3, 64
-"""The estimated cost of lines is a fifth too high.  If there is little room, room left over is used
-in further passes: at most PASSES, while at least LEFT_TOKENS are left.  With more room the added
-lines only add cost (measured)."""
+PASSES, LEFT_TOKENS = 6, 32
+"""A note's size is found by writing it: at most PASSES times, while LEFT_TOKENS of the room are
+left."""
+FILLED = 0.95
+"""The share of its room that a note takes: what it leaves delays the next cut, which a fuller note
+would bring forward (measured)."""
+HEAD_SHARE = 0.15
+"""The most of the room that lines which only name a step may take."""
 FRAME_TOKENS = 30
 """Tokens of a marker."""
 
@@ -61,25 +77,59 @@ def fold(planner: Planner, goal: int) -> None:
         fresh = [candidate_for(planner, run) for run in old.parted(_spans(planner))]
         prose = _prose(planner, fresh, again=True)
         room, size = _room(planner, goal, fresh, prose)
-    sources = [list(_all_sources(planner, candidate, old)) for candidate in fresh]
+    for candidate in fresh:
+        candidate.read(planner, old)
     read = planner.inputs.lines
-    said = [_source(planner, place, read(place.block), "") for place in prose]
-    every = [*(source for own in sources for source in own), *said]
-    selector = LineSelector(
-        every,
-        identifier_weights(planner.transcript, planner.inputs.lines),
-        *standing_identifiers(planner, fresh, prose),
-    )
+    said = [_source(planner, place.block, read(place.block), place) for place in prose]
+    selector = selector_of(planner, fresh, said)
     if old.past:
         selector.far = FAR_SHARE * room
-    _take(planner, selector, room, [*sources, said])
-    for candidate, own in zip(fresh, sources, strict=True):
-        _fold(planner, candidate, own)
-    for candidate, own in reversed(list(zip(fresh, sources, strict=True))):
-        _unfold_newest(planner, candidate.run, own, goal)
+    choose(planner, selector, int(FILLED * room), fresh, said)
+    for candidate in fresh:
+        _fold(planner, candidate)
+    for candidate in reversed(fresh):
+        _unfold_newest(planner, candidate, goal)
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
     _put_back(planner, stood)
+
+
+def selector_of(
+    planner: Planner, candidates: Sequence[Candidate], more: Sequence[CandidateLines] = ()
+) -> LineSelector:
+    """The choice of lines for all these runs together."""
+    every = [*(source for one in candidates for source in one.sources), *more]
+    for source in every:
+        _weigh(planner, source)
+    weights = identifier_weights(planner.transcript, planner.inputs.lines)
+    places = [source.place for source in more if source.place is not None]
+    return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
+
+
+OUTCOME, FAILED, WRONG, MUST = 40.0, 20.0, 10.0, 4.0
+"""What a line is worth for saying an outcome, what failed, an error, something mandatory; beside
+identifiers, which are worth 1 to 10 each."""
+MIN_WEIGHED = 3
+"""Texts of fewer lines are not searched for outcomes."""
+
+
+def _weigh(planner: Planner, source: CandidateLines) -> None:
+    """Set the worth of lines for what they say, by the kind of content."""
+    if source.kind != "result" or source.far or len(source.lines) < MIN_WEIGHED:
+        return
+    lines = source.lines
+    weights = weigh_lines(lines.text, source.tool).weights
+    begins, start = [0], -1
+    while (start := lines.text.find("\n", start + 1)) >= 0:
+        begins.append(start + 1)
+    for index, at in enumerate(lines.starts):
+        weight = weights[bisect_right(begins, at) - 1]
+        if weight >= MANDATORY:
+            source.worth[index] = _WORTH[bisect_right(_TIERS, weight) - 1]
+
+
+_TIERS = [MANDATORY, ERROR, FAILURE, SUMMARY]
+_WORTH = [MUST, WRONG, FAILED, OUTCOME]
 
 
 def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
@@ -91,60 +141,59 @@ def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
             planner.state.put_back(run)
 
 
-def _fold(planner: Planner, candidate: Candidate, sources: Sequence[CandidateLines]) -> None:
+def _fold(planner: Planner, candidate: Candidate) -> None:
     """Show the chosen lines of one run, or a marker if there are none."""
     state, run = planner.state, candidate.run
-    kept = written_apart(sources)
-    made = replace(candidate.fold, lines=kept.lines, words=kept.words)
+    made = candidate.made
     most = state.drop_saving(run.first, run.last) if candidate.droppable else 0
-    saved = state.fold_saving(run, made) if any(kept) else 0
+    saved = state.fold_saving(run, made) if made.lines or made.words else 0
     if most and not 0 < saved <= most:  # nothing may be smaller than what the minimum is made of
         state.drop(run.first, run.last)
     elif saved > 0:
         state.fold(run, made)
-        planner.folded[run.first] = sources
+        planner.folded[run.first] = candidate.sources
     else:
         return
     planner.used("fold")
 
 
-USED = 0.7
-"""A batch that ends below this share of its goal has cut more than needed.  Above it, all useful
-lines are kept, and further lines cost more than they are worth (measured)."""
+USED = 0.95
+"""A cut that ends below this share of its goal has room for more."""
 
 
-def _unfold_newest(
-    planner: Planner, run: Run, sources: Sequence[CandidateLines], goal: int
-) -> None:
-    """If much of the room is left, keep the newest steps of a run whole after all."""
-    state = planner.state
+def _unfold_newest(planner: Planner, candidate: Candidate, goal: int) -> None:
+    """If room is left, keep the newest steps of a run whole after all."""
+    state, run = planner.state, candidate.run
     made = next((one for one in state.runs if one.first == run.first and one.edit is None), None)
     if state.tokens >= USED * goal or made is None or made.last != run.last:
         return
     state.reopen(made)
     planner.folded.pop(run.first, None)
-    begin = run.first + (1 if state.tokens > goal else 0)
-    lines: dict[int, int] = {}
-    for source in sources:
-        text = "\n".join(written([source]))
-        lines[source.group] = lines.get(source.group, 0) + planner.usage.counter(text)
-    surplus = state.tokens - goal + (made.tokens - sum(lines.values()))
-    for end in range(begin, run.last + 1):
-        surplus -= state.run_cost(end - 1, end - 1) - lines.get(end - 1, 0)
-        if surplus <= 0:
+    rows = candidate.tokens_by_group(planner)
+    surplus = state.tokens - goal + (made.tokens - sum(rows.values()))
+    for end in range(run.first, run.last + 2):
+        if surplus <= 0 and (end > run.first or state.tokens <= goal):
             break
-    else:
-        end = run.last + 1
-    if end > run.first:
-        shorter = candidate_for(planner, run._replace(last=end - 1))
-        rest = [source for source in sources if source.group < end and shorter.quotes(source)]
-        _fold(planner, shorter, rest)
+        if end <= run.last:
+            surplus -= state.run_cost(end, end) - rows.get(end, 0)
+    for last in range(end - 1, min(end + 3, run.last)):
+        if last < run.first:
+            return  # all of it fits
+        shorter = candidate.until(planner, last)
+        _fold(planner, shorter)
+        if state.tokens <= goal:
+            return
+        if any(one.first == run.first for one in state.runs):
+            state.reopen(next(one for one in state.runs if one.first == run.first))
+            planner.folded.pop(run.first, None)
+    state.put_back(made)
+    planner.folded[run.first] = candidate.sources
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Candidate:
     """A run that may be folded: the fold with the call that would stay, and which speakers can be
-    quoted in it."""
+    quoted in it.  ``read`` fills in what may be shown."""
 
     run: Run
     fold: Fold
@@ -154,10 +203,62 @@ class Candidate:
     """Whether a marker alone may replace it."""
     frame: int
     """Tokens of the fold without any line."""
+    entries: Sequence[Entry] = ()
+    words: Sequence[CandidateLines] = ()
+    """The model's and the user's texts."""
 
-    def quotes(self, source: CandidateLines) -> bool:
-        """Whether the fold has a place for lines of this source's speaker."""
-        return self.quotes_tools if source.kind == "result" else self.quotes_model
+    @property
+    def sources(self) -> list[CandidateLines]:
+        """Everything that lines are chosen from."""
+        return [*(source for entry in self.entries for source in entry.sources), *self.words]
+
+    @property
+    def made(self) -> Fold:
+        """The fold with the lines that are chosen now."""
+        texts = written(self.words)
+        lines = Record(self.entries).text()
+        return replace(self.fold, lines=lines, words=texts.words, asked=texts.asked)
+
+    def read(self, planner: Planner, old: ReopenedGroups) -> None:
+        """Read the lines of the run; of groups in ``old`` only those that their notes kept."""
+        self.entries = list(_entries(planner, self)) if self.quotes_tools else ()
+        readable = set(old.read(self.run))
+
+        def make(entry: Entry, kind: str, block: Block, lines: Lines) -> CandidateLines:
+            left = old.left.get(entry.group)
+            source = _source(planner, block, lines if left is None else _of(left, lines))
+            source.kind, source.head, source.group = kind, entry, entry.group
+            source.tool, source.far = entry.call.tool, entry.group < old.past
+            return source
+
+        def blocks(entry: Entry) -> tuple[Block | None, Sequence[Block]]:
+            return _blocks(planner, self, entry)
+
+        add_sources(
+            self.entries, blocks, make, planner.inputs.lines, lambda one: one.group in readable
+        )
+        self.words = list(_words(planner, self, old)) if self.quotes_model else ()
+
+    def until(self, planner: Planner, last: int) -> Candidate:
+        """The same with the groups up to ``last`` alone, and the lines chosen of them."""
+        shorter = candidate_for(planner, self.run._replace(last=last))
+        if shorter.quotes_tools:
+            shorter.entries = [entry for entry in self.entries if entry.group <= last]
+        if shorter.quotes_model:
+            shorter.words = [source for source in self.words if source.group <= last]
+        return shorter
+
+    def tokens_by_group(self, planner: Planner) -> dict[int, int]:
+        """Group → about the tokens of what is shown of it."""
+        count, tokens = planner.usage.counter, dict[int, int]()
+        for entry in self.entries:
+            if entry.is_shown:
+                own = count("\n".join(entry.rows()))
+                tokens[entry.group] = tokens.get(entry.group, 0) + own
+        for source in self.words:
+            own = count("\n".join(verbatim(source)))
+            tokens[source.group] = tokens.get(source.group, 0) + own
+        return tokens
 
 
 def candidate_for(planner: Planner, run: Run) -> Candidate:
@@ -209,51 +310,93 @@ def best_anchor(planner: Planner, run: Run) -> tuple[Anchor | None, str]:
     return best, planner.shortest_arguments(best.call, run)
 
 
-def _take(
-    planner: Planner, selector: LineSelector, room: int, parts: Sequence[Sequence[CandidateLines]]
+def choose(
+    planner: Planner,
+    selector: LineSelector,
+    room: int,
+    candidates: Sequence[Candidate],
+    more: Sequence[CandidateLines] = (),
 ) -> None:
-    """Keep the best lines of all parts, ``room`` tokens of them."""
-    left, before = room, -1
-    for _ in range(PASSES if planner.eligibility.has_little_room else 1):
-        selector.take(left)
-        kept = sum(len(source.kept) for part in parts for source in part)
-        if kept == before:
-            return
-        texts = (text for part in parts for text in written_apart(part))
-        left, before = room - sum(map(planner.usage.counter, texts)), kept
+    """Name the newest steps, then keep the best lines of all runs, ``room`` tokens in all."""
+    heads = HEAD_SHARE * room
+    for entry in listed_first([entry for one in candidates for entry in one.entries]):
+        if (heads := heads - entry.head_tokens) < 0:
+            break
+        entry.listed = True
+    left = room - _used(planner, candidates, more)
+    take = selector.take
+    for _ in range(PASSES):
+        before = left
+        take(left)
+        left = room - _used(planner, candidates, more)
         if left < LEFT_TOKENS:
             return
+        if left > 0.9 * before:
+            if selector.rest:
+                return
+            take = selector.take_rest
 
 
-def _all_sources(
-    planner: Planner, candidate: Candidate, old: ReopenedGroups
-) -> Iterator[CandidateLines]:
-    """The sources of a run; of groups in ``old``, only the lines that their notes kept."""
+def _used(planner: Planner, candidates: Sequence[Candidate], more: Sequence[CandidateLines]) -> int:
+    """Tokens of what is shown now."""
+    count, used = planner.usage.counter, 0
+    for candidate in candidates:
+        made = candidate.made
+        used += sum(count(text) for text in (made.lines, made.words, made.asked) if text)
+    return used + sum(count("\n".join(verbatim(source))) for source in more)
+
+
+def _entries(planner: Planner, candidate: Candidate) -> Iterator[Entry]:
+    """An entry for each call of a run."""
+    transcript, first = planner.transcript, candidate.run.first
+    for number in range(first, candidate.run.last + 1):
+        for call in planner.inputs.calls(number):
+            block = transcript.at(*call.inputs[0]).block
+            header = planner.inputs.lines(block).header
+            yield Entry(number - first + 1, number, call, header, edits_of(call, block))
+
+
+def _blocks(
+    planner: Planner, candidate: Candidate, entry: Entry
+) -> tuple[Block | None, Sequence[Block]]:
+    """(the call's block, if it is not sent anyway; the blocks of its results that are not repeated
+    or superseded later)."""
+    transcript, anchor = planner.transcript, candidate.fold.anchor
+    call = transcript.at(*entry.call.inputs[0])
+    stays = anchor is not None and call == anchor.call and not candidate.fold.arguments
+    places = [transcript.at(*key) for key in entry.call.outputs]
+    results = [
+        place.block
+        for place in places
+        if place.block.kind == "result" and place.block.text and not _stale(planner, place)
+    ]
+    return None if stays else call.block, results
+
+
+def _words(planner: Planner, candidate: Candidate, old: ReopenedGroups) -> Iterator[CandidateLines]:
+    """The model's texts in a run."""
     for number in old.read(candidate.run):
         left = old.left.get(number)
-        for source in sources_of(planner, candidate, number, partial(_of, left) if left else None):
-            source.far = number < old.past
-            yield source
+        for place in planner.transcript.groups[number].places:
+            if place.block.kind == "text" and place.block.text:
+                lines = planner.inputs.lines(place.block)
+                lines = lines if left is None else _of(left, lines)
+                source = _source(planner, place.block, lines, place)
+                source.group, source.far = number, number < old.past
+                yield source
 
 
-def sources_of(
-    planner: Planner,
-    candidate: Candidate,
-    group: int,
-    read: Callable[[Place], Lines | None] | None = None,
-) -> Iterator[CandidateLines]:
-    """The blocks of one group that can be quoted; ``read``: their lines, where not all of them."""
-    whole = planner.inputs.lines
-    own = read or (lambda place: whole(place.block))
-    anchor = candidate.fold.anchor
-    for source in _sources(planner, planner.transcript.groups[group], own, anchor, candidate):
-        if candidate.quotes(source):
-            source.group = group
-            yield source
-
-
-def _of(left: Mapping[Key, Lines], place: Place) -> Lines | None:
-    return left.get((place.message, place.index))
+def _of(left: Set[str], lines: Lines) -> Lines:
+    """The lines that a note kept; a row of it may be several pieces of a long line."""
+    long = [row for row in left if len(row) > PIECE_CHARS]
+    kept = [
+        n
+        for n, line in enumerate(lines)
+        if line in left
+        or (n in lines.joined and any(line in row for row in long))
+        or (n + 1 in lines.joined and any(line in row for row in long))
+    ]
+    return only(lines, kept)
 
 
 def _room(
@@ -293,7 +436,7 @@ def _prose(planner: Planner, fresh: Sequence[Candidate], *, again: bool = False)
 
 def _shorten(planner: Planner, place: Place, source: CandidateLines) -> None:
     """Show the kept lines of one text, in place."""
-    rows, state = written([source]), planner.state
+    rows, state = verbatim(source), planner.state
     left = len(source.lines) - len(source.kept)
     if left < 1:
         return
@@ -339,56 +482,18 @@ def _with_closing(planner: Planner, run: Run, end: int) -> Run:
     return run._replace(last=number) if free and ends else run
 
 
-def _sources(
-    planner: Planner,
-    group: Group,
-    read: Callable[[Place], Lines | None],
-    anchor: Anchor | None,
-    candidate: Candidate,
-) -> list[CandidateLines]:
-    """The blocks of a group in the order in which the model reads them: each result after its call.
-
-    The call that stays is not quoted, and its result needs no header if it is first.
-    """
-    results: dict[str, list[Place]] = {}
-    for place in group.places:
-        if place.block.kind == "result":
-            results.setdefault(place.block.call_id or "", []).append(place)
-    sources: list[CandidateLines] = []
-
-    def add(places: Iterable[Place], header: str, *, of_call: bool = False) -> None:
-        for place in places:
-            lines = read(place)
-            stale = of_call and place.block.kind == "result" and _stale(planner, place)
-            if lines is not None and not stale:
-                sources.append(_source(planner, place, lines, header))
-
-    for place in group.places:
-        block = place.block
-        if block.kind == "text":
-            add([place], "")
-        elif block.kind == "call":
-            stays = anchor is not None and place == anchor.call
-            first = stays and planner.transcript.groups[candidate.run.first] is group
-            header = "" if first else planner.inputs.lines(block).header
-            own = [] if stays and not candidate.fold.arguments else [place]
-            add([*own, *results.pop(block.call_id or "", ())], header, of_call=True)
-    for rest in results.values():
-        add(rest, "")
-    return sources
-
-
 def _stale(planner: Planner, place: Place) -> bool:
     """Whether a block was repeated or superseded later."""
     facts = planner.inputs.facts(place)
     return facts.duplicate in ("call", "text") or bool(facts.superseded and not facts.lacks)
 
 
-def _source(planner: Planner, place: Place, lines: Lines, header: str) -> CandidateLines:
-    block = place.block
-    tokens = planner.usage.block(planner.transcript, place)
+def _source(
+    planner: Planner, block: Block, lines: Lines, place: Place | None = None
+) -> CandidateLines:
+    tokens = planner.usage.counter(block.text)
     rate = tokens / max(lines.chars or len(block.text), 1)
-    return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), header)
+    return CandidateLines(block.kind, lines, min(max(rate, 0.15), 1.5), place=place)
 
 
 def standing_identifiers(

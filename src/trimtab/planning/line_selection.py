@@ -14,14 +14,14 @@ from bisect import bisect_right
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, groupby, pairwise
+from itertools import accumulate, chain, pairwise
 from math import inf
-from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from trimtab.planning.lines import Lines
+from trimtab.transcript.model import Place
 
-OWN = {"call": 0.2, "text": 0.03}
+OWN = {"call": 0.2, "text": 0.03, "old": 0.02}
 """Value per token of the agent's own lines, in addition to their identifiers; once per line."""
 ASKED = "asked"
 """The kind of the user's lines."""
@@ -49,25 +49,65 @@ ALL: Priced = (0.0, 0)
 
 MISSES = 50
 """The search ends after so many lines in a row that are too long for the remaining room."""
-HEADER_RATE = 0.3
-"""Tokens per char of a header."""
+REST = 0.004
+"""Value per token of any line, once all that are worth more are kept: so the room is used, in
+order."""
 
 
-@dataclass
+@dataclass(eq=False)
 class CandidateLines:
-    """The lines of one block, under one header; ``rate``: tokens per char."""
+    """The lines of one block; ``rate``: tokens per char; ``kind``: "result", "call", "old" (what
+    an edit replaced), "text" (the model's) or "asked" (the user's)."""
 
     kind: str
     lines: Lines
     rate: float
-    header: str = ""
+    head: Head | None = None
+    """The line that stands above its lines; None if none has to."""
     forced: frozenset[int] = frozenset()
     """Lines that are always kept."""
+    worth: dict[int, float] = field(default_factory=dict)
+    """Line → what it is worth for what it says: an outcome, something asked for."""
+    tool: str = ""
+    place: Place | None = None
+    """Where its text is, for texts that are no step's."""
     group: int = -1
     """The number of the group it belongs to."""
     far: bool = False
     """Whether its lines count against ``LineSelector.far``."""
+    sign: str = " "
+    """What stands before each line of it in a record."""
+    plain: frozenset[int] = frozenset()
+    """Lines that have a blank instead of the sign: those that an edit did not change."""
+    path: str = ""
+    """The file that its lines were written to."""
     kept: set[int] = field(default_factory=set)
+
+    def rows(self) -> Iterator[str]:
+        """The kept lines in order, each with its sign; … where lines between them are missing."""
+        before, row = -1, ""
+        for index in sorted(self.kept):
+            if before == index - 1 and index in self.lines.joined:
+                row += self.lines[index]
+                before = index
+                continue
+            if row:
+                yield row
+            if before != index - 1 and before >= 0:
+                yield " …"
+            row = (" " if index in self.plain else self.sign) + self.lines[index]
+            before = index
+        if row:
+            yield row
+
+
+class Head(Protocol):
+    """The line above the lines of a step; ``is_shown``: whether it is there already."""
+
+    @property
+    def is_shown(self) -> bool: ...
+    @property
+    def head_tokens(self) -> float: ...
 
 
 class LineSelector:
@@ -94,9 +134,13 @@ class LineSelector:
         """The number of the first line of each source."""
         self.bonus: dict[int, float] = {}
         """Line → its value by its place: at an end of a block, beside a kept line."""
-        for start, end in pairwise(self.starts):
+        self.rest = False
+        """Whether every line has at least the value REST."""
+        for (start, end), source in zip(pairwise(self.starts), sources, strict=True):
             if start < end:
                 self.bonus[start] = self.bonus[end - 1] = END
+            for index, worth in source.worth.items():
+                self.bonus[start + index] = self.bonus.get(start + index, 0.0) + worth
         self._heap: list[Priced] = []
         """Lines by their last computed price, the best first."""
         self._last: Priced = (-inf, 0)
@@ -153,7 +197,7 @@ class LineSelector:
         best, last, least = list[Priced](), ALL, 0.0
         for source, start in zip(self.sources, self.starts, strict=False):
             lines, rate, kept, own = source.lines, source.rate, source.kept, source.kind in WORTH
-            head = 0.0 if kept else HEADER_RATE * len(source.header)
+            head = _head_cost(source)
             share = 0.0 if source.kind in OWN else SAID
             rows = zip(lines.starts, lines.ends, lines.name_ends, lines.has_words, strict=True)
             first, names = 0, lines.names
@@ -167,6 +211,8 @@ class LineSelector:
                     first, value = behind, value + (gain if has_words else BARE * gain)
                 if own:
                     value += self._own(source, at - start)
+                if self.rest:
+                    value += REST * ((end - begin) * rate + 1.0)
                 price = value / ((end - begin) * rate + 1.0 + head)
                 if price <= least or (price := round(price, 9)) <= least:
                     continue
@@ -189,7 +235,15 @@ class LineSelector:
         value = self.bonus.get(at, 0.0) + self._gain(source, index)
         if source.kind in WORTH:
             value += self._own(source, index)
+        if self.rest:
+            value += REST * _line_cost(source, index)
         return round(value / _cost(source, index), 9) if value else 0.0
+
+    def take_rest(self, tokens: float) -> float:
+        """Keep further lines although they have no value of their own; return what is left."""
+        if not self.rest:
+            self.rest, self._heap, self._last = True, [], (-inf, 0)
+        return self.take(tokens)
 
     def _gain(self, source: CandidateLines, index: int) -> float:
         """The value of the identifiers on a line that are not kept elsewhere."""
@@ -230,10 +284,18 @@ class LineSelector:
 
 
 def _cost(source: CandidateLines, index: int) -> float:
-    """Tokens of a line, with the header that it needs."""
+    """Tokens of a line, with the head that it needs."""
+    return _line_cost(source, index) + _head_cost(source)
+
+
+def _line_cost(source: CandidateLines, index: int) -> float:
     lines = source.lines
-    cost = (lines.ends[index] - lines.starts[index]) * source.rate + 1.0
-    return cost if source.kept else cost + HEADER_RATE * len(source.header)
+    return (lines.ends[index] - lines.starts[index]) * source.rate + 1.0
+
+
+def _head_cost(source: CandidateLines) -> float:
+    """Tokens of the head that the first line of a step needs."""
+    return 0.0 if source.head is None or source.head.is_shown else source.head.head_tokens
 
 
 def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
@@ -247,50 +309,30 @@ def _repeated(sources: Sequence[CandidateLines]) -> set[str]:
     return again
 
 
-def written(sources: Sequence[CandidateLines]) -> list[str]:
-    """The kept lines in order, those of each call and its result under a header."""
-    return _rows((source.header, source) for source in sources)
-
-
-def _rows(named: Iterable[tuple[str, CandidateLines]]) -> list[str]:
-    """The kept lines of sources, each with its header."""
-    rows: list[str] = []
-    for header, own in groupby(named, key=itemgetter(0)):
-        several = [source for _, source in own]
-        if header and any(source.kept for source in several):
-            rows.append(f"# {header}")
-        for source in several:
-            _write(source, rows)
-    return rows
-
-
 class Written(NamedTuple):
-    """The kept lines of each speaker."""
+    """The kept lines of the model and of the user."""
 
-    lines: str
     words: str
     asked: str
 
 
-def written_apart(sources: Sequence[CandidateLines]) -> Written:
-    """The kept lines of results, of the model, of the user."""
-    kinds = (("result",), tuple(OWN), (ASKED,))
-    own = ([source for source in sources if source.kind in kind] for kind in kinds)
-    rows = (_rows((_short_header(source), source) for source in some) for some in own)
-    return Written(*map("\n".join, rows))
+def written(sources: Iterable[CandidateLines]) -> Written:
+    """What is kept of the model's words and of the user's."""
+    sources = list(sources)
+    return Written(_texts(sources, "text"), _texts(sources, ASKED))
 
 
-def _short_header(source: CandidateLines) -> str:
-    """The header as it is written: for the agent's own lines the tool's name alone, as they say the
-    rest; a result keeps the header with its call."""
-    return source.header.partition(" ")[0] if source.kind in OWN else source.header
+def _texts(sources: Iterable[CandidateLines], kind: str) -> str:
+    return "\n".join(row for source in sources if source.kind == kind for row in verbatim(source))
 
 
-def _write(source: CandidateLines, rows: list[str]) -> None:
-    before = -2
+def verbatim(source: CandidateLines) -> list[str]:
+    """The kept lines of a text, in order."""
+    rows, before = list[str](), -2
     for index in sorted(source.kept):
         if index in source.lines.joined and before == index - 1:
             rows[-1] += source.lines[index]
         else:
             rows.append(source.lines[index])
         before = index
+    return rows

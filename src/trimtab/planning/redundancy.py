@@ -185,6 +185,8 @@ class CallHistory:
     def __init__(self, transcript: Transcript, reader: CallReader) -> None:
         self._transcript = transcript
         self.calls: list[ToolCall] = []
+        self.by_turn: defaultdict[int, list[ToolCall]] = defaultdict(list)
+        """Number of a group → its calls."""
         self._content: dict[int, Mapping[str, str]] = {}
         self._says_nothing: dict[int, bool] = {}
         self._acts: list[int] = []
@@ -202,6 +204,7 @@ class CallHistory:
     def _add(self, call: ToolCall) -> None:
         call.number = len(self.calls)
         self.calls.append(call)
+        self.by_turn[call.turn].append(call)
         if call.arguments.action in ("other", "write", "edit"):
             self._acts.append(call.number)
         for place in (*call.inputs, *call.outputs):

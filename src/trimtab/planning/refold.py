@@ -6,12 +6,12 @@ lines kept in their notes are read.  Groups more than ``PAST`` windows back get 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from trimtab.planning.dropped_ranges import DroppedRange, Fold
-from trimtab.planning.lines import Key, LineIndex, Lines, Speaker, only
+from trimtab.planning.dropped_ranges import DroppedRange
 from trimtab.planning.planner import Planner
+from trimtab.planning.record import quoted_rows
 from trimtab.planning.runs import Run
 
 HORIZON = 2
@@ -34,8 +34,8 @@ class ReopenedGroups:
 
     far: Sequence[range] = ()
     """Ranges of groups that are not read whole."""
-    left: Mapping[int, Mapping[Key, Lines]] = field(default_factory=dict)
-    """The lines that their notes kept: group → block → lines."""
+    left: Mapping[int, Set[str]] = field(default_factory=dict)
+    """The rows that their notes kept: group → rows."""
     past: int = 0
     """Groups before this one get a note of their own; 0: none do."""
 
@@ -67,15 +67,15 @@ def reopen(planner: Planner) -> ReopenedGroups:
     """
     near, past, state = _newest(planner, HORIZON), _newest(planner, PAST), planner.state
     due = _due(planner, past)
-    far, notes = list[range](), list[Fold]()
+    far, left = list[range](), dict[int, set[str]]()
     for run in state.runs:
         stays = run.last < past and not due
         if not stays and _may_reopen(planner, run):
             state.reopen(run)
             if run.first < near and (run.fold is None or run.fold.quotes):
                 far.append(range(run.first, min(run.last + 1, near)))
-                notes += [run.fold] if run.fold else []
-    return ReopenedGroups(far, _left(planner, near, far, notes) if far else {}, past if due else 0)
+                left |= _left(run, near)
+    return ReopenedGroups(far, left, past if due else 0)
 
 
 def _may_reopen(planner: Planner, run: DroppedRange) -> bool:
@@ -98,25 +98,14 @@ def _due(planner: Planner, past: int) -> bool:
     return sum(run.tokens for run in runs if run.last < past) > FAR_SHARE * eligibility.room
 
 
-def _left(
-    planner: Planner, near: int, far: Sequence[range], notes: Sequence[Fold]
-) -> dict[int, dict[Key, Lines]]:
-    """Group → block → the lines kept in ``notes``, for groups in ``far``, all before ``near``."""
-    transcript, read = planner.transcript, planner.inputs.lines
-    lines_left: dict[int, dict[Key, Lines]] = {}
-    end = transcript.groups[near - 1].last + 1
-    texts: tuple[tuple[Speaker, list[str]], ...] = (
-        ("tool", [note.lines for note in notes]),
-        ("model", [note.words for note in notes]),
-        ("user", [note.asked for note in notes]),
-    )
-    for speaker, said in texts:
-        for key, rows in LineIndex(transcript, end, read, speaker).left(said).items():
-            number = transcript.group_number(*key)
-            if number is not None and any(number in numbers for numbers in far):
-                lines = read(transcript.at(*key).block)
-                lines_left.setdefault(number, {})[key] = only(lines, rows)
-    return lines_left
+def _left(run: DroppedRange, near: int) -> dict[int, set[str]]:
+    """Group → the rows that the note of a run kept of it, for groups before ``near``."""
+    if run.fold is None:
+        return {}
+    words = set(filter(None, run.fold.words.split("\n")))
+    left = {run.first + step - 1: rows for step, rows in quoted_rows(run.fold.lines).items()}
+    numbers = range(run.first, min(run.last + 1, near)) if words else sorted(left)
+    return {number: left.get(number, set()) | words for number in numbers if number < near}
 
 
 def _newest(planner: Planner, windows: float) -> int:

@@ -97,8 +97,11 @@ class MessageView:
 
     @cached_property
     def lines(self) -> frozenset[str]:
-        """Lines long enough to count (``text_features.lines``)."""
-        return frozenset(line for piece in self.pieces for line in text_features.lines(piece.text))
+        """Lines long enough to count (``text_features.lines``); one behind a + also without it, as
+        a reader of a patch reads it."""
+        every = [line for piece in self.pieces for line in text_features.lines(piece.text)]
+        added = (line[1:].strip() for line in every if line.startswith("+"))
+        return frozenset([*every, *added])
 
     @cached_property
     def demands(self) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from trimtab.planning.dropped_ranges import DroppedRange
-from trimtab.planning.line_selection import CandidateLines, written_apart
+from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.planner import Planner
+from trimtab.planning.record import text_of
 from trimtab.reducers.base import Ask
 from trimtab.transcript.notes import BOTH, IN_BOTH, IN_SUMMARY, LINES, SUMMARY, WORDS
 
@@ -92,12 +93,9 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
     noted = []
     for run in plan.state.runs:
         sources = plan.folded.get(run.first, ())
-        if run.edit is None and run.fold and sources:
-            kept = written_apart(sources)
-            if (kept.lines, kept.words) != (run.fold.lines, run.fold.words):
-                continue
-            results = [source for source in sources if source.kind == "result"]
-            words = [source for source in sources if source.kind in ("call", "text")]
+        if run.edit is None and run.fold and run.fold.quotes and sources:
+            results = [source for source in sources if source.head is not None]
+            words = [source for source in sources if source.kind == "text"]
             noted.append(NotedRun(
                 run,
                 tuple(_parts(plan, run, results, "what tools returned in")),
@@ -115,12 +113,12 @@ def _parts(
     title = f"{what} {run.last - run.first + 1} earlier steps of an agent's work"
     count = plan.inputs.config.count
     for part in _divided(sources):
-        lines = "\n".join(filter(None, written_apart(part)))
+        lines = text_of(part)
         if not lines:
             continue
         tokens = count(lines) - 2 * count(SAID)
         whole = [replace(s, kept=set(range(len(s.lines)))) for s in part]
-        text = "\n".join(filter(None, written_apart(whole)))
+        text = text_of(whole)
         worth = tokens >= LEAST_TOKENS
         yield StepPart(lines, Ask(title, "", text, question, tokens) if worth else None)
 

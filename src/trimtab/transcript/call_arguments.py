@@ -35,17 +35,17 @@ class CallArguments(NamedTuple):
     old: str = ""
 
 
-_PATH_KEYS = frozenset(
+PATH_KEYS = frozenset(
     ("path", "filepath", "absolutepath", "notebookpath", "targetfile", "filename", "file", "uri")
 )
-_OLD_KEYS = frozenset(("oldstring", "oldtext", "oldstr"))
-_CONTENT_KEYS = frozenset(("content", "contents", "filetext", "text"))
+OLD_KEYS = frozenset(("oldstring", "oldtext", "oldstr"))
+CONTENT_KEYS = frozenset(("content", "contents", "filetext", "text"))
 _PATCH_FILE = re.compile(
     r"^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |\+\+\+ (?:b/)?|--- (?:a/)?)"
     r"([^\t\r\n]+)",
     re.MULTILINE,
 )
-_PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "\n+++ ")
+PATCH_MARKS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "\n+++ ")
 
 _READS = frozenset(("read", "readfile", "readtextfile", "view", "viewfile", "openfile", "fsread"))
 _WRITES = frozenset(("write", "writefile", "createfile", "fswrite", "create"))
@@ -93,7 +93,7 @@ def read_call(tool: str, text: str, *, free: bool = False) -> CallArguments:
         first, last = _lines(tree)
         return CallArguments(signature, action, files, first, last)
     if action == "edit":
-        return CallArguments(signature, action, files, old=_joined(tree, _OLD_KEYS))
+        return CallArguments(signature, action, files, old=_joined(tree, OLD_KEYS))
     if is_shell(tool):
         return _shell(signature, tree, files)
     return CallArguments(signature, action, files)
@@ -113,10 +113,10 @@ def named_files(arguments: Any) -> tuple[str, ...]:
     """Files that a call's arguments name, under the usual keys or in a patch, with forward
     slashes."""
     names: dict[str, None] = {}
-    for key, value in _strings(arguments):
-        if key in _PATH_KEYS or (key.endswith("s") and key[:-1] in _PATH_KEYS):
-            names[_slashed(value)] = None
-        elif any(mark in value for mark in _PATCH_MARKS):
+    for key, value in strings_in(arguments):
+        if key in PATH_KEYS or (key.endswith("s") and key[:-1] in PATH_KEYS):
+            names[slashed(value)] = None
+        elif any(mark in value for mark in PATCH_MARKS):
             names.update(dict.fromkeys(_patched(value)))
     return tuple(names)
 
@@ -124,7 +124,7 @@ def named_files(arguments: Any) -> tuple[str, ...]:
 def written_text(text: str) -> str:
     """The new content of the file from the arguments of a write; "" if they do not hold it."""
     try:
-        return _joined(parse(text), _CONTENT_KEYS)
+        return _joined(parse(text), CONTENT_KEYS)
     except InvalidRequest:
         return ""
 
@@ -140,19 +140,19 @@ def files_in_text(text: str, *, free: bool = False) -> tuple[str, ...]:
 
 def _patched(text: str) -> Iterator[str]:
     """The files that a patch adds, updates, deletes or moves to."""
-    if any(mark in text for mark in _PATCH_MARKS):
+    if any(mark in text for mark in PATCH_MARKS):
         for match in _PATCH_FILE.finditer(text):
             if match[1] != "/dev/null":
-                yield _slashed(match[1].strip())
+                yield slashed(match[1].strip())
 
 
-def _slashed(path: str) -> str:
+def slashed(path: str) -> str:
     path = path.removeprefix("file://").replace("\\", "/")
     return normpath(path) if path else path
 
 
-def _strings(tree: Any) -> Iterator[tuple[str, str]]:
-    """(key, value) of every string, with keys as ``_plain`` writes them.  The items of an array
+def strings_in(tree: Any) -> Iterator[tuple[str, str]]:
+    """(key, value) of every string, with keys as ``plain_key`` writes them.  The items of an array
     have the array's key."""
     stack: list[tuple[str, Any]] = [("", tree)]
     while stack:
@@ -160,30 +160,30 @@ def _strings(tree: Any) -> Iterator[tuple[str, str]]:
         if isinstance(value, str):
             yield key, value
         elif isinstance(value, dict):
-            stack += [(_plain(name), inner) for name, inner in reversed(value.items())]
+            stack += [(plain_key(name), inner) for name, inner in reversed(value.items())]
         elif isinstance(value, list):
             stack += [(key, inner) for inner in reversed(value)]
 
 
-def _plain(name: str) -> str:
+def plain_key(name: str) -> str:
     """``file_path``, ``filePath`` and ``file-path`` → ``filepath``."""
     return name.lower().replace("_", "").replace("-", "")
 
 
 def _joined(tree: Any, keys: frozenset[str]) -> str:
-    return "\n".join(value for key, value in _strings(tree) if key in keys)
+    return "\n".join(value for key, value in strings_in(tree) if key in keys)
 
 
 def _action(tool: str, tree: dict[str, Any]) -> Action:
     last = re.split(r"__|[./:]", tool)[-1] or tool
-    name = _plain(last)
-    keys = {_plain(key) for key in tree}
+    name = plain_key(last)
+    keys = {plain_key(key) for key in tree}
     if name in _BY_COMMAND:
         return _COMMANDS.get(str(tree.get("command")), "other")
-    names_file = bool(keys & _PATH_KEYS)
+    names_file = bool(keys & PATH_KEYS)
     if name in _READS and names_file:
         return "read"
-    if name in _WRITES and names_file and keys & _CONTENT_KEYS:
+    if name in _WRITES and names_file and keys & CONTENT_KEYS:
         return "write"
     if name in _EDITS and names_file:
         return "edit"
@@ -194,7 +194,7 @@ def _action(tool: str, tree: dict[str, Any]) -> Action:
 
 def _lines(tree: dict[str, Any]) -> tuple[int, int | None]:
     """First and last line that a read requests."""
-    plain = {_plain(key): value for key, value in tree.items()}
+    plain = {plain_key(key): value for key, value in tree.items()}
     window = plain.get("viewrange")
     if isinstance(window, list) and len(window) == 2:
         first, last = _number(window[0]), _number(window[1])
@@ -217,12 +217,12 @@ def _number(value: Any) -> int | None:
 
 def is_shell(tool: str) -> bool:
     """Whether a tool runs commands."""
-    return _plain(tool) in _SHELLS
+    return plain_key(tool) in _SHELLS
 
 
 def _shell(signature: str, tree: dict[str, Any], files: tuple[str, ...]) -> CallArguments:
     """Classify a shell command: "read" of one file, "look" if it changes nothing, else "other"."""
-    plain = {_plain(key): value for key, value in tree.items()}
+    plain = {plain_key(key): value for key, value in tree.items()}
     command = plain.get("command", plain.get("cmd"))
     if isinstance(command, list):
         command = command[-1] if command and command[:-1] in (["bash", "-lc"], ["sh", "-c"]) else ""
@@ -235,7 +235,7 @@ def _shell(signature: str, tree: dict[str, Any], files: tuple[str, ...]) -> Call
             name = fields["file"].strip("'\"")
             path = f"{folder}/{name}" if folder and not name.startswith("/") else name
             first, last = int(fields.get("a") or 1), int(fields["b"]) if fields.get("b") else None
-            return CallArguments(signature, "read", (_slashed(path),), max(first, 1), last)
+            return CallArguments(signature, "read", (slashed(path),), max(first, 1), last)
     return CallArguments(signature, "look" if _only_looks(command) else "other", files)
 
 
