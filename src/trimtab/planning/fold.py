@@ -50,7 +50,7 @@ SMALL = 128
 PASSES, LEFT_TOKENS = 6, 32
 """A note's size is found by writing it: at most PASSES times, while LEFT_TOKENS of the room are
 left."""
-FILLED = 0.95
+FILLED = 0.9
 """The share of its room that a note takes: what it leaves delays the next cut, which a fuller note
 would bring forward (measured)."""
 HEAD_SHARE = 0.15
@@ -106,7 +106,7 @@ def selector_of(
     return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
 
 
-OUTCOME, FAILED, WRONG, MUST = 40.0, 20.0, 10.0, 4.0
+OUTCOME, FAILED, WRONG, MUST = 24.0, 10.0, 4.0, 0.0
 """What a line is worth for saying an outcome, what failed, an error, something mandatory; beside
 identifiers, which are worth 1 to 10 each."""
 MIN_WEIGHED = 3
@@ -115,7 +115,7 @@ MIN_WEIGHED = 3
 
 def _weigh(planner: Planner, source: CandidateLines) -> None:
     """Set the worth of lines for what they say, by the kind of content."""
-    if source.kind != "result" or source.far or len(source.lines) < MIN_WEIGHED:
+    if source.kind != "result" or source.far or len(source.lines) < MIN_WEIGHED or source.is_file:
         return
     lines = source.lines
     weights = weigh_lines(lines.text, source.tool).weights
@@ -229,6 +229,7 @@ class Candidate:
             source = _source(planner, block, lines if left is None else _of(left, lines))
             source.kind, source.head, source.group = kind, entry, entry.group
             source.tool, source.far = entry.call.tool, entry.group < old.past
+            source.is_file = entry.call.arguments.action == "read"
             return source
 
         def blocks(entry: Entry) -> tuple[Block | None, Sequence[Block]]:

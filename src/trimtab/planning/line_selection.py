@@ -69,6 +69,8 @@ class CandidateLines:
     worth: dict[int, float] = field(default_factory=dict)
     """Line → what it is worth for what it says: an outcome, something asked for."""
     tool: str = ""
+    is_file: bool = False
+    """Whether its text is what a file holds."""
     place: Place | None = None
     """Where its text is, for texts that are no step's."""
     group: int = -1
