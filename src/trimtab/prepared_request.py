@@ -335,9 +335,11 @@ class PreparedRequest:
         config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
         held = settings.protected_tools, settings.protected_paths, settings.protected_turns
         edited = {target for edit in self.active for target in edit.targets}
+        context = QueryContext(transcript, config, edited)
         inputs = PlanInputs(
             config=config,
-            about=QueryContext(transcript, config, edited).about,
+            about=context.about,
+            asked=context.asked,
             reducers=self.reducers,
             offered=self._offers,
             pinned=pinned(

@@ -19,7 +19,7 @@ steps far back; otherwise its cost would grow with the length of a session.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import starmap
 
@@ -38,8 +38,9 @@ from trimtab.planning.record import Entry, Record, add_sources, edits_of, listed
 from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
 from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
 from trimtab.reducers import Offer
+from trimtab.reducers.asked import spots, unit
 from trimtab.reducers.base import smaller
-from trimtab.reducers.content.base import ERROR, FAILURE, MANDATORY, SUMMARY
+from trimtab.reducers.content.base import ERROR, FAILURE, SUMMARY
 from trimtab.reducers.digest import weigh_lines
 from trimtab.transcript.model import Block, Place
 
@@ -106,30 +107,64 @@ def selector_of(
     return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
 
 
-OUTCOME, FAILED, WRONG, MUST = 24.0, 10.0, 4.0, 0.0
-"""What a line is worth for saying an outcome, what failed, an error, something mandatory; beside
-identifiers, which are worth 1 to 10 each."""
+TOLD, TOLD_BESIDE = 200.0, 60.0
+"""What a line is worth that an asked name points at, and one that belongs to it."""
+OUTCOME, FAILED, WRONG = 24.0, 10.0, 4.0
+"""What a line is worth for saying an outcome, what failed, an error; identifiers are worth 1 to 10
+each."""
 MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
 
 
 def _weigh(planner: Planner, source: CandidateLines) -> None:
-    """Set the worth of lines for what they say, by the kind of content."""
-    if source.kind != "result" or source.far or len(source.lines) < MIN_WEIGHED or source.is_file:
-        return
+    """Set the worth of lines for what they say: what is asked for, then by the kind of content."""
     lines = source.lines
-    weights = weigh_lines(lines.text, source.tool).weights
+    if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
+        return
+    call = "" if source.place is not None else _arguments(planner, source)
+    asked = planner.inputs.asked(call)
     begins, start = [0], -1
     while (start := lines.text.find("\n", start + 1)) >= 0:
         begins.append(start + 1)
-    for index, at in enumerate(lines.starts):
-        weight = weights[bisect_right(begins, at) - 1]
-        if weight >= MANDATORY:
-            source.worth[index] = _WORTH[bisect_right(_TIERS, weight) - 1]
+    rows = [bisect_right(begins, at) - 1 for at in lines.starts]
+    if found := spots(lines.text, asked):
+        _weigh_asked(source, rows, found)
+    if source.kind == "result" and not source.is_file:
+        weights = weigh_lines(lines.text, source.tool).weights
+        for index, row in enumerate(rows):
+            if (weight := weights[row]) >= ERROR:
+                worth = _WORTH[bisect_right(_TIERS, weight) - 1]
+                source.worth[index] = max(worth, source.worth.get(index, 0.0))
 
 
-_TIERS = [MANDATORY, ERROR, FAILURE, SUMMARY]
-_WORTH = [MUST, WRONG, FAILED, OUTCOME]
+def _arguments(planner: Planner, source: CandidateLines) -> str:
+    """The arguments of the call that a source answers."""
+    if not isinstance(source.head, Entry):
+        return ""
+    return planner.transcript.at(*source.head.call.inputs[0]).block.text
+
+
+def _weigh_asked(
+    source: CandidateLines, rows: Sequence[int], found: Mapping[int, Sequence[int]]
+) -> None:
+    """Raise what an asked name points at; of a line in pieces, the pieces around it."""
+    texts, at_row = source.lines.text.split("\n"), dict[int, list[int]]()
+    for index, row in enumerate(rows):
+        at_row.setdefault(row, []).append(index)
+    for row, offsets in found.items():
+        own = at_row.get(row, [])
+        if len(own) > 2:
+            ends = source.lines.ends
+            hit = {bisect_right(ends, offset, own[0], own[-1]) for offset in offsets}
+            own = [index for index in own if any(abs(index - one) <= 1 for one in hit)]
+        for near in unit(texts, row):
+            for index in at_row.get(near, []) if near != row else own:
+                worth = TOLD if near == row else TOLD_BESIDE / (1 + abs(near - row) / 8)
+                source.worth[index] = max(worth, source.worth.get(index, 0.0))
+
+
+_TIERS = [ERROR, FAILURE, SUMMARY]
+_WORTH = [WRONG, FAILED, OUTCOME]
 
 
 def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:

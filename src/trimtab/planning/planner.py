@@ -175,14 +175,14 @@ class Planner:
 
     def _longer(self, place: Place, kind: str, tokens: int) -> Offer | None:
         """The offer of this kind that shows up to ``tokens``."""
-        block, config = self._named(place), self.inputs.config
+        block, config = self._named(place), self.inputs.config_for(place)
         if kind == "head-and-tail":
             return cut_to(block, config, tokens)
         if kind == "records":
             return records_to(block, config, tokens)
         if not kind.endswith("-digest"):
             return None
-        for offer in levels_of(block, self.inputs.config_for(place), reducers=self._asked["light"]):
+        for offer in levels_of(block, config, reducers=self._asked["light"]):
             if offer.loss > 0:
                 break
             block = replace(block, text=offer.text)

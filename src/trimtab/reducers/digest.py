@@ -12,6 +12,7 @@ from itertools import count as counting
 from itertools import pairwise
 from typing import NamedTuple
 
+from trimtab.reducers.asked import NOTHING, Asked, spots, unit
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.content import kind_of
 from trimtab.reducers.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
@@ -41,7 +42,7 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     budgets = list(_budgets(total))
     if not budgets:
         return
-    weighted = weigh_lines(text, block.tool or "")
+    weighted = weigh_lines(text, block.tool or "", config.asked)
     excerpt = LineExcerpt(weighted, _advice(text, config))
     last = text
     for budget in reversed(budgets):
@@ -58,7 +59,7 @@ def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
         return None
     if text.count("\n") < LEAST_LINES - 1:
         return None
-    weighted = weigh_lines(text, block.tool or "")
+    weighted = weigh_lines(text, block.tool or "", config.asked)
     excerpt = LineExcerpt(weighted, _advice(text, config))
     new = excerpt.within(tokens, total, config)
     if new is None or not smaller(new, text, config.count):
@@ -114,8 +115,14 @@ class WeightedLines(NamedTuple):
     shapes: list[str]
 
 
-def weigh_lines(text: str, tool: str = "") -> WeightedLines:
+ASKED, BESIDE_ASKED = 4 * SUMMARY, 2 * SUMMARY
+"""Tiers of lines that an asked name points at, and of those that belong to them."""
+
+
+def weigh_lines(text: str, tool: str = "", asked: Asked = NOTHING) -> WeightedLines:
     """One weight for each of ``text.split("\\n")``: 0 is worthless, 100 or more is mandatory.
+
+    First of all come the lines that ``asked`` points at, with those that belong to them (2,000).
 
     Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
     ends of an output (100 or more).  Any other line is worth the names that occur in it first; a
@@ -133,6 +140,7 @@ def weigh_lines(text: str, tool: str = "") -> WeightedLines:
     if kind.ends:
         _raise_ends(clipped, weights, inside)
     _limit(lines, weights)
+    _raise_asked(text, clipped, weights, asked)
     _raise_neighbours(clipped, weights)
     return WeightedLines(kind.name, lines, weights, shapes)
 
@@ -195,6 +203,14 @@ def _limit(lines: Sequence[str], weights: list[float]) -> None:
         room -= min(len(lines[number]), CLIP)
         if rank and (rank >= MOST_MANDATORY or room < 0):
             weights[number] = min(weights[number] / 10, DEMOTED)
+
+
+def _raise_asked(text: str, lines: Sequence[str], weights: list[float], asked: Asked) -> None:
+    for number in spots(text, asked):
+        for near in unit(lines, number):
+            rank = BESIDE_ASKED - abs(near - number)
+            weights[near] = max(weights[near], rank)
+        weights[number] = ASKED
 
 
 def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:
