@@ -10,15 +10,12 @@ from hashlib import blake2b
 from trimtab.lazy import cached_property
 from trimtab.reducers import Config
 from trimtab.reducers.article_selection import long_articles
-from trimtab.reducers.asked import Asked, asked_in, joined
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
 QUESTION_CHARS = 4_000
 QUERY_CHARS, MOST_QUERIES = 400, 32
 """A longer argument is not taken for a query; only the newest MOST_QUERIES are used."""
-NEWEST_TEXTS, NEWEST_TURNS = 2, 3
-"""The texts of the user, beside the first, and the turns of the model that ask for something."""
 LOOKED_AT = 4 * MOST_QUERIES
 """How many of the newest messages are searched for queries."""
 
@@ -40,7 +37,7 @@ class QueryContext:
         own = self._call(place)
         query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
         return replace(
-            self.config, question=self.question, query=query, age=age, asked=self.asked(own),
+            self.config, question=self.question, query=query, age=age,
             repeated=lambda content: self._newest(content) > (place.message, place.index),
         )  # fmt: skip
 
@@ -57,30 +54,6 @@ class QueryContext:
                 half = QUESTION_CHARS // 2
                 return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
         return ""
-
-    def asked(self, own: str = "") -> Asked:
-        """The names that the user's texts, the model's newest turns and ``own``, the arguments of
-        a call, ask for."""
-        return joined(self._asked, asked_in(_strings(own))) if own else self._asked
-
-    @cached_property
-    def _asked(self) -> Asked:
-        messages = self.transcript.messages
-        numbers = [n for n in self.transcript.table.user_and_system if messages[n].role == "user"]
-        said = [
-            block.text
-            for number in dict.fromkeys([*reversed(numbers[-NEWEST_TEXTS:]), *numbers[:1]])
-            for block in messages[number].blocks
-            if block.kind == "text" and block.call_id is None
-        ]
-        turns = [m for m in messages[-4 * NEWEST_TURNS :] if m.role == "assistant"][-NEWEST_TURNS:]
-        for message in reversed(turns):
-            for block in message.blocks:
-                if block.kind == "text":
-                    said.append(block.text)
-                elif block.kind == "call":
-                    said += _strings(block.text)
-        return asked_in(said)
 
     @cached_property
     def _searched(self) -> list[str]:

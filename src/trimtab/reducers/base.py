@@ -13,7 +13,6 @@ from json.encoder import encode_basestring
 from typing import Literal
 
 from trimtab.reducers.articles.article import DEFAULT_RULE, ArticleRule
-from trimtab.reducers.asked import NOTHING, Asked
 from trimtab.reducers.text_boundaries import at_or_before
 from trimtab.transcript.model import Block
 
@@ -103,8 +102,8 @@ class Config:
     should cache.  ``recall``: the model has a tool to fetch originals.  ``question``: the user's
     last question; ``query``: what the model searched for since then, and for this block.
     ``repeated``: whether an article with this content also occurs in a later result.  ``age`` of
-    the block: 0 newest … 1 oldest.  ``asked``: the names that somebody asks for.  ``facts``: what the
-    rest of the transcript says about this block.  ``warn`` takes a line for the report.
+    the block: 0 newest … 1 oldest.  ``facts``: what the rest of the transcript says about this
+    block.  ``warn`` takes a line for the report.
     """
 
     count: Callable[[str], int]
@@ -116,7 +115,6 @@ class Config:
     articles: ArticleRule = DEFAULT_RULE
     facts: BlockFacts = NO_FACTS
     warn: Callable[[str], None] = untold
-    asked: Asked = NOTHING
 
 
 Reducer = Callable[[Block, Config], Iterator[Offer]]

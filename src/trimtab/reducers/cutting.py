@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trimtab.reducers.asked import Asked, spots
 from trimtab.reducers.base import (
     Config,
     Offer,
@@ -70,38 +69,6 @@ def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str
     return None
 
 
-AROUND_CHARS = 240
-"""Chars on either side of an asked name that a cut keeps."""
-
-
-def around(
-    text: str, tokens: int, count: Callable[[str], int], note: str, asked: Asked
-) -> str | None:
-    """Head, what stands around the first asked name, and tail; None if there is no such name or no
-    room."""
-    found = spots(text, asked)
-    if not found:
-        return None
-    at = min(offset for offsets in found.values() for offset in offsets)
-    start = at_or_before(text, max(0, at - AROUND_CHARS // 2))
-    end = at_or_before(text, min(len(text), at + 2 * AROUND_CHARS))
-    left = tokens - count(text[start:end])
-    for room in (left // 2 - 8, left // 3, left // 5):
-        if room < 24:
-            return None
-        head, tail = text[:start], text[end:]
-        if not fits_tokens(head, room, count):
-            cut_at = head_end(head, chars_within(head, room, count))
-            head = f"{head[:cut_at]}{cut_note(0, len(head) - cut_at, note)}"
-        if not fits_tokens(tail, room, count):
-            from_at = tail_start(tail, chars_within(tail, room, count, last=True))
-            tail = f"{cut_note(0, from_at, note)}{tail[from_at:]}"
-        new = head + text[start:end] + tail
-        if count(new) <= tokens:
-            return new
-    return None
-
-
 def cut_to_tokens(
     text: str, tokens: int, count: Callable[[str], int], note: str = ""
 ) -> str | None:
@@ -155,8 +122,7 @@ def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
     while budget * 8 <= total * 3:
         budget *= 2
     while SMALLEST_TOKENS <= budget <= total * 3 // 4:
-        new = around(text, budget, config.count, note, config.asked)
-        new = new or head_and_tail(text, budget, config.count, note)
+        new = head_and_tail(text, budget, config.count, note)
         if new is not None and smaller(new, last, config.count):
             used = config.count(new)
             why = f"first and last {used:,} of {total:,} tokens"
@@ -182,9 +148,7 @@ def cut_to(block: Block, config: Config, tokens: int) -> Offer | None:
     total = config.count(block.text)
     if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
         return None
-    note = _note(block.text, config)
-    new = around(block.text, tokens, config.count, note, config.asked)
-    new = new or head_and_tail(block.text, tokens, config.count, note)
+    new = head_and_tail(block.text, tokens, config.count, _note(block.text, config))
     if new is None or not smaller(new, block.text, config.count):
         return None
     used = config.count(new)

@@ -12,7 +12,6 @@ from itertools import count as counting
 from itertools import pairwise
 from typing import NamedTuple
 
-from trimtab.reducers.asked import NOTHING, Asked, spots, unit
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.content import kind_of
 from trimtab.reducers.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
@@ -42,7 +41,7 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     budgets = list(_budgets(total))
     if not budgets:
         return
-    weighted = weigh_lines(text, block.tool or "", config.asked)
+    weighted = weigh_lines(text, block.tool or "")
     excerpt = LineExcerpt(weighted, _advice(text, config))
     last = text
     for budget in reversed(budgets):
@@ -59,7 +58,7 @@ def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
         return None
     if text.count("\n") < LEAST_LINES - 1:
         return None
-    weighted = weigh_lines(text, block.tool or "", config.asked)
+    weighted = weigh_lines(text, block.tool or "")
     excerpt = LineExcerpt(weighted, _advice(text, config))
     new = excerpt.within(tokens, total, config)
     if new is None or not smaller(new, text, config.count):
@@ -115,14 +114,8 @@ class WeightedLines(NamedTuple):
     shapes: list[str]
 
 
-ASKED, BESIDE_ASKED = 4 * SUMMARY, 2 * SUMMARY
-"""Tiers of lines that an asked name points at, and of those that belong to them."""
-
-
-def weigh_lines(text: str, tool: str = "", asked: Asked = NOTHING) -> WeightedLines:
+def weigh_lines(text: str, tool: str = "") -> WeightedLines:
     """One weight for each of ``text.split("\\n")``: 0 is worthless, 100 or more is mandatory.
-
-    First of all come the lines that ``asked`` points at, with those that belong to them (2,000).
 
     Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
     ends of an output (100 or more).  Any other line is worth the names that occur in it first; a
@@ -140,7 +133,6 @@ def weigh_lines(text: str, tool: str = "", asked: Asked = NOTHING) -> WeightedLi
     if kind.ends:
         _raise_ends(clipped, weights, inside)
     _limit(lines, weights)
-    _raise_asked(text, clipped, weights, asked)
     _raise_neighbours(clipped, weights)
     return WeightedLines(kind.name, lines, weights, shapes)
 
@@ -203,14 +195,6 @@ def _limit(lines: Sequence[str], weights: list[float]) -> None:
         room -= min(len(lines[number]), CLIP)
         if rank and (rank >= MOST_MANDATORY or room < 0):
             weights[number] = min(weights[number] / 10, DEMOTED)
-
-
-def _raise_asked(text: str, lines: Sequence[str], weights: list[float], asked: Asked) -> None:
-    for number in spots(text, asked):
-        for near in unit(lines, number):
-            rank = BESIDE_ASKED - abs(near - number)
-            weights[near] = max(weights[near], rank)
-        weights[number] = ASKED
 
 
 def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:

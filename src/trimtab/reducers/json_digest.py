@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trimtab.reducers.asked import MAX_LINES, Asked, spots
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.blobs import LOSS as BLOB_LOSS
 from trimtab.reducers.blobs import shorten_blobs
@@ -72,10 +71,9 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
     if laid is not None and _size(laid) >= LEAST_ROWS * len(_whole(lean, lines)):
         return _rows_within(laid, config, note, tokens, total)
     low, high, best = 0, len(block.text), None
-    names = asked_names(block.text, config.asked)
     while high - low > max(low // 16, 1):
         middle = (low + high) // 2
-        detail = Detail(middle, max(middle // 5, 2), max(middle // 3, 8), names)
+        detail = Detail(middle, max(middle // 5, 2), max(middle // 3, 8))
         text = f"[JSON in less detail; {note}]\n{to_json(digest(lean, detail))}"
         if (used := config.count(text)) <= tokens:
             why = f"strings of at most {middle:,} chars"
@@ -106,9 +104,8 @@ def _size(laid: Tables) -> int:
 
 
 def _less_detail(tree: Any, lines: bool, config: Config, note: str) -> Texts:
-    names = asked_names(to_json(tree), config.asked)
     for detail in DETAILS:
-        less = to_json(digest(tree, detail._replace(names=names)))
+        less = to_json(digest(tree, detail))
         yield f"[JSON in less detail; {note}]\n{less}", f"strings of at most {detail.chars} chars"
 
 
@@ -138,9 +135,8 @@ class _RankedRows:
     def __init__(self, laid: Tables, config: Config, note: str) -> None:
         self._laid, self._config, self._note = laid, config, note
         rows, text = laid.rows, laid.text(laid.rows)
-        asked = [set(spots("\n".join(one), config.asked)) for one in rows]
         self._order = sorted(
-            (-1 if row in asked[number] else tier, place, number, row)
+            (tier, place, number, row)
             for number, one in enumerate(rows)
             for tier, place, row in rank_rows(one)
         )
@@ -185,8 +181,6 @@ LONGEST_ID = 200
 """Most characters of an id, path or address: a string without a blank."""
 _ERROR = re.compile(r"error|fail|exception|fatal|denied|refused|invalid|warn", re.IGNORECASE)
 _SAMPLE = 2_000
-ASKED_CHARS = 1_000
-"""So much of a string that mentions an asked name is shown."""
 
 
 class Detail(NamedTuple):
@@ -196,8 +190,6 @@ class Detail(NamedTuple):
     chars: int
     items: int = 1 << 60
     members: int = 1 << 60
-    names: tuple[str, ...] = ()
-    """What is asked for: values that mention one of these stay, with what stands beside them."""
 
 
 ALL = Detail(1 << 60)
@@ -231,8 +223,6 @@ def _string(text: str, detail: Detail) -> str:
         return text
     if len(text) <= LONGEST_ID and not any(map(str.isspace, text)):
         return text
-    if _tells(text, detail):
-        return text if len(text) <= ASKED_CHARS else shorten_string(text, ASKED_CHARS)
     return shorten_string(text, detail.chars * 4 if _ERROR.search(text[:_SAMPLE]) else detail.chars)
 
 
@@ -241,12 +231,10 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
     if len(items) <= detail.items or id(items) in whole:
         return [digest(item, detail, whole) for item in items]
     failed = {number for number, item in enumerate(items) if _speaks(item)}
-    asked = [number for number, item in enumerate(items) if _tells(item, detail)]
-    ranked = islice(rank_items(len(items), failed, set()), detail.items)
-    order = [(0, 0.0, number) for number in asked] + list(ranked)
+    order = islice(rank_items(len(items), failed, set()), detail.items)
     items_shown: list[Any] = []
     last = -1
-    for number in sorted({number for _, _, number in order}):
+    for number in sorted(number for _, _, number in order):
         if number > last + 1:
             items_shown.append(f"[{number - last - 1:,} items left out]")
         items_shown.append(digest(items[number], detail, whole))
@@ -257,35 +245,14 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
 def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
     """Keep the first members and those that mention an error, in their order."""
     most = detail.members
-    if detail.names and any(type(v) is str and _tells(v, detail) for _, v in members):
-        most = max(most, ASKED_MEMBERS)  # what stands beside it says what it is
     kept = [
         (key, digest(value, detail, whole))
         for number, (key, value) in enumerate(members)
-        if number < most
-        or (number < 5 * most and (_ERROR.search(key) or _speaks(value)))
-        or (detail.names and (key in detail.names or _tells(value, detail)))
+        if number < most or (number < 5 * most and (_ERROR.search(key) or _speaks(value)))
     ]
     if len(kept) < len(members):
         kept.append((CUT_KEY, f"[{len(members) - len(kept):,} members left out]"))
     return Members(kept)
-
-
-ASKED_MEMBERS = 40
-"""So many members of an object are shown in which a name is asked for."""
-
-
-def _tells(value: Any, detail: Detail) -> bool:
-    """Whether a value mentions something that is asked for."""
-    if not detail.names:
-        return False
-    text = value if isinstance(value, str) else to_json(value)
-    return any(name in text for name in detail.names)
-
-
-def asked_names(text: str, asked: Asked) -> tuple[str, ...]:
-    """The asked names that occur in the text, but seldom enough to point at something."""
-    return tuple(name for name in asked.names if 0 < text.count(name) <= MAX_LINES)
 
 
 def _speaks(value: Any) -> bool:
