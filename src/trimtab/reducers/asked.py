@@ -15,140 +15,26 @@ MAX_TOLD = 24
 """A name that a text has more often says nothing about where its answer is."""
 RARE = 3
 """A name on at most so many lines makes each of them mandatory."""
+LEAST_RARE = 0.999
+"""Least worth, times RARE, of a mention of a rare name; a sum of thirds is not quite one."""
 
 _QUOTED = re.compile(r"`([^`\n]{2,120})`|\"([^\"\n]{2,120})\"|(?<!\w)'([^'\n]{2,120})'(?!\w)")
 _WORD = re.compile(r"[#@$/.~]?\w(?:[\w./@:~+\[\]-]*\w\]?)?")
 _PROPER = re.compile(r"[^\W\d_a-z]\w+(?: (?:(?:de|van|von|der|di|la) )?[^\W\d_a-z][\w'-]+){1,4}")
 _MARKED = re.compile(r"[\d_./@:#\[-]|[a-z][A-Z]")
-_COMMON = frozenset(
-    [
-        "about",
-        "above",
-        "after",
-        "again",
-        "also",
-        "another",
-        "answer",
-        "back",
-        "because",
-        "been",
-        "before",
-        "between",
-        "both",
-        "call",
-        "case",
-        "change",
-        "check",
-        "class",
-        "code",
-        "colleague",
-        "command",
-        "could",
-        "does",
-        "done",
-        "each",
-        "error",
-        "every",
-        "example",
-        "file",
-        "files",
-        "find",
-        "first",
-        "following",
-        "from",
-        "function",
-        "give",
-        "have",
-        "help",
-        "here",
-        "into",
-        "just",
-        "know",
-        "last",
-        "later",
-        "line",
-        "lines",
-        "list",
-        "look",
-        "make",
-        "many",
-        "more",
-        "most",
-        "much",
-        "must",
-        "name",
-        "names",
-        "need",
-        "number",
-        "once",
-        "only",
-        "other",
-        "output",
-        "part",
-        "path",
-        "please",
-        "read",
-        "result",
-        "run",
-        "same",
-        "say",
-        "see",
-        "select",
-        "set",
-        "shall",
-        "short",
-        "should",
-        "show",
-        "some",
-        "such",
-        "sure",
-        "take",
-        "tell",
-        "test",
-        "tests",
-        "text",
-        "than",
-        "that",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "thing",
-        "this",
-        "those",
-        "time",
-        "told",
-        "tool",
-        "under",
-        "until",
-        "update",
-        "used",
-        "using",
-        "value",
-        "very",
-        "want",
-        "wants",
-        "was",
-        "well",
-        "were",
-        "what",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "will",
-        "with",
-        "without",
-        "word",
-        "work",
-        "would",
-        "write",
-        "your",
-    ]
-)
+_PARTS = re.compile(r"[./:]+")
+_COMMON_WORDS = """
+about above after again also another answer back because been before between both call
+case change check class code colleague command could does done each error every example
+file files find first following from function give have help here into just know last
+later line lines list look make many more most much must name names need number once
+only other output part path please read result run same say see select set shall short
+should show some such sure take tell test tests text than that their them then there
+these they thing this those time told tool under until update used using value very want
+wants was well were what when where whether which while will with without word work
+would write your
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +82,9 @@ def _names(text: str) -> Iterator[tuple[str, bool]]:
         if _MARKED.search(word):
             if not word.isdigit() or len(word) >= 3:
                 yield word, True
+            for part in _PARTS.split(word):  # of a key path or an address
+                if part != word and len(part) >= 4 and part.lower() not in _COMMON:
+                    yield part, bool(_MARKED.search(part))
             continue
         if word.lower() in _COMMON:
             continue
@@ -238,3 +127,8 @@ def places(text: str, asked: Asked) -> dict[int, float]:
             for at in found:
                 worth[at] = max(worth.get(at, 0.0), share / len(found))
     return worth
+
+
+def rare_names(text: str, asked: Asked) -> tuple[str, ...]:
+    """The names, not the plain words, that the text has at most RARE times."""
+    return tuple(name for name in asked.names if 0 < len(occurrences(text, name)) <= RARE)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from trimtab.reducers.asked import RARE, Asked, places
+from trimtab.reducers.asked import LEAST_RARE, RARE, Asked, places
 from trimtab.reducers.base import (
     Config,
     Offer,
@@ -16,6 +16,7 @@ from trimtab.reducers.base import (
     recall_call,
     smaller,
 )
+from trimtab.reducers.blobs import shorten_blobs
 from trimtab.reducers.json_tree import cut_json
 from trimtab.reducers.text_boundaries import (
     at_or_before,
@@ -140,7 +141,7 @@ def cut_around(text: str, chars: int, asked: Asked, note: str = "") -> str:
 def _windows(text: str, chars: int, asked: Asked) -> list[tuple[int, int]]:
     """What is around the rarest mentions, in order; at most three quarters of ``chars``."""
     found = places(text, asked) if asked else {}
-    best = sorted((at for at in found if found[at] * RARE >= 0.999), key=lambda at: -found[at])
+    best = sorted((at for at in found if found[at] * RARE >= LEAST_RARE), key=lambda at: -found[at])
     windows: list[tuple[int, int]] = []
     for at in best:
         reach = min(WINDOW_CHARS, chars // 4)
@@ -206,6 +207,22 @@ def cut(block: Block, config: Config) -> Iterator[Offer]:
     """Offers of excerpts of a tool result: about a half, a quarter, … down to 60 tokens."""
     if block.kind == "result" and block.text:
         yield from cut_levels(block.text, config, _note(block.text, config))
+
+
+LEAST_MINIFIED = 2_000
+MINIFIED = "[minified, "
+
+
+def long_lines(block: Block, config: Config) -> Iterator[Offer]:
+    """``cut`` for a text that is mostly one line of minified code, which ``blobs`` takes out."""
+    text = block.text
+    if block.kind != "result" or len(text) < LEAST_MINIFIED:
+        return
+    longest = max(text.split("\n"), key=len)
+    if 2 * len(longest) < len(text) or len(longest) < LEAST_MINIFIED:
+        return
+    if MINIFIED not in longest and MINIFIED in shorten_blobs(longest):
+        yield from cut_levels(text, config, _note(text, config))
 
 
 def _note(text: str, config: Config) -> str:

@@ -13,7 +13,7 @@ from itertools import accumulate, pairwise
 from itertools import count as counting
 from typing import NamedTuple
 
-from trimtab.reducers.asked import NOBODY, RARE, Asked, places
+from trimtab.reducers.asked import LEAST_RARE, NOBODY, RARE, Asked, places
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.content import kind_of
 from trimtab.reducers.content.base import ASKED, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
@@ -143,6 +143,15 @@ def weigh_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> WeightedLin
     return WeightedLines(kind.name, lines, weights, shapes)
 
 
+def worth_of_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> Sequence[float]:
+    """The weights alone of ``weigh_lines``, one for each of ``text.split("\\n")``.
+
+    Tiers: ASKED 2,000 and more, SUMMARY 1,000, FAILURE 500, ERROR 300, MANDATORY 100; below that
+    a line may go.
+    """
+    return weigh_lines(text, tool, asked).weights
+
+
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
     """Weights by the names that occur first in each line; lines that differ only in numbers count
     once."""
@@ -203,6 +212,8 @@ def _limit(lines: Sequence[str], weights: list[float]) -> None:
             weights[number] = min(weights[number] / 10, DEMOTED)
 
 
+_DECLARED = 1 / RARE
+"""Worth of a mention in a declaration: it tells what the name is, however often it is used."""
 _COMMON_RAISE = 8.0
 """Added, in shares, to the lines of a name that is on more than RARE lines."""
 
@@ -222,10 +233,10 @@ def _raise_asked(
         number = bisect_right(starts, at) - 1
         worth[number] = worth.get(number, 0.0) + share
         if kind == "code" and is_signature(clipped[number]):
-            worth[number] += share and 0.5
+            worth[number] += _DECLARED
     mentioned = sorted(worth, key=lambda number: (-worth[number], number))
     for number in mentioned:
-        if worth[number] * RARE < 0.999 or not clipped[number]:
+        if worth[number] * RARE < LEAST_RARE or not clipped[number]:
             weights[number] += _COMMON_RAISE * worth[number]
             continue
         top = ASKED * (1 + min(worth[number], 9.0))

@@ -21,6 +21,7 @@ _CLOSES = re.compile(r"\s*(?:[)}\]]|end\b|</|\{\s*$)")
 _RULE = re.compile(r"\s*[|+ ]*:?-{2,}[-+| :]*$")
 _FILE = re.compile(r"diff --|Index: |\+\+\+ |--- ")
 _TITLE = re.compile(r"(?:_{3,}|={3,}|-{4}) .+ (?:_{3,}|={3,}|-{4})$|#{1,6} \S")
+_BREAK = re.compile(r"\s*(?:-{3,})?\s*$")
 _ROW_BEGINS, _ROW_ENDS = re.compile(r"(?i)\s*<tr\b"), re.compile(r"(?i).*</tr>")
 _HEAD_CELL = re.compile(r"(?i)<th\b")
 
@@ -46,6 +47,7 @@ def unit(lines: Sequence[str], number: int, kind: str) -> Iterator[int]:
         return
     yield from _header(lines, number)
     yield from _nested(lines, number)
+    yield from _section(lines, number)
 
 
 def _hunk(lines: Sequence[str], number: int) -> Iterator[int]:
@@ -163,8 +165,21 @@ def _end(lines: Sequence[str], number: int, level: int, most: int) -> int:
             end = n + 1
         elif own == level and _CLOSES.match(unnumbered(lines[n])):
             end = n + 1
-            if lines[n].strip() != "{":
+            if not lines[n].rstrip().endswith(("{", ":")):  # of a signature over several lines
                 break
         else:
             break
     return end
+
+
+def _section(lines: Sequence[str], number: int) -> Iterator[int]:
+    """What is between two blank or dashed lines, the nearest first, if it is small."""
+    first = last = number
+    most = 2 * SMALL_UNIT
+    while first and last - first < most and not _BREAK.match(lines[first - 1]):
+        first -= 1
+    while last - first < most and last + 1 < len(lines) and not _BREAK.match(lines[last + 1]):
+        last += 1
+    if last - first < most:
+        near = sorted(range(first, last + 1), key=lambda n: abs(n - number))
+        yield from near[1:]
