@@ -221,8 +221,13 @@ def long_lines(block: Block, config: Config) -> Iterator[Offer]:
     longest = max(text.split("\n"), key=len)
     if 2 * len(longest) < len(text) or len(longest) < LEAST_MINIFIED:
         return
-    if MINIFIED not in longest and MINIFIED in shorten_blobs(longest):
-        yield from cut_levels(text, config, _note(text, config))
+    if MINIFIED in longest or MINIFIED not in shorten_blobs(longest):
+        return
+    least = shorten_blobs(text)
+    for offer in cut_levels(text, config, _note(text, config)):
+        if not smaller(least, offer.text, config.count):
+            return
+        yield offer
 
 
 def _note(text: str, config: Config) -> str:
