@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from trimtab.reducers.asked import LEAST_RARE, NOBODY, RARE, Asked, places
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
-from trimtab.reducers.content import kind_of
+from trimtab.reducers.content import kind_of, odd_rows
 from trimtab.reducers.content.base import ASKED, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
 from trimtab.reducers.content.code import is_signature
 from trimtab.reducers.cutting import cut_around
@@ -134,6 +134,8 @@ def weigh_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> WeightedLin
     shapes = list(map(shape, clipped))
     weights = _novelty(clipped, shapes)
     kind.weigh(clipped, weights)
+    if kind.name in ("output", "text"):
+        odd_rows.weigh(clipped, weights)
     inside = _weigh_envelope(clipped, weights)
     if kind.ends:
         _raise_ends(clipped, weights, inside)

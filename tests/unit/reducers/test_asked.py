@@ -184,3 +184,31 @@ def test_a_digest_uses_its_budget() -> None:
     shown = digest_to(result(text), CONFIG, budget)
     assert shown is not None
     assert CONFIG.count(shown.text) >= 0.85 * budget
+
+
+REQUEST = '10.0.0.{n} - - [27/Nov/2026:10:00:01] "GET /items/{n} HTTP/1.1" {code} {n}3'
+ODD = {
+    "500": [REQUEST.format(n=n, code=500 if n == 133 else 200) for n in range(300)],
+    "mod_133.py": ["Name   Stmts   Miss   Cover   Missing"] + [
+        f"src/mod_{n}.py   90   {n % 4}   {'21%   14-90' if n == 133 else '97%'}"
+        for n in range(300)
+    ],
+    "Out of memory": [
+        "kernel: Out of memory: process 12 (db)" if n == 133 else f"kernel: eth0 passed {n} on"
+        for n in range(300)
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", ODD)
+def test_the_odd_one_of_many_rows_is_an_outcome(told: str) -> None:
+    text = "\n".join(ODD[told])
+    shown = digest_to(result(text), CONFIG, CONFIG.count(text) // 12)
+    assert shown is not None
+    assert f" {told}" in f" {shown.text}".replace("/", " ")
+
+
+def test_rows_that_fail_as_often_as_not_are_no_exception() -> None:
+    lines = [REQUEST.format(n=n, code=500 if n % 2 else 200) for n in range(300)]
+    raised = [n for n, weight in enumerate(worth_of_lines("\n".join(lines))) if weight >= 500]
+    assert raised == [1, 299]
