@@ -1,4 +1,4 @@
-"""The odd one of many equal rows: a failed request in an access log, a file with little coverage."""
+"""The odd one of many equal rows: a failed request of an access log, a file hardly covered."""
 
 from __future__ import annotations
 
