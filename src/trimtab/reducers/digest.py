@@ -263,7 +263,7 @@ _GAP_CHARS = 24
 _LONG_CHARS = 400
 _MISFITS = 40
 """Number of lines that did not fit after which a level counts as full."""
-_TRIES = 4
+_TRIES = 8
 MIN_USED = 0.9
 """Least share of its budget that an excerpt should take, where lines remain."""
 
@@ -292,20 +292,22 @@ class LineExcerpt:
         """The text of at most ``tokens``; None if there is no room for any line."""
         chars = tokens * sum(len(line) + 1 for line in self.lines) // total
         best: tuple[str, list[int]] | None = None
+        fitting, over = 0, 0  # characters that fit, and that do not
         for _ in range(_TRIES):
             self.picked = self._pick(chars)
             new = self._text(chars)
             used = config.count(new)
             if used <= tokens:
                 if self.picked and (best is None or len(new) > len(best[0])):
-                    best = new, self.picked
+                    best, fitting = (new, self.picked), chars
                 if not self.picked or used >= MIN_USED * tokens:
                     break
                 more = min(chars * tokens * 49 // (50 * used), 2 * chars)
+                more = (chars + over) // 2 if over and more >= over else more
             elif best:
-                break
+                over, more = chars, (fitting + chars) // 2
             else:
-                more = min(chars - 8, chars * tokens * 49 // (50 * used))
+                over, more = chars, min(chars - 8, chars * tokens * 49 // (50 * used))
             if more < 2 * _GAP_CHARS or more == chars:
                 break
             chars = more
