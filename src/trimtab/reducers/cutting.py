@@ -221,7 +221,7 @@ def long_lines(block: Block, config: Config) -> Iterator[Offer]:
     longest = max(text.split("\n"), key=len)
     if 2 * len(longest) < len(text) or len(longest) < LEAST_MINIFIED:
         return
-    if MINIFIED in longest or MINIFIED not in shorten_blobs(longest):
+    if MINIFIED not in shorten_blobs(longest):
         return
     least = shorten_blobs(text)
     for offer in cut_levels(text, config, _note(text, config)):
