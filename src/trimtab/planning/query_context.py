@@ -10,12 +10,17 @@ from hashlib import blake2b
 from trimtab.lazy import cached_property
 from trimtab.reducers import Config
 from trimtab.reducers.article_selection import long_articles
+from trimtab.reducers.asked import Asked, asked_in
 from trimtab.transcript.model import Place
 from trimtab.transcript.transcript import Transcript
 
 QUESTION_CHARS = 4_000
 QUERY_CHARS, MOST_QUERIES = 400, 32
 """A longer argument is not taken for a query; only the newest MOST_QUERIES are used."""
+ASKING_CHARS = 2_000
+"""A longer text is a paste or a report, and not a question."""
+NEWEST_TEXTS, NEWEST_STEPS = 3, 4
+"""Of the user's texts and of the model's turns, how many of the newest ask for something."""
 LOOKED_AT = 4 * MOST_QUERIES
 """How many of the newest messages are searched for queries."""
 
@@ -37,7 +42,7 @@ class QueryContext:
         own = self._call(place)
         query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
         return replace(
-            self.config, question=self.question, query=query, age=age,
+            self.config, question=self.question, query=query, age=age, asked=self._asked(own),
             repeated=lambda content: self._newest(content) > (place.message, place.index),
         )  # fmt: skip
 
@@ -54,6 +59,40 @@ class QueryContext:
                 half = QUESTION_CHARS // 2
                 return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
         return ""
+
+    def _asked(self, own: str) -> Asked:
+        """What is asked for: in the call itself, by the user, in the model's newest turns."""
+        found = self._asked_by_call.get(own)
+        if found is None:
+            found = asked_in([*_strings(own), *self._asking_texts])
+            self._asked_by_call[own] = found
+        return found
+
+    @cached_property
+    def _asked_by_call(self) -> dict[str, Asked]:
+        """A cache: arguments of a call → what is asked for in it and by the others."""
+        return {}
+
+    @cached_property
+    def _asking_texts(self) -> list[str]:
+        """Short texts of the user, newest before first, then of the model's newest turns; what is
+        too long to be a question is a paste, and is not taken."""
+        said = [
+            block.text
+            for number in self.transcript.table.user_and_system
+            if self.transcript.messages[number].role == "user"
+            for block in self.transcript.messages[number].blocks
+            if block.kind == "text" and block.call_id is None and len(block.text) <= ASKING_CHARS
+        ]
+        texts = [*said[-1 : -NEWEST_TEXTS - 1 : -1], *said[:1]]
+        steps = [m for m in self.transcript.messages[-LOOKED_AT:] if m.role == "assistant"]
+        for message in steps[: -NEWEST_STEPS - 1 : -1]:
+            for block in message.blocks:
+                if block.kind == "call":
+                    texts += _strings(block.text)
+                elif block.kind == "text" and len(block.text) <= ASKING_CHARS:
+                    texts.append(block.text)
+        return texts
 
     @cached_property
     def _searched(self) -> list[str]:

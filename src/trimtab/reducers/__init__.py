@@ -26,7 +26,14 @@ from trimtab.reducers.base import (
     with_handle,
 )
 from trimtab.reducers.blobs import blobs
-from trimtab.reducers.cutting import cut, cut_to, cut_to_chars, cut_to_tokens, text_levels
+from trimtab.reducers.cutting import (
+    cut,
+    cut_to,
+    cut_to_chars,
+    cut_to_tokens,
+    long_lines,
+    text_levels,
+)
 from trimtab.reducers.digest import digest, digest_to
 from trimtab.reducers.html_text import html_text
 from trimtab.reducers.json_digest import records, records_to
@@ -67,6 +74,7 @@ REDUCERS: tuple[Reducer, ...] = (
     failed_inputs,
     articles,  # before tables: they would lay out long texts as cells
     records,
+    long_lines,  # before blobs: they tell minified code by its size alone
     blobs,
     reasoning,
     html_text,

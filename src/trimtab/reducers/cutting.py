@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from trimtab.reducers.asked import LEAST_RARE, RARE, Asked, places
 from trimtab.reducers.base import (
     Config,
     Offer,
@@ -15,6 +16,7 @@ from trimtab.reducers.base import (
     recall_call,
     smaller,
 )
+from trimtab.reducers.blobs import shorten_blobs
 from trimtab.reducers.json_tree import cut_json
 from trimtab.reducers.text_boundaries import (
     at_or_before,
@@ -48,6 +50,22 @@ def replace_middle(text: str, head: int, tail: int, note: str, said: str = "") -
     before = "" if head == 0 or text[head - 1] == "\n" else "\n"
     after = "" if tail == len(text) or text[tail] == "\n" else "\n"
     return text[:head] + before + middle + after + text[tail:]
+
+
+def around_asked(text: str, tokens: int, config: Config, note: str) -> str | None:
+    """At most ``tokens``: what is around asked names, then head and tail; None if it has none."""
+    if not config.asked or not _windows(text, len(text), config.asked):
+        return None
+    chars = len(text) * tokens // max(1, config.count(text))
+    for _ in range(5):
+        new = cut_around(text, chars, config.asked, note)
+        used = config.count(new)
+        if used <= tokens:
+            return new
+        chars = min(chars - 8, chars * tokens * 49 // (50 * used))
+        if chars < 80:
+            return None
+    return None
 
 
 def head_and_tail(text: str, tokens: int, count: Callable[[str], int], note: str) -> str | None:
@@ -94,6 +112,58 @@ def cut_text(text: str, chars: int, note: str = "") -> str:
     return replace_middle(text, head_end(text, room * 6 // 10), tail, note)
 
 
+WINDOW_CHARS = 240
+"""Characters on either side of an asked name that are shown with it."""
+
+
+def cut_around(text: str, chars: int, asked: Asked, note: str = "") -> str:
+    """``cut_text`` that shows what is around asked names before head and tail."""
+    windows = _windows(text, chars, asked)
+    if not windows or len(text) <= chars:
+        return cut_text(text, chars, note)
+    gap = len(cut_note(0, len(text), ""))
+    room = chars - sum(b - a for a, b in windows) - gap * (len(windows) + 1) - len(note) - 2
+    ends = max(0, room)
+    head, tail = head_end(text, ends * 6 // 10), tail_start(text, ends - ends * 6 // 10)
+    pieces = _merged([(0, head), *windows, (tail, len(text))])
+    out, last = list[str](), 0
+    for first, end in pieces:
+        if first > last:
+            out.append(cut_note(0, first - last, note))
+            note = ""
+        out.append(text[first:end])
+        last = end
+    if last < len(text):
+        out.append(cut_note(0, len(text) - last, note))
+    return "".join(out)
+
+
+def _windows(text: str, chars: int, asked: Asked) -> list[tuple[int, int]]:
+    """What is around the rarest mentions, in order; at most three quarters of ``chars``."""
+    found = places(text, asked) if asked else {}
+    best = sorted((at for at in found if found[at] * RARE >= LEAST_RARE), key=lambda at: -found[at])
+    windows: list[tuple[int, int]] = []
+    for at in best:
+        reach = min(WINDOW_CHARS, chars // 4)
+        first = at_or_before(text, max(0, at - reach))
+        more = _merged([*windows, (first, at_or_before(text, min(len(text), at + 2 * reach)))])
+        if 4 * sum(b - a + 40 for a, b in more) > 3 * chars:
+            break
+        windows = more
+    return windows
+
+
+def _merged(pieces: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pieces in order, those that touch as one; empty ones out."""
+    out: list[tuple[int, int]] = []
+    for first, end in sorted(piece for piece in pieces if piece[1] > piece[0]):
+        if out and first <= out[-1][1]:
+            out[-1] = out[-1][0], max(end, out[-1][1])
+        else:
+            out.append((first, end))
+    return out
+
+
 def cut_to_chars(text: str, chars: int, note: str = "") -> str:
     """Cut to at most ``chars`` characters; the text itself if it is no longer.
 
@@ -122,7 +192,9 @@ def cut_levels(text: str, config: Config, note: str) -> Iterator[Offer]:
     while budget * 8 <= total * 3:
         budget *= 2
     while SMALLEST_TOKENS <= budget <= total * 3 // 4:
-        new = head_and_tail(text, budget, config.count, note)
+        new = around_asked(text, budget, config, note) or head_and_tail(
+            text, budget, config.count, note
+        )
         if new is not None and smaller(new, last, config.count):
             used = config.count(new)
             why = f"first and last {used:,} of {total:,} tokens"
@@ -137,6 +209,27 @@ def cut(block: Block, config: Config) -> Iterator[Offer]:
         yield from cut_levels(block.text, config, _note(block.text, config))
 
 
+LEAST_MINIFIED = 2_000
+MINIFIED = "[minified, "
+
+
+def long_lines(block: Block, config: Config) -> Iterator[Offer]:
+    """``cut`` for a text that is mostly one line of minified code, which ``blobs`` takes out."""
+    text = block.text
+    if block.kind != "result" or len(text) < LEAST_MINIFIED:
+        return
+    longest = max(text.split("\n"), key=len)
+    if 2 * len(longest) < len(text) or len(longest) < LEAST_MINIFIED:
+        return
+    if MINIFIED not in shorten_blobs(longest):
+        return
+    least = shorten_blobs(text)
+    for offer in cut_levels(text, config, _note(text, config)):
+        if not smaller(least, offer.text, config.count):
+            return
+        yield offer
+
+
 def _note(text: str, config: Config) -> str:
     fetch = recall_call(text, config)
     return f"{fetch} has all" if fetch else "run the tool again to see them"
@@ -148,7 +241,10 @@ def cut_to(block: Block, config: Config, tokens: int) -> Offer | None:
     total = config.count(block.text)
     if block.kind != "result" or not SMALLEST_TOKENS <= tokens < total:
         return None
-    new = head_and_tail(block.text, tokens, config.count, _note(block.text, config))
+    note = _note(block.text, config)
+    new = around_asked(block.text, tokens, config, note) or head_and_tail(
+        block.text, tokens, config.count, note
+    )
     if new is None or not smaller(new, block.text, config.count):
         return None
     used = config.count(new)

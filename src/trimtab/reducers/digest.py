@@ -7,16 +7,20 @@ Rules for particular kinds of tool output are in ``content``.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from itertools import count as counting
-from itertools import pairwise
 from typing import NamedTuple
 
+from trimtab.reducers.asked import LEAST_RARE, NOBODY, RARE, Asked, places
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
-from trimtab.reducers.content import kind_of
-from trimtab.reducers.content.base import CLIP, DEMOTED, MANDATORY, SUMMARY, shape
-from trimtab.reducers.cutting import cut_text
+from trimtab.reducers.content import kind_of, odd_rows
+from trimtab.reducers.content.base import ASKED, CLIP, DEMOTED, MANDATORY, SUMMARY, shape
+from trimtab.reducers.content.code import is_signature
+from trimtab.reducers.cutting import cut_around
 from trimtab.reducers.respell import strip_escapes
+from trimtab.reducers.units import unit
 from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, runs
 from trimtab.transcript.model import Block
 
@@ -41,8 +45,8 @@ def digest(block: Block, config: Config) -> Iterator[Offer]:
     budgets = list(_budgets(total))
     if not budgets:
         return
-    weighted = weigh_lines(text, block.tool or "")
-    excerpt = LineExcerpt(weighted, _advice(text, config))
+    weighted = weigh_lines(text, block.tool or "", config.asked)
+    excerpt = LineExcerpt(weighted, _advice(text, config), config.asked)
     last = text
     for budget in reversed(budgets):
         new = excerpt.within(budget, total, config)
@@ -58,8 +62,8 @@ def digest_to(block: Block, config: Config, tokens: int) -> Offer | None:
         return None
     if text.count("\n") < LEAST_LINES - 1:
         return None
-    weighted = weigh_lines(text, block.tool or "")
-    excerpt = LineExcerpt(weighted, _advice(text, config))
+    weighted = weigh_lines(text, block.tool or "", config.asked)
+    excerpt = LineExcerpt(weighted, _advice(text, config), config.asked)
     new = excerpt.within(tokens, total, config)
     if new is None or not smaller(new, text, config.count):
         return None
@@ -114,13 +118,14 @@ class WeightedLines(NamedTuple):
     shapes: list[str]
 
 
-def weigh_lines(text: str, tool: str = "") -> WeightedLines:
+def weigh_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> WeightedLines:
     """One weight for each of ``text.split("\\n")``: 0 is worthless, 100 or more is mandatory.
 
-    Mandatory are outcome and counts (1,000), what failed and where (500), errors (300) and the
-    ends of an output (100 or more).  Any other line is worth the names that occur in it first; a
-    line that repeats an earlier one except for numbers is worth next to nothing.  ``tool``: the
-    tool that returned the text, if known.  Pure and linear; never raises.
+    Mandatory are what is ``asked`` for with its unit (2,000 or more), outcome and counts (1,000),
+    what failed and where (500), errors (300) and the ends of an output (100 or more).  Any other
+    line is worth the names that occur in it first; a line that repeats an earlier one except for
+    numbers is worth next to nothing.  ``tool``: the tool that returned the text, if known.  Asking
+    lowers no weight.  Pure and linear; never raises.
     """
     lines = text.split("\n")
     plain = strip_escapes(text).split("\n")
@@ -129,12 +134,24 @@ def weigh_lines(text: str, tool: str = "") -> WeightedLines:
     shapes = list(map(shape, clipped))
     weights = _novelty(clipped, shapes)
     kind.weigh(clipped, weights)
+    if kind.name in ("output", "text"):
+        odd_rows.weigh(clipped, weights)
     inside = _weigh_envelope(clipped, weights)
     if kind.ends:
         _raise_ends(clipped, weights, inside)
+    _raise_asked(text, lines, clipped, weights, kind.name, asked)
     _limit(lines, weights)
     _raise_neighbours(clipped, weights)
     return WeightedLines(kind.name, lines, weights, shapes)
+
+
+def worth_of_lines(text: str, tool: str = "", asked: Asked = NOBODY) -> Sequence[float]:
+    """The weights alone of ``weigh_lines``, one for each of ``text.split("\\n")``.
+
+    Tiers: ASKED 2,000 and more, SUMMARY 1,000, FAILURE 500, ERROR 300, MANDATORY 100; below that
+    a line may go.
+    """
+    return weigh_lines(text, tool, asked).weights
 
 
 def _novelty(lines: Sequence[str], forms: Sequence[str]) -> list[float]:
@@ -197,6 +214,40 @@ def _limit(lines: Sequence[str], weights: list[float]) -> None:
             weights[number] = min(weights[number] / 10, DEMOTED)
 
 
+_DECLARED = 1 / RARE
+"""Worth of a mention in a declaration: it tells what the name is, however often it is used."""
+_COMMON_RAISE = 8.0
+"""Added, in shares, to the lines of a name that is on more than RARE lines."""
+
+
+def _raise_asked(
+    text: str,
+    lines: Sequence[str],
+    clipped: Sequence[str],
+    weights: list[float],
+    kind: str,
+    asked: Asked,
+) -> None:
+    """Raise the lines that have an asked name, and their units; never lower a weight."""
+    worth: dict[int, float] = {}
+    starts = [0, *accumulate(len(line) + 1 for line in lines)] if asked else []
+    for at, share in places(text, asked).items() if asked else ():
+        number = bisect_right(starts, at) - 1
+        worth[number] = worth.get(number, 0.0) + share
+        if kind == "code" and is_signature(clipped[number]):
+            worth[number] += _DECLARED
+    mentioned = sorted(worth, key=lambda number: (-worth[number], number))
+    for number in mentioned:
+        if worth[number] * RARE < LEAST_RARE or not clipped[number]:
+            weights[number] += _COMMON_RAISE * worth[number]
+            continue
+        top = ASKED * (1 + min(worth[number], 9.0))
+        weights[number] = max(weights[number], top)
+        for rank, near in enumerate(unit(clipped, number, kind), 1):
+            if clipped[near]:
+                weights[near] = max(weights[near], ASKED + (top - ASKED) / 2 - rank)
+
+
 def _raise_neighbours(lines: Sequence[str], weights: list[float]) -> None:
     must = [number for number, weight in enumerate(weights) if weight >= MANDATORY]
     for number in must:
@@ -212,14 +263,16 @@ _GAP_CHARS = 24
 _LONG_CHARS = 400
 _MISFITS = 40
 """Number of lines that did not fit after which a level counts as full."""
-_TRIES = 4
+_TRIES = 8
+MIN_USED = 0.9
+"""Least share of its budget that an excerpt should take, where lines remain."""
 
 
 class LineExcerpt:
     """Chooses the lines for a budget; ``picked`` are those of the last call.  One per block."""
 
-    def __init__(self, weighted: WeightedLines, advice: str) -> None:
-        self.lines, self.advice = weighted.lines, advice
+    def __init__(self, weighted: WeightedLines, advice: str, asked: Asked = NOBODY) -> None:
+        self.lines, self.advice, self.asked = weighted.lines, advice, asked
         self.picked: list[int] = []
         weights = weighted.weights
         self._worth = [min(weight, MANDATORY / 4) for weight in weights]
@@ -238,16 +291,30 @@ class LineExcerpt:
     def within(self, tokens: int, total: int, config: Config) -> str | None:
         """The text of at most ``tokens``; None if there is no room for any line."""
         chars = tokens * sum(len(line) + 1 for line in self.lines) // total
+        best: tuple[str, list[int]] | None = None
+        fitting, over = 0, 0  # characters that fit, and that do not
         for _ in range(_TRIES):
             self.picked = self._pick(chars)
             new = self._text(chars)
             used = config.count(new)
             if used <= tokens:
-                return new if self.picked else None
-            chars = min(chars - 8, chars * tokens * 49 // (50 * used))
-            if chars < 2 * _GAP_CHARS:
+                if self.picked and (best is None or len(new) > len(best[0])):
+                    best, fitting = (new, self.picked), chars
+                if not self.picked or used >= MIN_USED * tokens:
+                    break
+                more = min(chars * tokens * 49 // (50 * used), 2 * chars)
+                more = (chars + over) // 2 if over and more >= over else more
+            elif best:
+                over, more = chars, (fitting + chars) // 2
+            else:
+                over, more = chars, min(chars - 8, chars * tokens * 49 // (50 * used))
+            if more < 2 * _GAP_CHARS or more == chars:
                 break
-        return None
+            chars = more
+        if best is None:
+            return None
+        new, self.picked = best
+        return new
 
     def _pick(self, chars: int) -> list[int]:
         """Pick lines by rank while there is room, notes on gaps included; then fill small gaps."""
@@ -264,6 +331,13 @@ class LineExcerpt:
                 continue
             used += cost
             chosen.add(number)
+        for number in range(len(self.lines)):  # what weighs nothing fills what is left, in order
+            cost = len(self.lines[number]) + 1
+            if used + cost > chars:
+                break
+            if number not in chosen and number - 1 in chosen and cost <= long:
+                used += cost
+                chosen.add(number)
         return self._filled(sorted(chosen))
 
     def _filled(self, chosen: list[int]) -> list[int]:
@@ -288,7 +362,7 @@ class LineExcerpt:
                 out.append(self._note(after, number, (after, number) == longest))
             if number < len(self.lines):
                 line = self.lines[number]
-                out.append(line if len(line) <= long else cut_text(line, long))
+                out.append(line if len(line) <= long else cut_around(line, long, self.asked))
             after = number + 1
         return "\n".join(out)
 

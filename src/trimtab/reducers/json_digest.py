@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from trimtab.reducers.asked import LEAST_RARE, RARE, Asked, places, rare_names
 from trimtab.reducers.base import Config, Offer, loss_of, recall_call, smaller
 from trimtab.reducers.blobs import LOSS as BLOB_LOSS
 from trimtab.reducers.blobs import shorten_blobs
@@ -52,7 +53,7 @@ def records(block: Block, config: Config) -> Iterator[Offer]:
     note = f"{fetch} has all" if fetch else "run the tool again to see all"
     mostly_rows = laid is not None and _size(laid) >= LEAST_ROWS * len(text)
     shorter = _fewer_rows if mostly_rows else _less_detail
-    for new, why in shorter(tree, lines, config, note):
+    for new, why in shorter(tree, lines, block.text, config, note):
         if smaller(new, last, config.count):
             yield Offer("replace", new, loss_of(config.count(new), total), "records", why)
             last = new
@@ -71,9 +72,10 @@ def records_to(block: Block, config: Config, tokens: int) -> Offer | None:
     if laid is not None and _size(laid) >= LEAST_ROWS * len(_whole(lean, lines)):
         return _rows_within(laid, config, note, tokens, total)
     low, high, best = 0, len(block.text), None
+    wanted = asked_values(lean, block.text, config.asked)
     while high - low > max(low // 16, 1):
         middle = (low + high) // 2
-        detail = Detail(middle, max(middle // 5, 2), max(middle // 3, 8))
+        detail = Detail(middle, max(middle // 5, 2), max(middle // 3, 8), wanted)
         text = f"[JSON in less detail; {note}]\n{to_json(digest(lean, detail))}"
         if (used := config.count(text)) <= tokens:
             why = f"strings of at most {middle:,} chars"
@@ -103,13 +105,14 @@ def _size(laid: Tables) -> int:
     return sum(len(row) + 1 for rows in laid.rows for row in rows)
 
 
-def _less_detail(tree: Any, lines: bool, config: Config, note: str) -> Texts:
+def _less_detail(tree: Any, lines: bool, text: str, config: Config, note: str) -> Texts:
+    wanted = asked_values(tree, text, config.asked)
     for detail in DETAILS:
-        less = to_json(digest(tree, detail))
+        less = to_json(digest(tree, detail._replace(asked=wanted)))
         yield f"[JSON in less detail; {note}]\n{less}", f"strings of at most {detail.chars} chars"
 
 
-def _fewer_rows(tree: Any, lines: bool, config: Config, note: str) -> Texts:
+def _fewer_rows(tree: Any, lines: bool, text: str, config: Config, note: str) -> Texts:
     """Levels: all rows with long strings cut, then texts of 60 × 2ⁿ tokens with fewer rows."""
     laid = lay_out(tree, lines=lines)
     for detail in CELLS:
@@ -138,7 +141,7 @@ class _RankedRows:
         self._order = sorted(
             (tier, place, number, row)
             for number, one in enumerate(rows)
-            for tier, place, row in rank_rows(one)
+            for tier, place, row in _asked_first(one, config.asked)
         )
         self.tokens = config.count(text)
         self.bare = config.count(laid.text([()] * len(rows), note))
@@ -163,6 +166,18 @@ class _RankedRows:
         return new, f"{sum(map(len, kept)):,} of {len(self._order):,} rows"
 
 
+def _asked_first(rows: Sequence[str], asked: Asked) -> Iterator[tuple[int, float, int]]:
+    """``rank_rows``, with the class −1 for rows that have a rare name that is asked for."""
+    text = "\n".join(rows)
+    wanted: dict[int, float] = {}
+    for at, share in (places(text, asked) if asked else {}).items():
+        row = text.count("\n", 0, at)
+        wanted[row] = wanted.get(row, 0.0) + share
+    for tier, place, row in rank_rows(rows):
+        rare = wanted.get(row, 0.0) * RARE >= LEAST_RARE
+        yield (-1, -wanted[row], row) if rare else (tier, place, row)
+
+
 def _within(
     order: list[tuple[int, float, int, int]], costs: list[list[float]], room: float
 ) -> list[set[int]]:
@@ -185,11 +200,12 @@ _SAMPLE = 2_000
 
 class Detail(NamedTuple):
     """Most characters of a string (four times as many for errors), items of a list, members of an
-    object."""
+    object; ``asked``: values, by ``id``, that are kept because they are asked for."""
 
     chars: int
     items: int = 1 << 60
     members: int = 1 << 60
+    asked: frozenset[int] = frozenset()
 
 
 ALL = Detail(1 << 60)
@@ -217,9 +233,9 @@ def digest(tree: Any, detail: Detail, whole: frozenset[int] = frozenset()) -> An
     return _list(tree, detail, whole) if isinstance(tree, list) else tree
 
 
-def _string(text: str, detail: Detail) -> str:
-    text = shorten_blobs(text)
-    if len(text) <= detail.chars:
+def _string(whole: str, detail: Detail) -> str:
+    text = shorten_blobs(whole)
+    if len(text) <= detail.chars or (id(whole) in detail.asked and len(text) <= ASKED_CHARS):
         return text
     if len(text) <= LONGEST_ID and not any(map(str.isspace, text)):
         return text
@@ -231,10 +247,13 @@ def _list(items: list[Any], detail: Detail, whole: frozenset[int]) -> list[Any]:
     if len(items) <= detail.items or id(items) in whole:
         return [digest(item, detail, whole) for item in items]
     failed = {number for number, item in enumerate(items) if _speaks(item)}
-    order = islice(rank_items(len(items), failed, set()), detail.items)
+    wanted = [number for number, item in enumerate(items) if id(item) in detail.asked]
+    wanted = wanted[:MAX_ASKED_ITEMS]
+    others = (number for _, _, number in rank_items(len(items), failed, set()))
+    order = {*wanted, *islice(others, max(0, detail.items - len(wanted)))}
     items_shown: list[Any] = []
     last = -1
-    for number in sorted(number for _, _, number in order):
+    for number in sorted(order):
         if number > last + 1:
             items_shown.append(f"[{number - last - 1:,} items left out]")
         items_shown.append(digest(items[number], detail, whole))
@@ -248,11 +267,64 @@ def _object(members: Members, detail: Detail, whole: frozenset[int]) -> Members:
     kept = [
         (key, digest(value, detail, whole))
         for number, (key, value) in enumerate(members)
-        if number < most or (number < 5 * most and (_ERROR.search(key) or _speaks(value)))
+        if number < most
+        or id(value) in detail.asked
+        or (number < 5 * most and (_ERROR.search(key) or _speaks(value)))
     ]
     if len(kept) < len(members):
         kept.append((CUT_KEY, f"[{len(members) - len(kept):,} members left out]"))
     return Members(kept)
+
+
+ASKED_CHARS, MAX_ASKED_ITEMS = 1_000, 40
+"""Longest string that is kept whole because it is asked for, and most such items of a list."""
+
+
+def asked_values(tree: Any, text: str, asked: Asked) -> frozenset[int]:
+    """The ids of the values that tell what is asked for, and of all that they are in: an object
+    with a rare name in it or as its key, whole if it is small."""
+    names = rare_names(text, asked) if asked else ()
+    kept: set[int] = set()
+    if names:
+        _mark(tree, names, kept)
+    return frozenset(kept)
+
+
+def _mark(value: Any, names: tuple[str, ...], kept: set[int]) -> bool:
+    """Whether a name is in this value; marks those in which one is."""
+    if isinstance(value, str):
+        found = any(name in value for name in names)
+    elif isinstance(value, Members):
+        found = False
+        for key, inner in value:
+            keyed = any(name in key for name in names)
+            if keyed:
+                _mark_all(inner, kept)
+            if _mark(inner, names, kept) or keyed:
+                found = True
+                if isinstance(inner, str) or keyed:  # a plain member: its siblings tell about it
+                    _mark_plain(value, kept)
+    elif isinstance(value, list):
+        marks = [_mark(inner, names, kept) for inner in value]  # all of them: it marks
+        found = any(marks)
+    else:
+        return False
+    if found:
+        kept.add(id(value))
+    return found
+
+
+def _mark_plain(members: Members, kept: set[int]) -> None:
+    if len(members) <= MAX_ASKED_ITEMS:
+        kept.update(id(inner) for _, inner in members if not isinstance(inner, list))
+
+
+def _mark_all(value: Any, kept: set[int]) -> None:
+    kept.add(id(value))
+    if isinstance(value, list):
+        inner = [one for _, one in value] if isinstance(value, Members) else value
+        for one in inner[:MAX_ASKED_ITEMS]:
+            _mark_all(one, kept)
 
 
 def _speaks(value: Any) -> bool:

@@ -56,6 +56,11 @@ def _takes(sample: LineSample) -> bool:
     return ends + begins > 2 * least and begins > least * 0.8
 
 
+def is_signature(line: str) -> bool:
+    """Whether a line of source declares something."""
+    return _SIGNATURE.match(unnumbered(line)) is not None
+
+
 def _weigh(lines: Sequence[str], weights: MutableSequence[float]) -> None:
     for number, line in enumerate(lines):
         bare = unnumbered(line)

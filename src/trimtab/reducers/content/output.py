@@ -27,7 +27,7 @@ _ERROR = re.compile(
     r"|(?:[a-z]\w*(?:error|exception)|failure)\b(?::|$|\s)"
     r"|\b(?:failed|failing|cannot|can't|could not|couldn't|unable to|denied|refused|timed out"
     r"|not found|undefined reference|unresolved|segmentation fault|core dumped|abort(?:ed|ing)"
-    r"|killed|no such file|traceback|unexpected|invalid|missing)\b"
+    r"|killed|out of memory|oom-kill\w*|no such file|traceback|unexpected|invalid|missing)\b"
 )
 _SURE = re.compile(
     r"(?:^|[\s:\[(|])(?:error|fatal|panic|critical|severe|err!)(?:\[[\w-]+\])?(?:[\]:!)|]|$| )"
@@ -43,7 +43,8 @@ _VERSION = re.compile(r"\bv?\d+\.\d+\.\d+|\bversion \d|\b[\w-]+[ -]v?\d+\.\d+\b"
 _WORDS = (
     "error", "fatal", "panic", "critical", "severe", "err!", "exception", "fail", "cannot", "can't",
     "could", "unable", "denied", "refused", "timed out", "not found", "undefined", "unresolved",
-    "fault", "dumped", "abort", "killed", "no such", "traceback", "unexpected", "invalid",
+    "fault", "dumped", "abort", "killed", "out of memory", "oom-kill", "no such", "traceback",
+    "unexpected", "invalid",
     "missing", "warn", "deprecat",
 )  # fmt: skip
 _ENDS = ("failed", "error", "warning", "exit", "status", "code", "***", "build ", "total", "done",
