@@ -35,7 +35,7 @@ def notes(fitted: Any) -> list[str]:
         for part in message["content"]
         if part["type"] == "tool_result"
     ]
-    return [text for text in texts if "of which these lines are left" in text]
+    return [text for text in texts if "of which this record is left" in text]
 
 
 def test_each_line_of_a_note_is_a_line_of_its_steps_or_says_whose_it_is() -> None:
