@@ -24,6 +24,7 @@ from trimtab.planning.line_selection import CandidateLines, verbatim
 from trimtab.planning.lines import Lines, lines_of, only
 from trimtab.reducers.base import error_line
 from trimtab.reducers.text_boundaries import at_or_before
+from trimtab.transcript.call_arguments import is_shell
 from trimtab.transcript.file_edits import FileEdit, file_edits
 from trimtab.transcript.model import Block
 from trimtab.transcript.tool_calls import ToolCall
@@ -85,7 +86,8 @@ class Entry:
 
     def _object(self) -> str:
         arguments = self.call.arguments
-        if self.edits or (arguments.action in ("read", "write", "edit") and arguments.files):
+        names = arguments.action in ("read", "write", "edit") and arguments.files
+        if self.edits or (names and not is_shell(self.call.tool)):
             shown = ", ".join(self.files[:3]) + (", …" if len(self.files) > 3 else "")
             if arguments.action == "read" and (arguments.first > 1 or arguments.last):
                 shown += f" {arguments.first}–{arguments.last or 'end'}"
