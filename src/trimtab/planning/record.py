@@ -260,15 +260,15 @@ def add_sources(
     files: dict[str, _FileState] = {}
     for entry in reversed(entries):
         succeeded = not entry.call.failed
+        if entry.call.arguments.action == "read":  # before its head is written
+            states = [files[name] for name in entry.files if name in files]
+            entry.changed_in = min((state.changed_in for state in states), default=0)
         if may_read(entry):
             call, results = blocks(entry)
             entry.sources = [
                 *(_of_call(entry, call, files, make, read) if call else ()),
                 *_of_results(entry, results, files, make, read),
             ]
-        if entry.call.arguments.action == "read":
-            states = [files[name] for name in entry.files if name in files]
-            entry.changed_in = min((state.changed_in for state in states), default=0)
         if succeeded:
             for edit in reversed(entry.edits):
                 files.setdefault(edit.path, _FileState()).add(edit, entry.step)
