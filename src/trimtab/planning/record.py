@@ -281,6 +281,8 @@ def _of_call(
     make: Make,
     read: Callable[[Block], Lines],
 ) -> Iterator[CandidateLines]:
+    if entry.call.arguments.action == "read":
+        return  # its head says file and lines
     if not entry.edits:
         yield make(entry, "call", call, _below_head(read(call), entry))
         return
