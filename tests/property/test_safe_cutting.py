@@ -239,7 +239,7 @@ def test_ids_that_come_again_in_a_later_turn_are_kept_in_each() -> None:
 
 # --- D6 -------------------------------------------------------------------------------------------
 
-NOTE = re.compile(r"\[([\d,]+) earlier steps?(?: left out to fit|, of which these lines are left)")
+NOTE = re.compile(r"\[([\d,]+) earlier steps?(?: left out to fit|, of which this record is left)")
 
 
 def noted(request: Any) -> int:
@@ -249,7 +249,7 @@ def noted(request: Any) -> int:
 
 def steps_in(request: Any) -> int:
     """Steps that stand; the call of a fold stands for those its note counts."""
-    folds = sum(" of which these lines are left" in text for text in texts(request))
+    folds = sum(" of which this record is left" in text for text in texts(request))
     return sum(1 for kind, _, _ in parts(request) if kind == "call") - folds
 
 

@@ -16,6 +16,9 @@ PIECE = 40
 HEADER = 80
 SPEAKERS = ("user", "model", "tool")
 MARKER = re.compile(r"\[[\d,]+ (?:earlier (?:step|message)s?\b[^\n]*|chars cut)\]")
+RECORD = re.compile(r"\[[\d,]+ earlier (?:step|message)s?, of which this record is left[^\n]*\]\n")
+STEP = re.compile(r"\d+(?:–\d+)?:? ")
+"""What a record begins the line of a step with."""
 LABEL = ',"metadata":{"compressed":true}'
 """What is written into an article of a JSON list that was shortened."""
 
@@ -39,6 +42,7 @@ class Arrived:
         }
         self.own = {who: "\0".join(said) for who, said in self.texts.items()}
         self.tools = {name for name, _ in calls(request)}
+        self.given = "\0".join(text for _, call in calls(request) for text in strings(call))
         self.known = {
             who: {piece for text in said for piece in pieces(text)}
             for who, said in self.texts.items()
@@ -51,7 +55,8 @@ class Arrived:
             for text in said:
                 if text in self.texts[who]:
                     continue
-                own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", text.replace(LABEL, ""))
+                own = without_record(text, self.given) if who == "tool" else text
+                own = re.sub(rf"\s*{MARKER.pattern}\s*", "\0", own.replace(LABEL, ""))
                 own = without_headers(own, self.tools, 0 if who != "tool" else HEADER)
                 bad = next((piece for piece in pieces(own) if self._is_foreign(who, piece)), None)
                 if bad is not None:
@@ -64,6 +69,19 @@ class Arrived:
         # Two lines of one's own meet where those between them went, as they stood with another.
         rows = [row for row in piece.split("\n") if row.strip()]
         return "\n" not in piece or not all(row in self.own[who] for row in rows)
+
+
+def without_record(text: str, given: str) -> str:
+    """The text with what its record says of calls left out: a line for each step, and below it
+    lines of what the call was ``given``.  They are beside the call's result, and nobody's words."""
+    match = RECORD.search(text)
+    if match is None:
+        return text
+    rows = (
+        "\0" if STEP.match(row) or (row[1:] and row[1:] in given) else row[1:]
+        for row in text[match.end() :].split("\n")
+    )
+    return text[: match.end()] + "\n".join(rows)
 
 
 def without_headers(text: str, tools: set[str], most: int) -> str:

@@ -1,5 +1,4 @@
-"""Splits blocks into lines, finds the identifiers on each line and their weights, and finds the
-lines that earlier notes kept.
+"""Splits blocks into lines and finds the identifiers on each line and their weights.
 
 Lines are verbatim, except that colours and the line numbers of read tools are left out, and that
 the short members of a JSON object or list stand on one line.
@@ -13,12 +12,12 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, compress
-from typing import Any, Literal
+from typing import Any
 
 from trimtab.reducers.respell import strip_escapes
 from trimtab.reducers.text_boundaries import at_or_after, at_or_before
 from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, is_split_by_spaces, runs
-from trimtab.transcript.model import Block, Message
+from trimtab.transcript.model import Block
 from trimtab.transcript.transcript import Transcript
 from trimtab.transcript.user_constraints import demand_spans
 
@@ -297,54 +296,8 @@ def weighed(blocks: Iterable[tuple[bool, Lines]]) -> Mapping[str, float]:
     return weights
 
 
-# --- where the lines of old steps stand ---
-
 Key = tuple[int, int]
 """(message, index) of a block."""
-
-
-Speaker = Literal["tool", "model", "user"]
-
-
-def speaker_of(message: Message, block: Block) -> Speaker:
-    """The speaker of a block."""
-    if block.kind == "result":
-        return "tool"
-    return "model" if message.role == "assistant" else "user"
-
-
-class LineIndex:
-    """An index of one speaker's lines in the first ``end`` messages; of equal lines, the newest."""
-
-    def __init__(
-        self,
-        transcript: Transcript,
-        end: int,
-        read: Callable[[Block], Lines] = lines_of,
-        speaker: Speaker | None = None,
-    ) -> None:
-        self._at: dict[str, tuple[int, int, int]] = {}
-        """Text of a line → message, index of the block, number of the line."""
-        for number, message in enumerate(transcript.messages[:end]):
-            for index, block in enumerate(message.blocks):
-                if counts(block) and speaker in (None, speaker_of(message, block)):
-                    for row, line in enumerate(read(block)):
-                        self._at[line] = number, index, row
-
-    def left(self, notes: Iterable[str]) -> dict[Key, list[int]]:
-        """Block → the numbers of its lines that occur in one of ``notes``."""
-        rows_by_block: dict[Key, set[int]] = {}
-        for text in dict.fromkeys(row for note in notes for row in note.split("\n")):
-            for message, index, row in self._stand(text):
-                rows_by_block.setdefault((message, index), set()).add(row)
-        return {key: sorted(rows_by_block[key]) for key in sorted(rows_by_block)}
-
-    def _stand(self, row: str) -> Iterator[tuple[int, int, int]]:
-        """The origins of a row of a note; a row may be several joined pieces of one line."""
-        if whole := self._at.get(row):
-            yield whole
-        else:
-            yield from filter(None, map(self._at.get, pieces(row)))
 
 
 def only(lines: Lines, numbers: Iterable[int]) -> Lines:

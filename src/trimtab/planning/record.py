@@ -24,6 +24,7 @@ from trimtab.planning.line_selection import CandidateLines, verbatim
 from trimtab.planning.lines import Lines, lines_of, only
 from trimtab.reducers.base import error_line
 from trimtab.reducers.text_boundaries import at_or_before
+from trimtab.transcript.call_arguments import is_shell
 from trimtab.transcript.file_edits import FileEdit, file_edits
 from trimtab.transcript.model import Block
 from trimtab.transcript.tool_calls import ToolCall
@@ -85,7 +86,8 @@ class Entry:
 
     def _object(self) -> str:
         arguments = self.call.arguments
-        if self.edits or (arguments.action in ("read", "write", "edit") and arguments.files):
+        names = arguments.action in ("read", "write", "edit") and arguments.files
+        if self.edits or (names and not is_shell(self.call.tool)):
             shown = ", ".join(self.files[:3]) + (", …" if len(self.files) > 3 else "")
             if arguments.action == "read" and (arguments.first > 1 or arguments.last):
                 shown += f" {arguments.first}–{arguments.last or 'end'}"
@@ -258,15 +260,15 @@ def add_sources(
     files: dict[str, _FileState] = {}
     for entry in reversed(entries):
         succeeded = not entry.call.failed
+        if entry.call.arguments.action == "read":  # before its head is written
+            states = [files[name] for name in entry.files if name in files]
+            entry.changed_in = min((state.changed_in for state in states), default=0)
         if may_read(entry):
             call, results = blocks(entry)
             entry.sources = [
                 *(_of_call(entry, call, files, make, read) if call else ()),
                 *_of_results(entry, results, files, make, read),
             ]
-        if entry.call.arguments.action == "read":
-            states = [files[name] for name in entry.files if name in files]
-            entry.changed_in = min((state.changed_in for state in states), default=0)
         if succeeded:
             for edit in reversed(entry.edits):
                 files.setdefault(edit.path, _FileState()).add(edit, entry.step)
@@ -279,6 +281,8 @@ def _of_call(
     make: Make,
     read: Callable[[Block], Lines],
 ) -> Iterator[CandidateLines]:
+    if entry.call.arguments.action == "read":
+        return  # its head says file and lines
     if not entry.edits:
         yield make(entry, "call", call, _below_head(read(call), entry))
         return

@@ -7,6 +7,7 @@ changes (``sed -i``, a formatter) cannot be known.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from trimtab.errors import InvalidRequest
@@ -20,12 +21,14 @@ from trimtab.transcript.call_arguments import (
     slashed,
 )
 
-_NEW_KEYS = frozenset(("newstring", "newtext", "newstr", "insertedtext"))
-_FILE_HEADS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ", "+++ ")
+_NEW_KEYS = frozenset(("newstring", "newtext", "newstr", "newsource", "insertedtext"))
+_ADDED, _DELETED, _MOVED = "*** Add File: ", "*** Delete File: ", "*** Move to: "
+_FILE_HEADS = (_ADDED, _DELETED, _MOVED, "*** Update File: ", "*** End Patch")
+_NO_FILE = "/dev/null"
 
 
 class FileEdit(NamedTuple):
-    """One place that a call changed.  ``whole``: ``new`` is the whole file."""
+    """One place that a call changed.  ``whole``: ``new`` is the whole file, "" if it is gone."""
 
     path: str
     old: str
@@ -79,20 +82,52 @@ def _text(plain: dict[str, Any], keys: frozenset[str]) -> str | None:
 
 def _patched(text: str) -> Iterator[FileEdit]:
     """The edits of a patch, one for each file in it."""
-    if not any(mark in text for mark in PATCH_MARKS):
-        return
+    if any(mark in text for mark in PATCH_MARKS):
+        lines = text.split("\n")
+        yield from _of_patch(lines) if "\n*** " in f"\n{text}" else _of_diff(lines)
+
+
+def _of_patch(lines: list[str]) -> Iterator[FileEdit]:
+    """The edits of a patch in Codex' notation."""
     path, whole, old, new = "", False, list[str](), list[str]()
-    for line in [*text.split("\n"), "+++ "]:
+    for line in [*lines, "*** End Patch"]:
         head = next((head for head in _FILE_HEADS if line.startswith(head)), "")
         if not head:
-            if path and line[:1] == "+":
-                new.append(line[1:])
-            elif path and line[:1] == "-" and not line.startswith("--- "):
-                old.append(line[1:])
+            _add(line, old, new)
             continue
+        name = slashed(line[len(head) :].strip())
+        if head == _MOVED:
+            path = name
+            continue
+        if path and (old or new or whole):
+            yield FileEdit(path, "\n".join(old), "\n".join(new), whole)
+        path, whole, old, new = name, head in (_ADDED, _DELETED), [], []
+
+
+def _of_diff(lines: list[str]) -> Iterator[FileEdit]:
+    """The edits of a unified diff."""
+    heads = [
+        n
+        for n in range(len(lines) - 1)
+        if lines[n].startswith("--- ") and lines[n + 1].startswith("+++ ")
+    ]
+    for begin, end in pairwise([*heads, len(lines)]):
+        before, after = _diff_name(lines[begin], "a/"), _diff_name(lines[begin + 1], "b/")
+        path = before if after == _NO_FILE else after
+        whole, old, new = _NO_FILE in (before, after), list[str](), list[str]()
+        for line in lines[begin + 2 : end]:
+            _add(line, old, new)
         if path and (old or new):
             yield FileEdit(path, "\n".join(old), "\n".join(new), whole)
-        if head != "*** Move to: ":
-            old, new, whole = [], [], head.startswith("*** Add")
-        name = line[len(head) :].partition("\t")[0].strip().removeprefix("b/")
-        path = slashed(name) if name else ""
+
+
+def _add(line: str, old: list[str], new: list[str]) -> None:
+    if line[:1] == "+":
+        new.append(line[1:])
+    elif line[:1] == "-":
+        old.append(line[1:])
+
+
+def _diff_name(line: str, prefix: str) -> str:
+    name = line[4:].partition("\t")[0].strip().removeprefix(prefix)
+    return slashed(name) if name else ""

@@ -181,7 +181,7 @@ def test_what_stands_for_old_steps_is_taken_by_whom_it_goes_to(name: str) -> Non
     assert said == 200, why
     assert theirs(format, found.request) == []
     told = by_speaker(found.request)["tool"]
-    assert any("these lines are left" in text for text in told)
+    assert any("this record is left" in text for text in told)
 
 
 def noted(messages: list[Any]) -> list[str]:
@@ -193,7 +193,7 @@ def noted(messages: list[Any]) -> list[str]:
         if isinstance(part, dict)
     )
     texts = map(json.dumps, parts)
-    return [text for text in texts if "these lines are left" in text]
+    return [text for text in texts if "this record is left" in text]
 
 
 @pytest.mark.parametrize("format", ["Anthropic", "Bedrock", "Gemini"])

@@ -192,4 +192,4 @@ def test_a_thought_before_the_call_that_a_fold_keeps_stays_before_it():
     assert len(fold.paths) > 6, "more than one step"
     kinds = [step["type"] for step in fitted.request["input"]]
     assert kinds.count("function_call") == kinds.count("thought") < 30
-    assert kinds[1 : kinds.index("function_result")] == ["thought", "model_output", "function_call"]
+    assert kinds[1 : kinds.index("function_result")] == ["thought", "function_call"]

@@ -13,6 +13,7 @@ from trimtab.planning.dropped_ranges import (
     steps_text,
     words_note,
 )
+from trimtab.transcript.notes import LINES
 
 SPANS = st.tuples(st.integers(0, 30), st.integers(0, 6)).map(lambda s: (s[0], s[0] + s[1]))
 MOVES = st.lists(st.tuples(st.booleans(), SPANS), max_size=12)
@@ -52,6 +53,19 @@ def test_a_note_says_how_many_are_gone_with_the_right_ending(count: int, text: s
 
 @pytest.mark.parametrize(("handle", "fetch"), [("", ""), ("r7", '; recall("r7") has them')])
 def test_a_note_names_its_handle_only_where_the_model_may_recall(handle: str, fetch: str) -> None:
-    left = left_note("2 earlier steps", "these lines are", "a\nb", handle)
-    assert left == f"[2 earlier steps, of which these lines are left{fetch}]\na\nb"
+    left = left_note("2 earlier steps", "these words are", "a\nb", handle)
+    assert left == f"[2 earlier steps, of which these words are left{fetch}]\na\nb"
     assert words_note("in part", "Yes.", handle).endswith(f", in part{fetch}]\nYes.")
+
+
+@pytest.mark.parametrize(
+    ("handle", "fetch"), [("", ""), ("r7", '; recall("r7", steps="3") has step 3 whole')]
+)
+def test_a_record_says_as_of_when_it_is_true_and_how_one_step_is_had(
+    handle: str, fetch: str
+) -> None:
+    title, _, rest = left_note("2 earlier steps", LINES, "a\nb", handle).partition("\n")
+    assert rest == "a\nb"
+    assert title == (
+        f"[2 earlier steps, of which this record is left, true after the last of them{fetch}]"
+    )

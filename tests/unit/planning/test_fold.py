@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -14,13 +15,9 @@ from file_reads import FILLER, request, step
 import trimtab
 from trimtab import wire
 from trimtab.planning import line_selection
-from trimtab.planning.line_selection import (
-    CandidateLines,
-    LineSelector,
-    written,
-    written_apart,
-)
-from trimtab.planning.lines import LineIndex, lines_of, only, weighed
+from trimtab.planning.fold import FILLED, _of
+from trimtab.planning.line_selection import CandidateLines, LineSelector, verbatim
+from trimtab.planning.lines import lines_of, only, weighed
 from trimtab.transcript.model import Block
 
 
@@ -35,32 +32,33 @@ def notes(fitted: Any) -> list[str]:
         for part in message["content"]
         if part["type"] == "tool_result"
     ]
-    return [text for text in texts if "of which these lines are left" in text]
+    return [text for text in texts if "of which this record is left" in text]
 
 
-def test_each_line_of_a_note_is_a_line_of_its_steps_or_says_whose_it_is() -> None:
+HEAD = re.compile(r"\d+(?:–\d+)?:? ")
+
+
+def test_each_line_of_a_note_is_a_line_of_its_step_or_the_head_of_one() -> None:
     body = request(30)
     (note,) = notes(fit(body))
-    told = [line for line in note.split("\n")[1:] if not line.startswith("# ")]
-    there = {
-        line
-        for message in body["messages"]
-        for part in message["content"]
-        for text in (str(part.get("content", "")), *part.get("input", {}).values())
-        for line in text.split("\n")
-    }
-    assert len(told) > 20
-    assert set(told) <= there
+    told, step_number = 0, 0
+    for row in note.split("\n")[1:]:
+        if HEAD.match(row):
+            step_number = int(row.partition(" ")[0].partition("–")[0].rstrip(":"))
+        elif row != " …":
+            (result,) = body["messages"][2 * step_number]["content"]
+            assert row[1:] in result["content"].split("\n")
+            told += 1
+    assert told > 20
 
 
-def test_lines_of_the_call_that_stays_need_no_header_and_those_of_each_other_have_its_own() -> None:
+def test_each_step_of_which_a_line_is_shown_has_a_line_of_its_own() -> None:
     (note,) = notes(fit(request(24)))
-    title, *lines = note.split("\n")
-    headers = [line for line in lines if line.startswith("# ")]
+    title, *rows = note.split("\n")
+    heads = [row for row in rows if HEAD.match(row)]
     folded = int(title.split()[0].lstrip("["))
     assert folded > 3
-    assert headers == [f"# bash cat file{number}.py" for number in range(1, folded)]
-    assert not lines[0].startswith("# ")
+    assert heads == [f"{n} bash cat file{n - 1}.py → 60 lines" for n in range(1, folded + 1)]
 
 
 def test_the_line_with_an_identifier_stays_and_the_ones_around_it_that_say_nothing_go() -> None:
@@ -101,7 +99,19 @@ def kept(
 ) -> list[str]:
     weights = weighed([(False, s.lines) for s in sources] + [(True, s.lines) for s in own])
     LineSelector(sources, weights, set()).take(tokens)
-    return written(sources)
+    return [line for one in sources for line in verbatim(one)]
+
+
+@dataclass
+class Head:
+    """What stands above the lines of a step."""
+
+    below: CandidateLines
+    head_tokens: float = 2.4
+
+    @property
+    def is_shown(self) -> bool:
+        return bool(self.below.kept)
 
 
 def test_an_identifier_counts_once_and_more_if_the_agent_wrote_it() -> None:
@@ -137,7 +147,7 @@ def test_lines_beside_one_that_says_nothing_new_are_worth_nothing() -> None:
 def test_the_first_prices_are_those_of_each_line_by_itself(forced: set[int]) -> None:
     text = f"{FILLER}\nwe read max_tokens here\nfirst_name\nsome words by first_name\nlast"
     found = source(text)
-    found.header, found.forced = "read notes.md", frozenset(forced)
+    found.head, found.forced = Head(found), frozenset(forced)
     again = source(f"{text}\nwith other_name beside it")
     selector = LineSelector([found, again], {"other_name": 4.0}, set())
     selector.force()
@@ -152,10 +162,10 @@ def test_the_first_prices_are_those_of_each_line_by_itself(forced: set[int]) -> 
 
 
 @pytest.mark.parametrize(("tokens", "expected"), [(12, set()), (13, {1}), (22, {1}), (23, {1, 2})])
-def test_a_header_costs_its_tokens_once(tokens: float, expected: set[int]) -> None:
-    """A line of 36 chars is 10 tokens, the header 2.4."""
+def test_a_head_costs_its_tokens_once(tokens: float, expected: set[int]) -> None:
+    """A line of 36 chars is 10 tokens, the head 2.4."""
     found = source("-\nwe read first_name {0}\nwe read other_name {0}\n-".format("-" * 17))
-    found.header = "read abc"
+    found.head = Head(found)
     LineSelector([found], {"first_name": 9.0, "other_name": 9.0}, set()).take(tokens)
     assert found.kept - {0, 3} == expected
 
@@ -175,25 +185,6 @@ def test_of_very_many_lines_the_same_are_kept_as_if_all_were_compared_at_once(
     monkeypatch.setattr(line_selection, "MOST_LINES", 12)
     assert kept(400, *again) == every
     assert len(every) > 40
-
-
-def test_two_results_of_one_tool_stand_each_under_its_own_call() -> None:
-    """Also where lines of the calls stay: those stand among the model's words, elsewhere."""
-    sources = []
-    for name in ("a", "b"):
-        for kind, text in (("call", f"tickets/{name}.json"), ("result", '"assignee": "lin"')):
-            block = Block(kind, (), (), text, tool="read", spelling="string")  # type: ignore[arg-type]
-            found = CandidateLines(kind, lines_of(block), 0.3, f"read tickets/{name}.json")
-            found.kept.add(0)
-            sources.append(found)
-    told = written_apart(sources)
-    assert told.lines.split("\n") == [
-        "# read tickets/a.json",
-        '"assignee": "lin"',
-        "# read tickets/b.json",
-        '"assignee": "lin"',
-    ]
-    assert told.words.split("\n") == ["# read", "tickets/a.json", "tickets/b.json"]
 
 
 def test_neither_a_header_nor_a_piece_of_a_line_ends_in_half_a_character() -> None:
@@ -222,11 +213,14 @@ def tight(last: int) -> dict[str, Any]:
     return body
 
 
-def test_where_the_head_leaves_little_room_notes_fill_it() -> None:
-    """What lines cost is estimated high: the rest was lost to the notes."""
-    report = fit(tight(30), window=16_000).report
+def test_where_the_head_leaves_little_room_notes_fill_their_share_of_it() -> None:
+    """What lines cost is estimated high, but what they take is counted."""
+    body = tight(30)
+    report = fit(body, window=16_000).report
     target, trigger = report.limits["target_tokens"], report.limits["trigger_tokens"]
-    assert target - 100 < report.tokens_after <= target + 100 < trigger
+    stays = {**body, "messages": [body["messages"][0], *body["messages"][-2:]]}
+    room = target - trimtab.measure(stays, counter="o200k").total
+    assert target - 1.1 * (1 - FILLED) * room < report.tokens_after <= target + 100 < trigger
 
 
 def test_there_a_large_newest_result_takes_no_room_from_the_notes() -> None:
@@ -236,7 +230,7 @@ def test_there_a_large_newest_result_takes_no_room_from_the_notes() -> None:
     report = fit(body, session, window=16_000).report
     trigger = report.limits["trigger_tokens"]
     assert trigger - 600 < report.tokens_after <= trigger
-    body["messages"] += step(31, "\n".join(f"{FILLER} {n}" for n in range(20)))
+    body["messages"] += step(31, "\n".join(f"{FILLER} {n}" for n in range(90)))
     later = fit(body, session, window=16_000).report
     assert later.tokens_after < report.tokens_after - 600
 
@@ -280,22 +274,10 @@ def test_what_a_note_left_of_a_block_is_found_again_in_pieces_too() -> None:
     assert len(pieces) > 3
     every = set(range(len(lines)))
     for kept in ({0, *pieces[1:3]}, {pieces[0], pieces[2]}, {*pieces[-2:]}, {pieces[-1]}, every):
-        note = "\n".join(written([CandidateLines("text", lines, 0.3, kept=set(kept))]))
-        left = LineIndex(transcript, 2).left([note])
-        assert left == {(1, 0): sorted(kept)}
-        again = only(lines, left[1, 0])
-        whole = CandidateLines("text", again, 0.3, kept=set(range(len(again))))
-        assert "\n".join(written([whole])) == note
-
-
-def test_of_equal_lines_the_newest_is_the_one_that_was_left() -> None:
-    said = ["one line of words", "and another line", "one line of words", "one line of words"]
-    body = {"messages": [{"role": "assistant", "content": text} for text in said]}
-    transcript = wire.read(body, wire.find(body, "openai-chat")[0])
-    for end, at in ((1, 0), (2, 0), (3, 2)):
-        assert LineIndex(transcript, end).left(["one line of words\nnowhere"]) == {(at, 0): [0]}, (
-            end
-        )
+        rows = verbatim(CandidateLines("text", lines, 0.3, kept=set(kept)))
+        again = _of(set(rows), lines)
+        assert list(again) == list(only(lines, sorted(kept)))
+        assert verbatim(CandidateLines("text", again, 0.3, kept=set(range(len(again))))) == rows
 
 
 def test_words_of_the_model_that_a_fold_takes_in_are_counted_once() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from file_reads import FILLER, request, step
 
+import trimtab
 from trimtab.planning.refold import FAR_SHARE, REACH, ReopenedGroups, _due, _newest
 from trimtab.planning.runs import Run
 
@@ -66,3 +69,72 @@ def test_the_newest_history_begins_with_the_group_that_reaches_so_many_windows(
     usage, bounds = SimpleNamespace(message=lambda _: 100), SimpleNamespace(capacity=CAPACITY)
     found = SimpleNamespace(transcript=transcript, usage=usage, bounds=bounds)
     assert _newest(found, windows) == first  # type: ignore[arg-type]
+
+
+# --- a session ---
+
+
+def name(number: int) -> str:
+    return f"load_config_{number:03d}"
+
+
+@pytest.fixture(scope="module")
+def cuts() -> list[tuple[int, list[str]]]:
+    """(steps so far, notes) after each cut of a session of 100 steps, 13 times its window."""
+    settings = trimtab.Settings(counter="o200k")
+    session, body = trimtab.Session(window=6_000, reserve=0, settings=settings), request(0)
+    found: list[tuple[int, list[str]]] = [(0, [])]
+    for number in range(100):
+        rows = [f"{FILLER} {number} x{n}" for n in range(30)]
+        rows[15] = f"the parser calls {name(number)} before it starts"
+        body["messages"] += step(number, "\n".join(rows))
+        texts = [
+            part["content"]
+            for message in session.fit(body).request["messages"]
+            for part in message["content"]
+            if part["type"] == "tool_result"
+        ]
+        notes = [text for text in texts if "of which this record is left" in text]
+        if notes != found[-1][1]:
+            found.append((number + 1, notes))
+    return found[1:]
+
+
+def test_a_cut_leaves_the_notes_of_earlier_ones_byte_for_byte_while_there_is_room(
+    cuts: list[tuple[int, list[str]]],
+) -> None:
+    (_, first), (_, second), *_ = cuts
+    assert len(first) == 1
+    assert len(second) == 2
+    assert second[0] == first[0]
+    stay = sum(later[: len(before)] == before for (_, before), (_, later) in pairwise(cuts))
+    assert stay > len(cuts) / 4
+
+
+def test_without_room_for_another_note_all_steps_get_one_anew(
+    cuts: list[tuple[int, list[str]]],
+) -> None:
+    (_, first), _, (steps, third), *_ = cuts
+    (note,) = third
+    assert note not in first
+    assert note.startswith(f"[{steps - 1} earlier steps")
+
+
+def test_far_history_keeps_its_note_unchanged_while_newer_ones_are_redone(
+    cuts: list[tuple[int, list[str]]],
+) -> None:
+    redone = [
+        (before, later)
+        for (_, before), (_, later) in pairwise(cuts)
+        if len(later) > 1 and later[0] == before[0] and later[1:] != before[1 : len(later)]
+        and before[1:] and not later[1].startswith(before[1].partition(" ")[0])
+    ]  # fmt: skip
+    assert len(redone) > 3
+
+
+def test_what_notes_kept_of_steps_far_back_is_kept_by_those_that_replace_them(
+    cuts: list[tuple[int, list[str]]],
+) -> None:
+    for steps, notes in cuts:
+        told = "\n".join(notes)
+        assert [n for n in range(steps - 1) if name(n) not in told] == []
