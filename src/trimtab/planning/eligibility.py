@@ -11,7 +11,7 @@ from trimtab.lazy import cached_property
 from trimtab.planning.lines import Key, Lines, lines_of
 from trimtab.planning.offers import OfferCache, Which
 from trimtab.reducers import Config, Reducer
-from trimtab.reducers.asked import NOTHING, Asked
+from trimtab.reducers.asked import NOBODY, Asked
 from trimtab.reducers.base import NO_FACTS, BlockFacts
 from trimtab.transcript.model import Block, Place
 from trimtab.transcript.notes import without_notes
@@ -50,7 +50,7 @@ class PlanInputs:
     """Blocks of protected tools and paths: only the last rungs before the user's text take them."""
     facts: Callable[[Place], BlockFacts] = lambda place: NO_FACTS
     """Facts about a block from the rest of the transcript."""
-    asked: Callable[[str], Asked] = lambda own: NOTHING
+    asked: Callable[[str], Asked] = lambda own: NOBODY
     """What is asked for by name, in these arguments of a call too."""
     calls: Callable[[int], Sequence[ToolCall]] = lambda group: ()
     """The calls of a group, by its number."""

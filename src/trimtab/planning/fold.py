@@ -19,7 +19,8 @@ steps far back; otherwise its cost would grow with the length of a session.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import starmap
 
@@ -38,10 +39,11 @@ from trimtab.planning.record import Entry, Record, add_sources, edits_of, listed
 from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
 from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
 from trimtab.reducers import Offer
-from trimtab.reducers.asked import spots, unit
+from trimtab.reducers.asked import places
 from trimtab.reducers.base import smaller
+from trimtab.reducers.content.base import ASKED as TIER_ASKED
 from trimtab.reducers.content.base import ERROR, FAILURE, SUMMARY
-from trimtab.reducers.digest import weigh_lines
+from trimtab.reducers.digest import worth_of_lines
 from trimtab.transcript.model import Block, Place
 
 FAIR_SHARE = 0.1
@@ -107,8 +109,8 @@ def selector_of(
     return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
 
 
-TOLD, TOLD_BESIDE = 200.0, 60.0
-"""What a line is worth that an asked name points at, and one that belongs to it."""
+TOLD = 100.0
+"""What a line is worth that tells what is asked for."""
 OUTCOME, FAILED, WRONG = 24.0, 10.0, 4.0
 """What a line is worth for saying an outcome, what failed, an error; identifiers are worth 1 to 10
 each."""
@@ -121,20 +123,31 @@ def _weigh(planner: Planner, source: CandidateLines) -> None:
     lines = source.lines
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
-    call = "" if source.place is not None else _arguments(planner, source)
-    asked = planner.inputs.asked(call)
+    asked = planner.inputs.asked(_arguments(planner, source))
+    hits = sorted(places(lines.text, asked)) if asked else []
+    if not hits and (source.kind == "text" or source.is_file):
+        return
     begins, start = [0], -1
     while (start := lines.text.find("\n", start + 1)) >= 0:
         begins.append(start + 1)
+    weights = worth_of_lines(lines.text, source.tool, asked)
     rows = [bisect_right(begins, at) - 1 for at in lines.starts]
-    if found := spots(lines.text, asked):
-        _weigh_asked(source, rows, found)
-    if source.kind == "result" and not source.is_file:
-        weights = weigh_lines(lines.text, source.tool).weights
-        for index, row in enumerate(rows):
-            if (weight := weights[row]) >= ERROR:
-                worth = _WORTH[bisect_right(_TIERS, weight) - 1]
-                source.worth[index] = max(worth, source.worth.get(index, 0.0))
+    pieces = Counter(rows)
+    for index, row in enumerate(rows):
+        weight = weights[row]
+        if weight < ERROR or (source.is_file and weight < TIER_ASKED):
+            continue
+        worth = _WORTH[bisect_right(_TIERS, weight) - 1]
+        if worth == TOLD and pieces[row] > 2 and not _near(lines, index, hits):
+            continue  # of a long line only what stands around the name
+        source.worth[index] = worth
+
+
+def _near(lines: Lines, index: int, hits: Sequence[int]) -> bool:
+    """Whether a mention is in this piece of a line or right beside it."""
+    low, high = lines.starts[index] - PIECE_CHARS, lines.ends[index] + PIECE_CHARS
+    at = bisect_left(hits, low)
+    return at < len(hits) and hits[at] <= high
 
 
 def _arguments(planner: Planner, source: CandidateLines) -> str:
@@ -144,27 +157,8 @@ def _arguments(planner: Planner, source: CandidateLines) -> str:
     return planner.transcript.at(*source.head.call.inputs[0]).block.text
 
 
-def _weigh_asked(
-    source: CandidateLines, rows: Sequence[int], found: Mapping[int, Sequence[int]]
-) -> None:
-    """Raise what an asked name points at; of a line in pieces, the pieces around it."""
-    texts, at_row = source.lines.text.split("\n"), dict[int, list[int]]()
-    for index, row in enumerate(rows):
-        at_row.setdefault(row, []).append(index)
-    for row, offsets in found.items():
-        own = at_row.get(row, [])
-        if len(own) > 2:
-            ends = source.lines.ends
-            hit = {bisect_right(ends, offset, own[0], own[-1]) for offset in offsets}
-            own = [index for index in own if any(abs(index - one) <= 1 for one in hit)]
-        for near in unit(texts, row):
-            for index in at_row.get(near, []) if near != row else own:
-                worth = TOLD if near == row else TOLD_BESIDE / (1 + abs(near - row) / 8)
-                source.worth[index] = max(worth, source.worth.get(index, 0.0))
-
-
-_TIERS = [ERROR, FAILURE, SUMMARY]
-_WORTH = [WRONG, FAILED, OUTCOME]
+_TIERS = [ERROR, FAILURE, SUMMARY, TIER_ASKED]
+_WORTH = [WRONG, FAILED, OUTCOME, TOLD]
 
 
 def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:

@@ -42,7 +42,7 @@ class QueryContext:
         own = self._call(place)
         query = "\n".join(dict.fromkeys([*self._searched, *_strings(own)]))
         return replace(
-            self.config, question=self.question, query=query, age=age, asked=self._asked(own),
+            self.config, question=self.question, query=query, age=age, asked=self.asked(own),
             repeated=lambda content: self._newest(content) > (place.message, place.index),
         )  # fmt: skip
 
@@ -60,7 +60,7 @@ class QueryContext:
                 return text if len(text) <= 2 * half else f"{text[:half]}\n{text[-half:]}"
         return ""
 
-    def _asked(self, own: str) -> Asked:
+    def asked(self, own: str) -> Asked:
         """What is asked for: in the call itself, by the user, in the model's newest turns."""
         found = self._asked_by_call.get(own)
         if found is None:
