@@ -54,12 +54,13 @@ AGENTS = (
     "pi-mono", "livemcpbench",
 )  # fmt: skip
 """Files of agents' sessions."""
-PROSE = (
+WORDS = (
     "we talked about the plan for the harbour and nobody could say why the old crane was left "
     "standing when every other machine had gone so I asked the engineer who built it and she told "
     "me that its foundation holds the quay together and that whoever removes it has to pour a new "
     "wall first which costs more than the whole place is worth today"
-).split()
+)
+PROSE = WORDS.split()
 
 
 class Cut(NamedTuple):
