@@ -107,9 +107,10 @@ def _record(number: int) -> str:
             {"role": "tool", "tool_call_id": id, "content": text},
             {"role": "assistant", "content": "Done."},
         ]
-    record: dict[str, Any] = {"id": f"r{number}", "source": "s", "license": "MIT", "format": "openai-chat",
-              "model": "gpt-5.1", "system": None, "messages": messages, "tools": None,
-              "meta": {}}  # fmt: skip
+    record: dict[str, Any] = {
+        "id": f"r{number}", "source": "s", "license": "MIT", "format": "openai-chat",
+        "model": "gpt-5.1", "system": None, "messages": messages, "tools": None, "meta": {},
+    }  # fmt: skip
     return json.dumps(record) + "\n"
 
 
