@@ -1,11 +1,14 @@
-"""Prints which share of questions can be answered from what each policy sends.
+"""Prints which planted facts a program still finds in what each policy sends.
 
     python bench/answerable                      # the tables of docs/why/answerable.md
     python bench/answerable --small              # one world of 30k tokens at 8k, in seconds
     python bench/answerable --model http://127.0.0.1:8000/v1 --name gpt-5.1 --cap 5
 
-Without ``--model`` the perfect reader answers, and no network is used.  With it a model of an
-OpenAI-compatible server does; its key is read from ANSWERABLE_KEY.
+What tools said, what the user said and what the model said itself are told apart: how many of each
+a world has is our choice.  ``--held-out``: another world, to judge what was tuned on the first.
+
+Without ``--model`` a program answers that knows how facts are spelled, and no network is used.
+With it a model of an OpenAI-compatible server does; its key is read from ANSWERABLE_KEY.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from answerable import model_reader, policies, trial
 from answerable.trial import Outcome, Task
 
 WINDOWS, STEPS, SEEDS, TOKENS, EACH = (16_000, 32_000, 60_000), (40, 120), (1,), 150_000, 4
+HELD_OUT = (5_001,)
+"""Seeds of ``--held-out``."""
 
 
 def tasks(args: argparse.Namespace) -> list[Task]:
@@ -55,11 +60,27 @@ def table(found: Iterable[Outcome]) -> str:
         worlds = len(next(iter(rows.values())))
         parts.append(
             f"### {window // 1000}k, {worlds} worlds\n\n"
-            "| policy | answerable | with recall | in another's name | above the window "
-            "| tokens a call | a world | recalls a question |\n|---|---|---|---|---|---|---|---|"
+            f"| policy | {' | '.join(HEADS)} |\n|{'---|' * (len(HEADS) + 1)}"
         )
         parts[-1] += "".join(f"\n{_row(policy, own)}" for policy, own in rows.items())
     return "\n\n".join(parts)
+
+
+HEADS = (
+    *trial.GROUPS.values(), *(f"{name}, with recall" for name in trial.GROUPS.values()),
+    "in another's name", "above the window", "tokens a call", "a world", "recalls a question",
+)  # fmt: skip
+
+
+def explained(found: Sequence[Outcome]) -> str:
+    """What the shares are of."""
+    asked = trial.counted(list(found[0].plain), trial.group)
+    counts = ", ".join(f"{asked[key].total()} {name}" for key, name in trial.GROUPS.items())
+    return (
+        f"Shares of facts that we planted ({counts} in a world), told once or changed once, at "
+        "random places of results; found by a program that knows how they are spelled. A share of "
+        "one column says nothing of another, nor of what a model would do with it."
+    )
 
 
 def _row(policy: str, own: Sequence[Outcome]) -> str:
@@ -68,10 +89,11 @@ def _row(policy: str, own: Sequence[Outcome]) -> str:
     moved = sum(one.score == "moved" for one in (*plain, *helped))
     turns, over = sum(one.turns for one in own), sum(one.over for one in own)
     calls, read = sum(one.calls for one in own), sum(one.read for one in own)
-    recall = _share(helped) if calls else "–"
+    first = [_share(trial.of_group(plain, key)) for key in trial.GROUPS]
+    again = [_share(trial.of_group(helped, key)) if calls else "–" for key in trial.GROUPS]
     asked = f"{calls / len(helped):.1f}, {read / len(helped):,.0f} tokens" if calls else "–"
     return (
-        f"| {policies.SHOWN.get(policy, policy)} | {_share(plain)} | {recall} "
+        f"| {policies.SHOWN.get(policy, policy)} | {' | '.join((*first, *again))} "
         f"| {moved} | {over} of {turns:,} | {sum(one.sent for one in own) / turns:,.0f} "
         f"| ${sum(one.dollars for one in own) / len(own):.2f} | {asked} |"
     )
@@ -115,7 +137,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options.add_argument("--small", action="store_true", help="one world of 30k tokens at 8k")
     model_reader.add_options(options.add_argument_group("a real model as the reader"))
+    options.add_argument("--held-out", action="store_true", help="another world")
     args = options.parse_args(argv)
+    if args.held_out:
+        args.seed = HELD_OUT
     if args.small:
         args.window, args.steps, args.tokens, args.each = (8_000,), (40,), 30_000, 2
     if args.model:
@@ -123,6 +148,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     found = done(tasks(args), args.jobs)
     print(table(found))
+    print(f"\n{explained(found)}")
     if "trimtab:balanced" in args.policy:
         print("\n### Which facts, trimtab:balanced without recall\n")
         print(kinds(found, "trimtab:balanced"))

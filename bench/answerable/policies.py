@@ -47,6 +47,8 @@ def start(name: str, world: World, window: int) -> Step:
     """Begin a policy over one world."""
     if name.startswith("trimtab"):
         return _trimtab(name.partition(":")[2] or "balanced", window)
+    if name == "head-tail":
+        return _head_tail(window)
     if name == "langchain-clear":
         return _langchain_clear(window)
     if name in ("summarize", "compaction"):
@@ -56,14 +58,15 @@ def start(name: str, world: World, window: int) -> Step:
 
 NAMES = (
     "none", "drop-oldest-safe", "mask-old-observations", "langchain-clear", "summarize",
-    "compaction", "trimtab:balanced", "trimtab:cautious", "trimtab:deep", "trimtab:in-place",
-    "trimtab:prune",
+    "compaction", "head-tail", "trimtab:balanced", "trimtab:cautious", "trimtab:deep",
+    "trimtab:in-place", "trimtab:prune",
 )  # fmt: skip
 SHOWN = {
     "none": "nothing is done", "drop-oldest-safe": "safe cut: the oldest steps go",
     "mask-old-observations": "old results masked", "langchain-clear": "LangChain clears results",
     "summarize": "summary in a user message (scripted)",
     "compaction": "native compaction (simulated)",
+    "head-tail": "head and tail of each result, as many tokens as trimtab:balanced",
 }  # fmt: skip
 
 
@@ -190,3 +193,50 @@ def _trimtab(preset: Any, window: int) -> Step:
     tool = trimtab.recall_tool("openai-chat").definition
     recaller = _SessionRecaller(session)
     return lambda messages: Sent(session.fit(body(messages, [tool])).request, recaller)
+
+
+# --- head and tail ---
+
+
+def head_tail(messages: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Of each result of more than ``most`` characters its beginning and its end are left."""
+    half = most // 2
+
+    def text(whole: str) -> str:
+        left_out = f"\n[{len(whole) - 2 * half:,} characters left out]\n"
+        cut = whole[:half] + left_out + whole[len(whole) - half :]
+        return cut if len(cut) < len(whole) else whole
+
+    return [{**m, "content": text(m["content"])} if m["role"] == "tool" else m for m in messages]
+
+
+def _head_tail(window: int) -> Step:
+    """Wherever trimtab:balanced makes a cut, all results so far are cut to head and tail, as long
+    as they may be for the same number of tokens; until its next cut they stay so."""
+    session = trimtab.Session(window=window, reserve=0, recall=True, clock=lambda: 0.0)
+    tool = trimtab.recall_tool("openai-chat").definition
+    kept: list[dict[str, Any]] = []
+    taken = 0
+
+    def step(messages: list[dict[str, Any]]) -> Sent:
+        nonlocal kept, taken
+        fitted = session.fit(body(messages, [tool]))
+        sent = [*kept, *messages[taken:]]
+        if any(edit.new for edit in fitted.report.edits) or count(body(sent)) > window:
+            kept, taken = _as_large(messages, count(fitted.request)), len(messages)
+            sent = kept
+        return Sent(body(sent))
+
+    return step
+
+
+def _as_large(messages: list[dict[str, Any]], size: int) -> list[dict[str, Any]]:
+    """Head and tail of all results, within so many tokens; with nothing of them if need be."""
+    low, high = 0, max(len(str(m.get("content") or "")) for m in messages)
+    while high - low > 8:
+        middle = (low + high) // 2
+        if count(body(head_tail(messages, middle))) <= size:
+            low = middle
+        else:
+            high = middle
+    return head_tail(messages, low)

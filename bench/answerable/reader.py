@@ -1,4 +1,4 @@
-"""The perfect reader: answers only from the request it was sent, and from what it recalls.
+"""A program that reads: it answers only from the request it was sent, and from what it recalls.
 
 It knows how each sort of fact is spelled and nothing of the world.  An answer names who said it:
 the role of the message it was read in; within a recalled list of messages the role that stands
@@ -98,10 +98,12 @@ def _nearest(pattern: re.Pattern[str], text: str, end: int, before: str) -> str 
 
 
 def _on_a_line(text: str, entity: str, value: str) -> Iterator[tuple[int, str]]:
+    """The value of a line that names the entity; several values say of none whose it is."""
     for line in re.finditer(r"[^\n]+", text):
         if re.search(entity, line[0]):
-            for found in re.finditer(value, line[0]):
-                yield line.start() + found.start(1), found[1]
+            found = list(re.finditer(value, line[0]))
+            if len({one[1] for one in found}) == 1:
+                yield line.start() + found[-1].start(1), found[-1][1]
 
 
 def _said(text: str, sentence: str) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from answerable import policies, reader, tokens
-from answerable.worlds import Question, World, build
+from answerable.worlds import MODEL, TOOL, USER, Question, World, build
 from trimtab.errors import CannotFit
 from trimtab.pricing.prices import TABLES
 
@@ -98,6 +98,21 @@ def play(task: Task, world: World, step: policies.Step) -> Outcome:
         done.calls += helped.calls
         done.read += sum(map(tokens.of_text, helped.texts))
     return done
+
+
+GROUPS = {TOOL: "tool facts", USER: "the user's words", MODEL: "the model's words"}
+"""Who said what is asked for.  How many of each a world has is our choice, so they are never
+pooled."""
+
+
+def group(question: Question) -> str:
+    """A key of ``GROUPS``: what a tool said is a tool's, though the model wrote it too."""
+    return next(speaker for speaker in GROUPS if speaker in question.speakers)
+
+
+def of_group(scores: Sequence[Scored], wanted: str) -> list[Scored]:
+    """The scores of one group."""
+    return [one for one in scores if group(one.question) == wanted]
 
 
 def share(scores: Sequence[Scored], wanted: str = "right") -> float:

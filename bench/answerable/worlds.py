@@ -3,7 +3,9 @@
 A fact is said by someone (a tool, the user, the model) about an entity.  Some are said early and
 never again, some change later, some are contradicted: the tool says one thing and the user another.
 Of half of what tools say the agent names the entity once more, in the step after.
-Every step has some of the noise that such tools give; nothing in it tells facts from noise.
+Every step has some of the noise that such tools give.  A tool's fact stands at a random place of
+its result, among noise whose names and numbers are drawn from the same ranges; half of the failed
+requests in logs are no error lines.
 """
 
 from __future__ import annotations
@@ -17,6 +19,11 @@ TOOL, USER, MODEL = "tool", "user", "assistant"
 NAMES = ["mia", "jonas", "petra", "okoro", "lin", "sasha", "ruben", "ines", "tomas", "yuki"]
 SERVICES = ["billing", "ledger", "search", "media", "auth", "export", "queue", "notify"]
 CONSTANTS = ["RETRY_LIMIT", "BATCH_SIZE", "TIMEOUT_MS", "MAX_WORKERS", "CACHE_SLOTS"]
+HOST, HOSTS = "host-{}", (1_000, 99_999)
+REQUEST, REQUESTS = "req-{}", (100_000, 999_999)
+CODE, CODES = "E{}", (1_000, 9_999)
+ERRORS = 0.5
+"""Of the failed requests in logs: those on a line that is an error's."""
 PROSE = """the request was handled by a worker that waits for its turn while other parts of the
 service read from the index and write to the journal before they answer so a slow disk holds up more
 than one of them and the order of what is written does not tell the order of what was asked"""
@@ -80,6 +87,12 @@ class _Facts:
                 self._used.add(one)
                 return one
 
+    def other(self, pattern: str, low: int, high: int) -> str:
+        """For noise: one of the same make that no question is about."""
+        while (one := pattern.format(self._draw.randint(low, high))) in self._used:
+            pass
+        return one
+
     def number(self) -> str:
         return self.new("{}", 1_000, 99_999)
 
@@ -97,6 +110,11 @@ class _Facts:
 
     def version(self) -> str:
         return f"v{self._draw.randint(1, 9)}.{self._draw.randint(0, 99)}.{self.number()}"
+
+    def other_version(self) -> str:
+        """A version that no question is about."""
+        patch = self.other("{}", 1_000, 99_999)
+        return f"v{self._draw.randint(1, 9)}.{self._draw.randint(0, 99)}.{patch}"
 
 
 def build(seed: int, steps: int = 100, tokens: int = 150_000, each: int = 4) -> World:
@@ -162,14 +180,14 @@ def _plan(
                 person = draw.choice([one for one in NAMES if one != person])
                 say(late(), TOOL, _ticket(ticket, person, facts.date()))
             ask(kind, "assignee", ticket, "assignee", person, TOOL)
-            host, version = facts.new("host-{}", 1_000, 9_999), facts.version()
+            host, version = facts.new(HOST, *HOSTS), facts.version()
             say(early(), TOOL, ("row", host, version))
             if changes:
                 version = facts.version()
                 say(late(), TOOL, ("row", host, version))
             ask(kind, "version", host, "version", version, TOOL)
     for _ in range(each):
-        request, code = facts.new("req-{}", 100_000, 999_999), facts.new("E{}", 1_000, 9_999)
+        request, code = facts.new(REQUEST, *REQUESTS), facts.new(CODE, *CODES)
         say(early(), TOOL, ("line", request, code))
         ask("early", "code", request, "code", code, TOOL)
         ticket, due, told = facts.new("OPS-{}", 1_000, 9_999), facts.date(), facts.date()
@@ -193,7 +211,7 @@ ASKED = {
     "constant": "What is {attribute} in {entity} now?",
     "assignee": "Who is {entity} assigned to, by its ticket?",
     "version": "Which version runs on {entity}, by the table?",
-    "code": "With which code did {entity} fail, by the log?",
+    "code": "With which code did {entity} end, by the log?",
     "due": "Which due date does the ticket {entity} itself give?",
     "told_due": "Which due date did the user give for {entity}?",
     "freeze": "When does the freeze of {entity} begin, as the user said?",
@@ -268,19 +286,28 @@ def _result(draw: random.Random, facts: _Facts, tool: str, told: Any, room: int)
     if tool == "edit_file":
         return str(told)
     if tool == "get_ticket":
-        comments: list[dict[str, str]] = []
-        while len(json.dumps(comments)) < room:
-            comments.append({"by": draw.choice(NAMES), "text": _prose(draw, 30)})
-        return json.dumps({**told, "title": _prose(draw, 6), "comments": comments}, indent=1)
-    lines = ['"""Settings of a part of the service."""', "", str(told), ""]
-    while sum(map(len, lines)) < room:
+        return _ticket_text(draw, told, room)
+    blocks: list[str] = []
+    while sum(map(len, blocks)) < room:
         name = f"{draw.choice(SERVICES)}_{draw.choice(WORDS)}"
-        lines += [
-            f"def {name}(one, other):", f'    """{_prose(draw, 8)}."""',
-            f"    if one > {draw.randrange(100)}:", f"        return other.{draw.choice(WORDS)}",
-            f"    return {name}(one + {draw.randrange(10)}, other)", "",
-        ]  # fmt: skip
-    return "\n".join(lines)
+        blocks.append(
+            f'def {name}(one, other):\n    """{_prose(draw, 8)}."""\n'
+            f"    if one > {draw.randrange(100)}:\n        return other.{draw.choice(WORDS)}\n"
+            f"    return {name}(one + {draw.randrange(10)}, other)\n"
+        )
+    blocks.insert(draw.randint(0, len(blocks)), f"{told}\n")
+    return "\n".join(['"""Settings of a part of the service."""\n', *blocks])
+
+
+def _ticket_text(draw: random.Random, told: dict[str, str], room: int) -> str:
+    """A ticket as JSON: its short members stand anywhere between its long lists."""
+    lists: dict[str, list[dict[str, str]]] = {name: [] for name in ("comments", "history", "links")}
+    while len(json.dumps(lists)) < room:
+        entry = {"by": draw.choice(NAMES), "text": _prose(draw, 30)}
+        lists[draw.choice(list(lists))].append(entry)
+    members: list[tuple[str, Any]] = [*told.items(), ("title", _prose(draw, 6)), *lists.items()]
+    draw.shuffle(members)
+    return json.dumps(dict(members), indent=1)
 
 
 def _table(
@@ -290,8 +317,7 @@ def _table(
     lines = [f"| {host} | {draw.choice(SERVICES)} | {draw.randrange(99)} % | {version} |"
              for _, host, version in rows]  # fmt: skip
     while sum(map(len, lines)) < room:
-        host = f"host-{draw.randint(10_000, 99_999)}"
-        version = f"v{draw.randint(1, 9)}.{draw.randint(0, 99)}.{draw.randint(0, 9)}"
+        host, version = facts.other(HOST, *HOSTS), facts.other_version()
         lines.append(f"| {host} | {draw.choice(SERVICES)} | {draw.randrange(99)} % | {version} |")
     draw.shuffle(lines)
     given = {"sql": f"select host, service, load, version from hosts limit {len(lines)}"}
@@ -301,13 +327,17 @@ def _table(
 def _log(
     draw: random.Random, facts: _Facts, rows: list[Any], room: int
 ) -> tuple[str, dict[str, str], str]:
-    """A log in which a few requests fail."""
+    """A log in which a few requests fail, half of them on a line that is no error's."""
     service = draw.choice(SERVICES)
-    lines = [f"ERROR {service} request={request} failed code={code}" for _, request, code in rows]
+
+    def ended(request: str, code: str) -> str:
+        how = ("ERROR", "failed") if draw.random() < ERRORS else ("INFO", "ended")
+        return f"{how[0]} {service} request={request} {how[1]} code={code}"
+
+    lines = [ended(request, code) for _, request, code in rows]
     while sum(map(len, lines)) + 21 * len(lines) < room:
         if draw.random() < 0.05:
-            lines.append(f"ERROR {service} request=req-{draw.randint(10**6, 10**7)} failed "
-                         f"code=E{draw.randint(100, 999)}")  # fmt: skip
+            lines.append(ended(facts.other(REQUEST, *REQUESTS), facts.other(CODE, *CODES)))
         else:
             lines.append(f"INFO {service} {_prose(draw, 7)} took={draw.randrange(900)}ms")
     draw.shuffle(lines)

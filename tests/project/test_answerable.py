@@ -6,6 +6,7 @@ Knows ``bench/answerable``.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -77,6 +78,74 @@ def test_a_fact_that_changed_is_wrong_where_only_the_old_one_is_left(world: Worl
     scores = dict(zip((q.text for q in world.questions), ask(world, half), strict=True))
     changed = [q for q in world.questions if q.kind == "changed"]
     assert {scores[q.text] for q in changed} == {"wrong"}
+
+
+def _places(world: World) -> list[float]:
+    """Where in its result what tools say stands, as shares of it; edits are their facts alone."""
+    facts = {question.value for question in world.questions if TOOL in question.speakers}
+    texts = [m["content"] for m in world.messages if m["role"] == TOOL and len(m["content"]) > 500]
+    return [t.index(one) / len(t) for one in facts for t in texts if one in t and one[-1].isdigit()]
+
+
+def test_facts_of_tools_stand_anywhere_in_a_result() -> None:
+    places = sorted(place for seed in range(4) for place in _places(worlds.build(seed, 40, 60_000)))
+    assert len(places) > 40
+    thirds = [sum(low <= 3 * place < low + 1 for place in places) for low in range(3)]
+    assert min(thirds) > len(places) / 6
+
+
+def test_noise_is_of_the_same_make_as_facts() -> None:
+    world = worlds.build(1, 40, 60_000)
+    asked = {q.entity for q in world.questions}
+    for start in ("host-", "req-"):
+        words = set(re.findall(rf"\b{start}\d+\b", json.dumps(world.messages)))
+        facts, noise = words & asked, words - asked
+        assert facts
+        lengths = {len(word) for word in noise}
+        assert len(noise) > 5
+        assert {len(word) for word in facts} <= lengths
+    codes = [line for m in world.messages for line in str(m.get("content")).split("\n")
+             if " code=" in line]  # fmt: skip
+    assert {"ERROR" in line for line in codes} == {True, False}
+
+
+@pytest.mark.parametrize("place", [slice(None, 900), slice(-900, None)])
+def test_who_keeps_one_end_of_each_result_loses_facts_of_tools_alone(place: slice) -> None:
+    world = worlds.build(2, 40, 60_000)
+    kept = [
+        {**m, "content": m["content"][place]} if m["role"] == TOOL else m for m in world.messages
+    ]
+    scores = [trial.Scored(q, s) for q, s in zip(world.questions, ask(world, kept), strict=True)]
+    assert 0 < trial.share(trial.of_group(scores, TOOL)) < 0.7
+    assert trial.share(trial.of_group(scores, USER)) == 1
+    assert trial.share(trial.of_group(scores, "assistant")) == 1
+
+
+def test_every_question_belongs_to_who_said_it(world: World) -> None:
+    groups = {q.subject: trial.group(q) for q in world.questions}
+    assert groups == {
+        "constant": "tool", "assignee": "tool", "version": "tool", "code": "tool", "due": "tool",
+        "told_due": "user", "freeze": "user", "forbidden": "user", "named": "assistant",
+    }  # fmt: skip
+
+
+def test_head_and_tail_has_as_many_tokens_as_ours_and_no_middle(world: World) -> None:
+    ours, theirs = (
+        policies.start(name, world, TASK.window) for name in ("trimtab:balanced", "head-tail")
+    )
+    sizes = [
+        (tokens.count(ours(world.messages[:turn]).request), theirs(world.messages[:turn]))
+        for turn in world.turns
+    ]
+    last = sizes[-1][1].request
+    for size, sent in sizes:
+        assert tokens.count(sent.request) <= min(TASK.window, 1.1 * size)
+    assert tokens.count(last) > 0.6 * sizes[-1][0]
+    assert trimtab.check(last) == ()
+    assert (
+        policies.head_tail([{"role": TOOL, "content": "a" * 500 + "b" * 500}], 100)[0]["content"]
+        == "a" * 50 + "\n[900 characters left out]\n" + "b" * 50
+    )
 
 
 def _base(world: World) -> Callable[[Messages], tuple[Messages, Messages]]:
@@ -164,11 +233,16 @@ def test_ours_answers_with_recall_and_in_nobody_else_s_name(preset: str) -> None
 
 def test_the_table_tells_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
     task = {"window": 8_000, "seed": 1, "steps": 40, "tokens": 20_000, "each": 1}
-    names = ("none", "drop-oldest-safe", "summarize", "compaction", "trimtab:balanced")
+    names = ("none", "drop-oldest-safe", "summarize", "compaction", "head-tail",
+             "trimtab:balanced")  # fmt: skip
     found = [trial.run(Task(name, **task)) for name in names]
     told = command.table(found)
     assert told.count("\n| ") == len(names) + 1
     assert "| nothing is done | 0% (" in told
+    assert "| policy | tool facts | the user's words | the model's words |" in told
+    assert "8 tool facts, 3 the user's words, 1 the model's words in a world" in (
+        command.explained(found)
+    )
     assert "| version | " in command.kinds(found, "trimtab:balanced")
 
 
