@@ -1,8 +1,8 @@
 """Folds old turns together with the user's words in them, into one message of the user, one call
 with a result of ours (if any call can stay), and one message of the model.
 
-This is the last resort, if nothing else frees enough.  What the user demands or forbids stays
-verbatim; the newest turns stay whole.
+This is the last resort, if nothing else frees enough.  What the user wrote stays verbatim as far
+as it fits, newest first; what was pasted is shortened.  The newest turns stay whole.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
+from trimtab.planning.eligibility import OLD_WORDS
 from trimtab.planning.fold import (
     Candidate,
     candidate_for,
@@ -24,13 +25,14 @@ from trimtab.planning.line_selection import (
     ASKED,
     CandidateLines,
     LineSelector,
+    Written,
     written_apart,
 )
-from trimtab.planning.lines import asked_lines, identifier_weights
+from trimtab.planning.lines import Lines, asked_lines, identifier_weights, only
 from trimtab.planning.planner import Planner
 from trimtab.planning.runs import Run, closing_of
 from trimtab.transcript.notes import has_note, is_drop_note, without_notes
-from trimtab.transcript.user_constraints import demands
+from trimtab.transcript.user_text import pieces_of, spans_of
 
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
@@ -69,24 +71,57 @@ def cross(planner: Planner, first: int, anew: int) -> None:
 
 
 def cross_all(planner: Planner, *, constraints: bool) -> None:
-    """Fold every old turn into the least possible: what the user demands, or not even that.  Turns
-    that would become larger are not folded."""
+    """Fold every old turn into the least possible; ``constraints``: then put back what the user
+    wrote there, newest first, as far as it fits.  Turns that would become larger are not folded."""
     state = planner.state
     before, stood = state.tokens, state.runs
     reopened = _reopen(planner, crossing=True)
+    folded = list[Run]()
     for stretch in _stretches(planner, protected=True):
         for index in reversed(range(len(stretch.ends))):
             run = _run(planner, stretch, index)
-            made = _bare(planner, run, constraints=constraints)
+            made = _bare(planner, run)
             if made is not None:
                 if state.fold_saving(run, made) > 0:
                     state.fold(run, made)
+                    folded.append(run)
                     planner.used("fold")
                 break
     _put_back(planner, [run for run in reopened if not _overlaps(state.runs, run)])
     planner.drop_until(lambda: False, len(planner.transcript.messages), protected=True)
+    if constraints:
+        for run in reversed(folded):
+            _write_back(planner, run)
     if state.tokens > before:
         _restore(planner, stood)
+
+
+def _write_back(planner: Planner, run: Run) -> None:
+    """Put what the user wrote in a folded run into its note: all of it, or the newest that fits."""
+    state, capacity = planner.state, planner.bounds.capacity
+    stood = next((one for one in state.runs if one.run == run), None)
+    if stood is None or stood.fold is None or planner.over():
+        return
+    sources = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
+    room = capacity - state.tokens
+    for _ in range(PASSES):
+        room = int(room)
+        _keep_written(planner, sources, room)
+        asked = _asked_text(sources)
+        state.reopen(stood)
+        made = replace(stood.fold, asked=asked)
+        if asked and state.fold_saving(run, made) > 0:
+            state.fold(run, made)
+            if not planner.over():
+                return
+            over = state.tokens - capacity
+            state.reopen(next(one for one in state.runs if one.run == run))
+        else:
+            over = LEAST_TOKENS
+        state.put_back(stood)
+        room -= max(over, LEAST_TOKENS)
+        if room <= 0:
+            return
 
 
 def was_fitted_before(planner: Planner) -> bool:
@@ -246,7 +281,7 @@ def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
             if last > limit:
                 break
             run = _run(planner, stretch, index)
-            held += _constraint_tokens(planner, range(at, last), said)
+            held += _written_tokens(planner, range(at, last), said)
             at = last
             size = freed + before[last] - before[begin]
             room = goal - (state.tokens - size) - held - FRAME_TOKENS * (len(chosen) + 1)
@@ -262,16 +297,25 @@ FRAME_TOKENS = 80
 """Tokens of a fold that crosses the user's words, without its lines."""
 
 
-def _constraint_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
-    """Tokens of the user's demands in these messages that are not in ``said``."""
+def _written_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
+    """Tokens of what the user wrote in these messages and is not in ``said``."""
     tokens = 0
     for number in numbers:
         if planner.transcript.messages[number].role == "user":
             for place in planner.transcript.places_in(number):
-                new = [s for s in demands(place.block.text) if s not in said]
+                if place.block.kind != "text":
+                    continue
+                new = [row for row in _written(place.block.text) if row not in said]
                 said.update(new)
-                tokens += sum(planner.usage.counter(text) + 1 for text in new)
+                tokens += sum(planner.usage.counter(row) + 1 for row in new)
     return tokens
+
+
+def _written(text: str) -> Iterator[str]:
+    """The pieces that the user wrote."""
+    for span in spans_of(text):
+        if span.kind == "written":
+            yield from (text[start:end].strip() for start, end in pieces_of(text, span))
 
 
 # --- runs taken back and put back ---
@@ -320,6 +364,12 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     every = [source for own in sources for source in own]
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
+    asked = [source for source in every if source.kind == ASKED]
+    need = sum(planner.usage.counter(_asked_text([source])) for source in asked)
+    # What was pasted gives way before what was written, wherever it stands.
+    planner.cut_pastes(goal + size - frames - need, newest=True)
+    room = goal - (state.tokens - size) - frames
+    _keep_written(planner, asked, max(room, int(OLD_WORDS * planner.bounds.capacity)))
     selector = LineSelector(
         every,
         identifier_weights(planner.transcript, planner.inputs.lines),
@@ -329,14 +379,14 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     room = goal - (state.tokens - size) - frames
     before = -1
     for _ in range(PASSES):
-        used = sum(planner.usage.counter(text) for own in sources for text in written_apart(own))
+        used = sum(planner.usage.counter(text) for own in sources for text in _texts(own))
         kept = sum(len(source.kept) for source in every)
         if kept == before or room - used < LEAST_TOKENS:
             break
         before = kept
         selector.take(room - used)
     for candidate, own in zip(candidates, sources, strict=True):
-        text = written_apart(own)
+        text = _texts(own)
         made = replace(candidate.fold, lines=text.lines, words=text.words, asked=text.asked)
         if not made.lines:
             made = _bare(planner, candidate.run, made) or made
@@ -347,7 +397,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
 
 
 def _sources(planner: Planner, candidate: Candidate) -> Iterator[CandidateLines]:
-    """The blocks of a run in order; in the user's blocks, lines with demands are forced to stay."""
+    """The blocks of a run in order; in the user's blocks, what was written is forced to stay."""
     transcript, run = planner.transcript, candidate.run
     assert run.opening is not None
     said: set[str] = set()
@@ -372,18 +422,74 @@ def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
     return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
 
 
-def _bare(
-    planner: Planner, run: Run, made: Fold | None = None, *, constraints: bool = True
-) -> Fold | None:
+def _keep_written(planner: Planner, sources: Sequence[CandidateLines], room: int) -> None:
+    """Of what the user wrote, let only the newest pieces stay that ``room`` holds together.
+
+    An older piece never stays where a newer one had to go: what corrects outlives what it corrects.
+    """
+    full = False
+    for source in reversed(sources):
+        gone = set[int]()
+        for index in sorted(source.forced, reverse=True):
+            room -= 0 if full else planner.usage.counter(source.lines[index]) + 1
+            full = full or room < 0
+            if full:
+                gone.add(index)
+        if gone:
+            _leave_out(source, gone)
+
+
+def _leave_out(source: CandidateLines, gone: set[int]) -> None:
+    """Take lines out of a source: no choice of lines can keep them."""
+    left = [index for index in range(len(source.lines)) if index not in gone]
+    source.forced = frozenset(n for n, index in enumerate(left) if index in source.forced)
+    source.lines = only(source.lines, left)
+
+
+def _texts(sources: Sequence[CandidateLines]) -> Written:
+    """The kept lines of each speaker; in the user's, a note for each gap in what was pasted."""
+    return written_apart(sources)._replace(asked=_asked_text(sources, kept=True))
+
+
+def _asked_text(sources: Sequence[CandidateLines], *, kept: bool = False) -> str:
+    """The user's lines that are kept, or that are forced to be, with notes on what is cut."""
+    rows = list[str]()
+    for source in sources:
+        if source.kind == ASKED:
+            some = source.kept if kept else source.forced
+            rows += _rows_of(source.lines, sorted(some))
+    return "\n".join(rows)
+
+
+def _rows_of(lines: Lines, numbers: Sequence[int]) -> Iterator[str]:
+    row, before = "", -1
+    for number in numbers:
+        if row and number in lines.joined and before == number - 1:
+            row += lines[number]
+        else:
+            if row:
+                yield row
+            if gap := _gap(lines, before, number):
+                yield gap
+            row = lines[number]
+        before = number
+    if row:
+        yield row
+    if numbers and (gap := _gap(lines, before, len(lines))):
+        yield gap
+
+
+def _gap(lines: Lines, before: int, number: int) -> str:
+    """``[... 1,204 lines cut]``, or "" where no line is missing."""
+    start = lines.ends[before] if before >= 0 else 0
+    end = lines.starts[number] if number < len(lines) else len(lines.text)
+    cut = len(lines.text[start:end].strip().split("\n")) if lines.text[start:end].strip() else 0
+    return f"[... {cut:,} line{'s' * (cut > 1)} cut]" if cut else ""
+
+
+def _bare(planner: Planner, run: Run, made: Fold | None = None) -> Fold | None:
     """A fold without any lines of tools, and without a call unless one is required."""
-    if made is None:
-        asked = ""
-        if constraints:
-            own = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
-            for source in own:
-                source.kept.update(source.forced)
-            asked = written_apart(own).asked
-        made = Fold(None, asked=asked)
+    made = Fold(None) if made is None else made
     if planner.state.may_stand(run, anchored=False):
         closing = closing_of(planner.transcript, run, anchored=False)
         words = made.words if closing else ""
