@@ -13,6 +13,8 @@ from trimtab.transcript.user_text import pieces_of, spans_of
 
 USER_CHARS = 100
 """Characters of a user's text that are always kept at each end."""
+NEAR_CHARS = 200
+"""Characters within which such an end goes on to the end of its line."""
 MIN_EXCERPT = 24
 """Tokens; of a paste with less room only the note on its size is shown."""
 SAMPLE_CHARS = 8_192
@@ -75,14 +77,29 @@ _NOTE_TOKENS = 32
 
 def _parts(text: str, count: Callable[[str], int]) -> list[_Part]:
     parts = list[_Part]()
+    for start, end, written in _ends_apart(text):
+        sample = text[start : end if written else min(end, start + SAMPLE_CHARS)]
+        size = count(sample) * (end - start) // len(sample)
+        parts.append(_Part(start, end, written, size))
+    return parts
+
+
+def _ends_apart(text: str) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, whether it was written) of each piece; a paste at an end of the text without the
+    lines there that always stay, which count as written."""
+    first, last = at_or_after(text, USER_CHARS), at_or_before(text, len(text) - USER_CHARS)
+    first = text.find("\n", first, first + NEAR_CHARS) + 1 or first
+    last = text.rfind("\n", max(first, last - NEAR_CHARS), last) + 1 or last
     for span in spans_of(text):
         if span.kind == "written":
-            parts += (_Part(a, b, True, count(text[a:b])) for a, b in pieces_of(text, span))
+            yield from ((start, end, True) for start, end in pieces_of(text, span))
             continue
-        sample = text[span.start : min(span.end, span.start + SAMPLE_CHARS)]
-        size = count(sample) * (span.end - span.start) // len(sample)
-        parts.append(_Part(span.start, span.end, False, size))
-    return parts
+        start, end = max(span.start, first), min(span.end, last)
+        if start >= end:
+            yield span.start, span.end, True
+            continue
+        parts = (span.start, start, True), (start, end, False), (end, span.end, True)
+        yield from (part for part in parts if part[0] < part[1])
 
 
 def _within(text: str, config: Config, tokens: int, note: str) -> str | None:

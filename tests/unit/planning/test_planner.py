@@ -287,9 +287,8 @@ def test_no_note_looks_like_a_call_or_a_result(name: str, config: Any) -> None:
 
 def test_what_a_user_wrote_between_two_pastes_stays_when_the_text_is_cut() -> None:
     rules = ("Never push to main.", "Keep the old names, please:\n- left\n- right")
-    log = "\n".join(
-        f"2026-03-04T10:00:{n % 60:02}Z INFO job {n} must have ended" for n in range(90)
-    )
+    rows = (f"2026-03-04T10:00:{n % 60:02}Z INFO job {n} must have ended" for n in range(90))
+    log = "\n".join(rows)
     text = f"Here is what I got:\n{log}\n\n{rules[0]}\n\n{log}\n\n{rules[1]}"
     config = Config(count=lambda text: len(text) // 4)
     for tokens in (200, 400, 1_000):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -38,8 +39,8 @@ PASTES = {
         for n in range(1, 9) for m in range(1, 8)
     ),
     "document": "\n".join(
-        f"## Chapter {n}\n\nThe part {n} keeps the thing and notes it. {'It waits for a while. ' * 9}"
-        f"\n\n- one thing of {n}\n- another thing of {n}\n"
+        f"## Chapter {n}\n\nThe part {n} keeps the thing and notes it. "
+        f"{'It waits for a while. ' * 9}\n\n- one thing of {n}\n- another thing of {n}\n"
         for n in range(14)
     ).strip(),
     "mails": "\n".join(
@@ -147,7 +148,7 @@ def test_the_parts_and_the_pieces_give_the_text(text: str) -> None:
     spans = spans_of(text)
     assert "".join(text[start:end] for start, end, _ in spans) == text
     assert all(start < end for start, end, _ in spans)
-    assert all(a.kind != b.kind for a, b in zip(spans, spans[1:], strict=False))
+    assert all(a.kind != b.kind for a, b in pairwise(spans))
     for span in spans:
         pieces = pieces_of(text, span)
         assert "".join(text[a:b] for a, b in pieces) == text[span.start : span.end]
