@@ -1,8 +1,8 @@
 """Folds old turns together with the user's words in them, into one message of the user, one call
 with a result of ours (if any call can stay), and one message of the model.
 
-This is the last resort, if nothing else frees enough.  What the user demands or forbids stays
-verbatim; the newest turns stay whole.
+This is the last resort, if nothing else frees enough.  What the user wrote stays verbatim as far
+as it fits, newest first; what was pasted is shortened.  The newest turns stay whole.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
+from trimtab.planning.eligibility import OLD_WORDS
 from trimtab.planning.fold import (
     candidate_for,
     choose,
     fold,
     selector_of,
 )
-from trimtab.planning.line_selection import ASKED, CandidateLines, written
-from trimtab.planning.lines import asked_lines
+from trimtab.planning.line_selection import ASKED, CandidateLines, with_gaps
+from trimtab.planning.lines import asked_lines, only
 from trimtab.planning.planner import Planner
 from trimtab.planning.refold import ReopenedGroups
 from trimtab.planning.runs import Run, closing_of
 from trimtab.transcript.notes import has_note, is_drop_note, without_notes
-from trimtab.transcript.user_constraints import demands
+from trimtab.transcript.user_text import pieces_of, spans_of
 
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
@@ -61,24 +62,57 @@ def cross(planner: Planner, first: int, anew: int) -> None:
 
 
 def cross_all(planner: Planner, *, constraints: bool) -> None:
-    """Fold every old turn into the least possible: what the user demands, or not even that.  Turns
-    that would become larger are not folded."""
+    """Fold every old turn into the least possible; ``constraints``: then put back what the user
+    wrote there, newest first, as far as it fits.  Turns that would become larger are not folded."""
     state = planner.state
     before, stood = state.tokens, state.runs
     reopened = _reopen(planner, crossing=True)
+    folded = list[Run]()
     for stretch in _stretches(planner, protected=True):
         for index in reversed(range(len(stretch.ends))):
             run = _run(planner, stretch, index)
-            made = _bare(planner, run, constraints=constraints)
+            made = _bare(planner, run)
             if made is not None:
                 if state.fold_saving(run, made) > 0:
                     state.fold(run, made)
+                    folded.append(run)
                     planner.used("fold")
                 break
     _put_back(planner, [run for run in reopened if not _overlaps(state.runs, run)])
     planner.drop_until(lambda: False, len(planner.transcript.messages), protected=True)
+    if constraints:
+        for run in reversed(folded):
+            _write_back(planner, run)
     if state.tokens > before:
         _restore(planner, stood)
+
+
+def _write_back(planner: Planner, run: Run) -> None:
+    """Put what the user wrote in a folded run into its note: all of it, or the newest that fits."""
+    state, capacity = planner.state, planner.bounds.capacity
+    stood = next((one for one in state.runs if one.run == run), None)
+    if stood is None or stood.fold is None or planner.over():
+        return
+    sources = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
+    room = capacity - state.tokens
+    for _ in range(PASSES):
+        room = int(room)
+        _keep_written(planner, sources, room)
+        asked = _asked_text(sources)
+        state.reopen(stood)
+        made = replace(stood.fold, asked=asked)
+        if asked and state.fold_saving(run, made) > 0:
+            state.fold(run, made)
+            if not planner.over():
+                return
+            over = state.tokens - capacity
+            state.reopen(next(one for one in state.runs if one.run == run))
+        else:
+            over = LEAST_TOKENS
+        state.put_back(stood)
+        room -= max(over, LEAST_TOKENS)
+        if room <= 0:
+            return
 
 
 def was_fitted_before(planner: Planner) -> bool:
@@ -238,7 +272,7 @@ def _oldest(planner: Planner, goal: int, *, whatever: bool) -> list[Run]:
             if last > limit:
                 break
             run = _run(planner, stretch, index)
-            held += _constraint_tokens(planner, range(at, last), said)
+            held += _written_tokens(planner, range(at, last), said)
             at = last
             size = freed + before[last] - before[begin]
             room = goal - (state.tokens - size) - held - FRAME_TOKENS * (len(chosen) + 1)
@@ -254,16 +288,25 @@ FRAME_TOKENS = 80
 """Tokens of a fold that crosses the user's words, without its lines."""
 
 
-def _constraint_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
-    """Tokens of the user's demands in these messages that are not in ``said``."""
+def _written_tokens(planner: Planner, numbers: range, said: set[str]) -> int:
+    """Tokens of what the user wrote in these messages and is not in ``said``."""
     tokens = 0
     for number in numbers:
         if planner.transcript.messages[number].role == "user":
             for place in planner.transcript.places_in(number):
-                new = [s for s in demands(place.block.text) if s not in said]
+                if place.block.kind != "text":
+                    continue
+                new = [row for row in _written(place.block.text) if row not in said]
                 said.update(new)
-                tokens += sum(planner.usage.counter(text) + 1 for text in new)
+                tokens += sum(planner.usage.counter(row) + 1 for row in new)
     return tokens
+
+
+def _written(text: str) -> Iterator[str]:
+    """The pieces that the user wrote."""
+    for span in spans_of(text):
+        if span.kind == "written":
+            yield from (text[start:end].strip() for start, end in pieces_of(text, span))
 
 
 # --- runs taken back and put back ---
@@ -308,11 +351,19 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     """Fold these runs; keep as many of their lines as fit under the goal."""
     state = planner.state
     candidates = [candidate_for(planner, run) for run in chosen]
+    asked = list[CandidateLines]()
     for candidate in candidates:
         candidate.read(planner, ReopenedGroups())
-        candidate.words = [*candidate.words, *_user_texts(planner, candidate.run)]
+        own = list(_user_texts(planner, candidate.run))
+        candidate.words = [*candidate.words, *own]
+        asked += own
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
+    need = sum(planner.usage.counter(_written(source)) for source in asked)
+    # What was pasted gives way before what was written, wherever it stands.
+    planner.cut_pastes(goal + size - frames - need, newest=True)
+    room = goal - (state.tokens - size) - frames
+    _keep_written(planner, asked, max(room, int(OLD_WORDS * planner.bounds.capacity)))
     selector = selector_of(planner, candidates)
     selector.force()
     choose(planner, selector, goal - (state.tokens - size) - frames, candidates)
@@ -327,7 +378,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
 
 
 def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:
-    """The user's texts of a run in order; lines with demands are forced to stay."""
+    """The user's texts of a run in order; what was written is forced to stay."""
     transcript = planner.transcript
     assert run.opening is not None
     said: set[str] = set()
@@ -349,18 +400,38 @@ def _asked(planner: Planner, text: str, said: set[str]) -> CandidateLines:
     return CandidateLines(ASKED, lines, min(max(rate, 0.15), 1.5), forced=frozenset(new))
 
 
-def _bare(
-    planner: Planner, run: Run, made: Fold | None = None, *, constraints: bool = True
-) -> Fold | None:
+def _keep_written(planner: Planner, sources: Sequence[CandidateLines], room: int) -> None:
+    """Of what the user wrote, let only the newest pieces stay that ``room`` holds together.
+
+    An older piece never stays where a newer one had to go: what corrects outlives what it corrects.
+    """
+    full = False
+    for source in reversed(sources):
+        gone = set[int]()
+        for index in sorted(source.forced, reverse=True):
+            room -= 0 if full else planner.usage.counter(source.lines[index]) + 1
+            full = full or room < 0
+            if full:
+                gone.add(index)
+        if gone:
+            _leave_out(source, gone)
+
+
+def _leave_out(source: CandidateLines, gone: set[int]) -> None:
+    """Take lines out of a source: no choice of lines can keep them."""
+    left = [index for index in range(len(source.lines)) if index not in gone]
+    source.forced = frozenset(n for n, index in enumerate(left) if index in source.forced)
+    source.lines = only(source.lines, left)
+
+
+def _written(source: CandidateLines) -> str:
+    """The lines that are forced to stay, with notes on what is cut."""
+    return "\n".join(with_gaps(source.lines, sorted(source.forced)))
+
+
+def _bare(planner: Planner, run: Run, made: Fold | None = None) -> Fold | None:
     """A fold without any lines of tools, and without a call unless one is required."""
-    if made is None:
-        asked = ""
-        if constraints:
-            own = list(_user_texts(planner, run))
-            for source in own:
-                source.kept.update(source.forced)
-            asked = written(own).asked
-        made = Fold(None, asked=asked)
+    made = Fold(None) if made is None else made
     if planner.state.may_stand(run, anchored=False):
         closing = closing_of(planner.transcript, run, anchored=False)
         words = made.words if closing else ""

@@ -321,11 +321,37 @@ class Written(NamedTuple):
 def written(sources: Iterable[CandidateLines]) -> Written:
     """What is kept of the model's words and of the user's."""
     sources = list(sources)
-    return Written(_texts(sources, "text"), _texts(sources, ASKED))
+    words = [row for one in sources if one.kind == "text" for row in verbatim(one)]
+    asked = [row for one in sources if one.kind == ASKED for row in with_gaps(one.lines, one.kept)]
+    return Written("\n".join(words), "\n".join(asked))
 
 
-def _texts(sources: Iterable[CandidateLines], kind: str) -> str:
-    return "\n".join(row for source in sources if source.kind == kind for row in verbatim(source))
+def with_gaps(lines: Lines, kept: Iterable[int]) -> Iterator[str]:
+    """These lines in order, with ``[... 1,204 lines cut]`` for what is missing between them."""
+    row, before, numbers = "", -1, sorted(kept)
+    for number in numbers:
+        if row and number in lines.joined and before == number - 1:
+            row += lines[number]
+        else:
+            if row:
+                yield row
+            if gap := _gap(lines, before, number):
+                yield gap
+            row = lines[number]
+        before = number
+    if row:
+        yield row
+    if numbers and (gap := _gap(lines, before, len(lines))):
+        yield gap
+
+
+def _gap(lines: Lines, before: int, number: int) -> str:
+    """``[... 1,204 lines cut]``, or "" where no line is missing."""
+    start = lines.ends[before] if before >= 0 else 0
+    end = lines.starts[number] if number < len(lines) else len(lines.text)
+    text = lines.text[start:end].strip()
+    cut = text.count("\n") + 1 if text else 0
+    return f"[... {cut:,} line{'s' * (cut > 1)} cut]" if cut else ""
 
 
 def verbatim(source: CandidateLines) -> list[str]:

@@ -19,7 +19,7 @@ from trimtab.reducers.text_boundaries import at_or_after, at_or_before
 from trimtab.transcript.identifiers import NAMES_BY_RUN, apart, is_split_by_spaces, runs
 from trimtab.transcript.model import Block
 from trimtab.transcript.transcript import Transcript
-from trimtab.transcript.user_constraints import demand_spans
+from trimtab.transcript.user_text import pieces_of, spans_of
 
 LONG_CHARS, PIECE_CHARS = 240, 160
 """A line above LONG_CHARS is split into pieces of about PIECE_CHARS."""
@@ -234,26 +234,36 @@ def pieces(row: str) -> Iterator[str]:
 
 
 def asked_lines(text: str) -> tuple[Lines, frozenset[int]]:
-    """(lines of a user's text, numbers of those with demands); a sentence with a demand is a piece
-    of its own."""
-    lines, wanted = _none_of(text), set[int]()
-    spans, start, spaced = demand_spans(text), 0, apart(text)
-    for row in text.split("\n"):
-        at, stop, joined = start, start + len(row), False
-        own = [(max(begin, start), min(end, stop)) for begin, end in spans]
-        for begin, end in [*((b, e) for b, e in own if b < e), (stop, stop)]:
-            for piece in pieces(text[at:begin]):
-                if joined or piece.strip():
-                    lines.add(at, piece, spaced[at : at + len(piece)], joined=joined)
-                    joined = True
-                at += len(piece)
-            if begin < end:
-                wanted.add(len(lines))
-                lines.add(begin, text[begin:end], spaced[begin:end], joined=joined)
+    """(lines of a user's text, numbers of those that the user wrote).
+
+    What was written is split into its pieces (see ``transcript/user_text``), which may span lines;
+    what was pasted into lines.
+    """
+    lines, written, spaced = _none_of(text), set[int](), apart(text)
+    for span in spans_of(text):
+        if span.kind == "written":
+            joined = False
+            for start, end in pieces_of(text, span):
+                said = text[start:end].strip()
+                if not said:
+                    continue
+                begin = text.index(said, start)
+                # A piece in mid-line carries the blank that parts it from the one before it.
+                if joined := joined and "\n" not in text[lines.ends[-1] : begin]:
+                    begin = lines.ends[-1]
+                stop = start + len(text[start:end].rstrip())
+                written.add(len(lines))
+                lines.add(begin, text[begin:stop], spaced[begin:stop], joined=joined)
                 joined = True
-            at = end
-        start = stop + 1
-    return lines, frozenset(wanted)
+            continue
+        start = span.start
+        for row in text[span.start : span.end].split("\n"):
+            at = start
+            for piece in pieces(row.rstrip()):
+                lines.add(at, piece, spaced[at : at + len(piece)], joined=at > start)
+                at += len(piece)
+            start += len(row) + 1
+    return lines, frozenset(written)
 
 
 # --- what an identifier weighs: most where the agent itself wrote it ---

@@ -51,6 +51,8 @@ def make_room(planner: Planner) -> None:
                 _attempt(planner, "fold", partial(fold, planner, goal))
         planner.reduce(places, lambda: state.tokens <= goal, SMALL, most_loss=most_loss)
         enough = _enough(planner, goal)
+        if state.tokens > enough and most_loss == 1.0:
+            _attempt(planner, "cut of pastes", partial(_cut_pastes, planner, goal))
         crosses = state.tokens > enough and most_loss == 1.0 and planner.inputs.drops
         if crosses and (came_over or not was_fitted_before(planner)):
             room = max(0, bounds.trigger - eligibility.least_fixed)
@@ -77,6 +79,11 @@ LEFT_FREE = 0.21, 0.3
 """The share of the room that a fold of the user's words leaves free: for a new fold, and if earlier
 folds are rewritten, as every time in a long chat.  Such a fold rewrites the request from its
 beginning, so it should seldom be needed."""
+
+
+def _cut_pastes(planner: Planner, goal: int) -> None:
+    """Shorten what the user pasted; in the newest text only where the request does not fit."""
+    planner.cut_pastes(goal, newest=planner.over())
 
 
 def _enough(planner: Planner, goal: int) -> int:
@@ -116,6 +123,8 @@ def force_fit(planner: Planner, enough: Callable[[], bool]) -> None:
     planner.reduce(planner.reducible(0, end, prose=False, protected=False), enough)
     planner.reduce(planner.reducible(0, end, prose=True, protected=True), enough)
     planner.drop_until(enough, end, protected=True)
+    if not enough():
+        planner.cut_pastes(planner.bounds.capacity, newest=True)
     if planner.inputs.drops and not enough():
         cross_all(planner, constraints=True)
     planner.cut_users(enough, bare=False)

@@ -31,12 +31,13 @@ from trimtab.reducers import (  # fmt: skip
     Offer,
     Reducer,
     cut_to,
-    demands_tokens,
     digest_to,
+    has_paste,
     records_to,
     text_levels,
     user_cut,
     with_handle,
+    written_tokens,
 )
 from trimtab.reducers import levels as levels_of
 from trimtab.transcript.model import Block, Edit, Place
@@ -50,8 +51,8 @@ LEAST_GAIN = 16
 FILL_TOKENS = 128
 """The least free tokens for which an excerpt is lengthened."""
 USER_TOKENS, SHORTEST = 60, 1
-"""Tokens that the last step leaves of a user's text besides its demands; if that is not enough,
-SHORTEST: only its first and last 100 chars."""
+"""Tokens that the last step but one leaves of what a user wrote; if that is not enough, SHORTEST:
+only its first and last 100 chars."""
 
 Steps = Iterator[tuple[float, Offer, int]]
 """(value lost per token saved, offer, tokens) of each level of one block."""
@@ -343,16 +344,29 @@ class Planner:
             else:
                 self.state.put_back(run)
 
+    def cut_pastes(self, goal: int, *, newest: bool) -> None:
+        """Shorten what the user pasted, the oldest first, until ``goal`` is reached; what the user
+        wrote stays.  ``newest``: also in the newest text."""
+        texts = self.eligibility.user_texts
+        for place in texts if newest else texts[:-1]:
+            over = self.state.tokens - goal
+            if over <= 0:
+                return
+            text, config = place.block.text, self.inputs.config
+            if has_paste(text) and not self.state.is_crossed(place.message):
+                least = written_tokens(text, config)
+                self.cut_user(place, max(self.state.cost(place) - over, least))
+
     def cut_users(self, enough: Callable[[], bool], *, bare: bool) -> None:
-        """Cut the user's own texts, longest first, until ``enough``; ``bare``: their demands
-        too."""
+        """Cut the user's own texts until ``enough``: what was pasted in any of them, then what was
+        written, longest first; ``bare``: to their two ends."""
+        if not bare and not enough():
+            self.cut_pastes(0 if self._bytes_over() else self.bounds.capacity, newest=True)
         texts = sorted(self.eligibility.user_texts, key=lambda p: (-len(p.block.text), p.message))
+        least = SHORTEST if bare else USER_TOKENS
         for place in texts:
             if enough():
                 return
-            least = SHORTEST
-            if not bare:
-                least = USER_TOKENS + demands_tokens(place.block.text, self.inputs.config)
             over = self.state.tokens - self.bounds.capacity
             room = least if self._bytes_over() else self.state.cost(place) - over
             for tokens in dict.fromkeys((max(room, least), least)):
@@ -373,7 +387,13 @@ class Planner:
         if text is None:
             return
         text = with_handle(text, place.block.text, self.handle(place))
-        offer = Offer("replace", text, 0.9, "user-text", "the last resort: the user's own words")
+        offer = Offer(
+            "replace",
+            text,
+            0.9,
+            "user-text",
+            "shortened to fit: what was pasted before what was written",
+        )
         if state.price(place, offer) < state.cost(place):
             self.show(place, offer)
 

@@ -39,7 +39,7 @@ from trimtab.reducers.html_text import html_text
 from trimtab.reducers.json_digest import records, records_to
 from trimtab.reducers.redundant import duplicates, failed_inputs
 from trimtab.reducers.respell import line_numbers, respell, unescape
-from trimtab.reducers.user_cut import demands_tokens, user_cut
+from trimtab.reducers.user_cut import has_paste, user_cut, written_tokens
 from trimtab.reducers.whole_blocks import media, reasoning
 from trimtab.transcript.model import Block
 
@@ -55,8 +55,8 @@ __all__ = [
     "cut_to",
     "cut_to_chars",
     "cut_to_tokens",
-    "demands_tokens",
     "digest_to",
+    "has_paste",
     "levels",
     "marker",
     "records_to",
@@ -64,6 +64,7 @@ __all__ = [
     "user_cut",
     "with_extra",
     "with_handle",
+    "written_tokens",
 ]
 
 REDUCERS: tuple[Reducer, ...] = (

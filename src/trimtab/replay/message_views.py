@@ -15,12 +15,12 @@ from trimtab.lazy import cached_property
 from trimtab.logs.recording import Recording
 from trimtab.replay import text_features
 from trimtab.replay.text_features import Context, Span
+from trimtab.replay.user_constraints import demands, squeezed
 from trimtab.transcript.model import Block, Message
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.token_sources import Vocabulary
 from trimtab.transcript.tokens import Counter
 from trimtab.transcript.transcript import Transcript
-from trimtab.transcript.user_constraints import demands, squeezed
 from trimtab.wire import Format
 
 _READ = ("text", "system", "call", "result", "reasoning", "other")

@@ -22,7 +22,7 @@ from trimtab.pricing import prices
 from trimtab.pricing.economics import requests_left
 from trimtab.report import ReportEdit
 from trimtab.reporting.measured import measure
-from trimtab.transcript.user_constraints import demand_spans
+from trimtab.transcript.user_text import spans_of
 from trimtab.wire.body import RequestBody
 
 KIND = "provider-compaction"
@@ -167,7 +167,8 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
 
 
 def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
-    """The user's words kept beside a summary: demands in older texts, and the newest text whole."""
+    """The user's words kept beside a summary: what is written in older texts, and the newest text
+    whole."""
     texts = [
         block.text
         for message in prepared.transcript.messages[:number]
@@ -175,9 +176,10 @@ def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
         for block in message.blocks
         if block.kind == "text"
     ]
-    spans = ((text, span) for text in texts[:-1] for span in demand_spans(text))
-    demands = "\n".join(dict.fromkeys(text[start:end] for text, (start, end) in spans))
-    return tuple(text for text in (demands, *texts[-1:]) if text)
+    spans = ((text, span) for text in texts[:-1] for span in spans_of(text))
+    own = (text[span.start : span.end].strip() for text, span in spans if span.kind == "written")
+    written = "\n".join(dict.fromkeys(filter(None, own)))
+    return tuple(text for text in (written, *texts[-1:]) if text)
 
 
 def _body(tree: Any, format: str, number: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from trimtab.replay.metric import JudgedRecording
 from trimtab.replay.policies import PolicyOutput, find
 from trimtab.replay.policy_run import Task, replay, result
 from trimtab.replay.recording_index import RecordingIndex
-from trimtab.transcript.user_constraints import demands
+from trimtab.replay.user_constraints import demands
 
 SIZES = [19, 24, 44, 22, 29, 39, 15, 20]
 WINDOW = 60

@@ -40,24 +40,54 @@ def test_a_greeting_of_the_model_before_the_users_first_words_is_folded_with_the
     assert len(rest) == 2
 
 
-@pytest.mark.parametrize("window", [140, 400])
-def test_a_demand_of_the_user_stays_in_the_message_of_the_fold(window: int) -> None:
-    demand = "Never push to main."
-    messages = [{"role": "user", "content": f"Look around. {demand} " + "word " * 60}]
-    request = {**TALK, "messages": messages + TALK["messages"][1:]}
-    first, *_ = trimtab.fit(request, window=window, reserve=0).request["messages"]
-    assert re.search(rf"^.*{demand}", first["content"], re.MULTILINE)
-
-
-@pytest.mark.parametrize("window", [400, 500, 600])
-def test_another_text_of_the_user_is_cut_before_a_demand_in_the_longest(window: int) -> None:
-    rows = [f"row {n} of the story tells of things {n * 7}" for n in range(120)]
-    demands = [f"Never delete the file number_{n}.txt in the folder." for n in range(12)]
-    texts = ["\n".join([*rows[:60], *demands, *rows[60:]]), "\n".join(rows[:110])]
-    content = [{"type": "text", "text": text} for text in texts]
-    request = {"model": "gpt-5", "messages": [{"role": "user", "content": content}]}
+@pytest.mark.parametrize("share", [0.3, 0.5])
+def test_what_the_user_wrote_stays_in_a_fold_and_the_model_gives_way(share: float) -> None:
+    wishes = [f"Please call the folder of step {n} data_{n}." for n in range(20)]
+    messages = [
+        {"role": role, "content": text}
+        for wish in wishes
+        for role, text in (("user", wish), ("assistant", "word " * 60))
+    ]
+    messages.append({"role": "user", "content": "And now?"})
+    request = {"model": "gpt-5", "messages": messages}
+    window = int(trimtab.measure(request).total * share)
     sent = json.dumps(trimtab.fit(request, window=window, reserve=0).request)
-    assert [demand for demand in demands if demand not in sent] == []
+    assert [wish for wish in wishes if wish not in sent] == []
+
+
+def test_of_what_the_user_wrote_the_oldest_gives_way_first() -> None:
+    asked = [f"Wish {n} is about {'thing ' * 12}." for n in range(40)]
+    messages = [
+        {"role": ("user", "assistant")[n % 2], "content": asked[n // 2] if n % 2 == 0 else "Fine."}
+        for n in range(80)
+    ]
+    messages.append({"role": "user", "content": "And now?"})
+    request = {"model": "gpt-5", "messages": messages}
+    for window in range(200, 900, 50):
+        sent = json.dumps(trimtab.fit(request, window=window, reserve=0).request)
+        kept = [wish in sent for wish in asked]
+        assert kept == sorted(kept), "no older one where a newer one is gone"
+
+
+def test_an_older_long_message_loses_lines_of_its_paste_and_keeps_the_rest() -> None:
+    rows = [f"2026-03-04T10:00:{n % 60:02}Z INFO job {n} must have ended" for n in range(600)]
+    text = "\n".join(["Here is the log:", *rows, "", "Never restart it.", "What went wrong?"])
+    messages = [
+        {"role": "user", "content": text},
+        {"role": "assistant", "content": "I see a job that hangs."},
+        {"role": "user", "content": "Go on, please."},
+    ]
+    request = {"model": "gpt-5", "messages": messages}
+    total = trimtab.measure(request).total
+    before = 0
+    for share in (0.1, 0.25, 0.5, 0.75):
+        fitted = trimtab.fit(request, window=int(total * share), reserve=0)
+        sent = json.dumps(fitted.request)
+        assert all(own in sent for own in ("Here is the log:", "Never restart", "What went wrong?"))
+        assert re.search(r"\[(?:\.\.\. )?[\d,]+ lines (?:left out|cut|, )", sent)
+        assert before < fitted.report.tokens_after
+        assert fitted.report.tokens_after > 0.6 * share * total, "no cliff"
+        before = fitted.report.tokens_after
 
 
 def test_where_steps_are_not_folded_only_the_turns_are_folded_and_the_newest_steps_stay() -> None:

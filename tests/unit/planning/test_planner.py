@@ -285,19 +285,31 @@ def test_no_note_looks_like_a_call_or_a_result(name: str, config: Any) -> None:
     assert not any(CALLISH.search(note) for note in added(text, cut))
 
 
-def test_what_a_user_demands_in_the_middle_of_a_long_text_stays_when_it_is_cut() -> None:
-    rules = ("Never push to main.", "You must keep the old names!")
-    filler = "Here is some more of the story that led to this. " * 60
-    text = f"Please mend it.\n{filler}\n{rules[0]} {filler}\n{rules[1]}\n{filler}\nThanks."
-    cut = user_cut(text, Config(count=lambda text: len(text) // 4), 200)
-    assert cut is not None
-    assert len(cut) // 4 <= 200
-    assert all(cut.count(rule) == 1 for rule in rules)
-    assert cut.startswith(text[:100])
-    assert cut.endswith(text[-100:])
-    least = user_cut(text, Config(count=lambda text: len(text) // 4), 1)
+def test_what_a_user_wrote_between_two_pastes_stays_when_the_text_is_cut() -> None:
+    rules = ("Never push to main.", "Keep the old names, please:\n- left\n- right")
+    rows = (f"2026-03-04T10:00:{n % 60:02}Z INFO job {n} must have ended" for n in range(90))
+    log = "\n".join(rows)
+    text = f"Here is what I got:\n{log}\n\n{rules[0]}\n\n{log}\n\n{rules[1]}"
+    config = Config(count=lambda text: len(text) // 4)
+    for tokens in (200, 400, 1_000):
+        cut = user_cut(text, config, tokens)
+        assert cut is not None
+        assert 0.8 * tokens < len(cut) // 4 <= tokens
+        assert all(cut.count(rule) == 1 for rule in rules)
+        assert cut.startswith("Here is what I got:")
+    least = user_cut(text, config, 1)
     assert least is not None
     assert len(least) < 300, "where there is no room at all, the ends alone stay"
+
+
+def test_of_a_long_text_that_was_all_written_the_newest_pieces_stay() -> None:
+    said = [f"Sentence {n} tells of the thing with the number {n * 7} in it." for n in range(120)]
+    cut = user_cut(" ".join(said), Config(count=lambda text: len(text) // 4), 400)
+    assert cut is not None
+    assert 320 < len(cut) // 4 <= 400
+    kept = [one in cut for one in said[2:]]
+    assert kept == sorted(kept)
+    assert cut.startswith(said[0])
 
 
 def test_no_cut_of_a_users_text_is_smaller_than_the_smallest() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import trimtab
+from trimtab.replay.user_constraints import demands
 from trimtab.testing.conformance import Options, TargetOptions, run
 from trimtab.testing.conformance.callable_target import CallableTarget
-from trimtab.transcript.user_constraints import demands
 
 
 @pytest.mark.parametrize(
