@@ -14,7 +14,7 @@ OLD_LINES = "these lines are"
 SUMMARY, BOTH = "a model's summary is", "a model's summary and these lines are"
 """What a note says it keeps: the record of tools, words of the user, a model's summary."""
 EARLIER_WORDS = "earlier words"
-"""The model's text and call arguments in folded steps."""
+"""The model's text in folded steps."""
 WORDS, IN_SUMMARY, IN_BOTH = "in part", "in a model's summary", "in a model's summary and in part"
 """In which form those earlier words are kept."""
 
