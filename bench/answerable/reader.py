@@ -70,7 +70,7 @@ def statements(text: str, question: Question, before: str = "") -> Iterator[tupl
         case "assignee" | "due":
             value = r"(\w+)" if question.subject == "assignee" else _DATE
             for found in re.finditer(rf'\b{name}"?\s*[:=]\s*"?{value}', text):
-                if _nearest(_TICKET, text, found.end(), before) == question.entity:
+                if _ticket_of(text, found.start(), found.end(), before) == question.entity:
                     yield found.start(1), found[1]
         case "version":
             yield from _on_a_line(text, rf"(?<![\w-]){entity}\b", r"\b(v\d+\.\d+\.\d+)\b")
@@ -95,6 +95,14 @@ def _nearest(pattern: re.Pattern[str], text: str, end: int, before: str) -> str 
         for found in pattern.finditer(before):  # noqa: B007
             pass
     return found[0] if found else None
+
+
+def _ticket_of(text: str, start: int, end: int, before: str) -> str | None:
+    """Whose a member of a ticket is: of the only one on its line, else of the nearest before."""
+    line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+    if len(named := set(_TICKET.findall(line))) == 1:
+        return str(named.pop())
+    return _nearest(_TICKET, text, end, before)
 
 
 def _on_a_line(text: str, entity: str, value: str) -> Iterator[tuple[int, str]]:

@@ -80,6 +80,22 @@ def test_a_fact_that_changed_is_wrong_where_only_the_old_one_is_left(world: Worl
     assert {scores[q.text] for q in changed} == {"wrong"}
 
 
+def test_a_ticket_s_members_may_stand_before_its_id_or_under_its_call(world: World) -> None:
+    asked = next(q for q in world.questions if q.subject == "assignee")
+    said = f'get_ticket OPS-1\n  {{"assignee": "{asked.value}", "id": "{asked.entity}"}}'
+    assert [value for _, value in reader.statements(said, asked)] == [asked.value]
+    bare = '{\n "comments": [],\n "assignee": "lin"\n}'
+    assert [value for _, value in reader.statements(bare, asked, asked.entity)] == ["lin"]
+    assert not list(reader.statements(f"OPS-1\n{bare}", asked, asked.entity))
+
+
+def test_a_line_of_several_values_says_of_none_whose_it_is(world: World) -> None:
+    asked = next(q for q in world.questions if q.subject == "code")
+    line = f"request={asked.entity} ended code=E1234"
+    assert [value for _, value in reader.statements(line, asked)] == ["E1234"]
+    assert not list(reader.statements(f"{line} code=E4321", asked))
+
+
 def _places(world: World) -> list[float]:
     """Where in its result what tools say stands, as shares of it; edits are their facts alone."""
     facts = {question.value for question in world.questions if TOOL in question.speakers}
