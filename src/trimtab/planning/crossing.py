@@ -28,6 +28,8 @@ from trimtab.planning.runs import Run, closing_of
 from trimtab.transcript.notes import has_note, is_drop_note, without_notes
 from trimtab.transcript.user_text import pieces_of, spans_of
 
+PASSES, LEAST_TOKENS = 4, 24
+"""Words are put back as far as they fit: at most so many times, each time so many tokens fewer."""
 KEPT_SHARE = 0.25
 """The share of the folded text that must have room for its lines; else more turns are folded."""
 
@@ -93,12 +95,12 @@ def _write_back(planner: Planner, run: Run) -> None:
     stood = next((one for one in state.runs if one.run == run), None)
     if stood is None or stood.fold is None or planner.over():
         return
-    sources = [s for s in _sources(planner, candidate_for(planner, run)) if s.kind == ASKED]
+    sources = list(_user_texts(planner, run))
     room = capacity - state.tokens
     for _ in range(PASSES):
         room = int(room)
         _keep_written(planner, sources, room)
-        asked = _asked_text(sources)
+        asked = "\n".join(filter(None, map(_forced, sources)))
         state.reopen(stood)
         made = replace(stood.fold, asked=asked)
         if asked and state.fold_saving(run, made) > 0:
@@ -359,7 +361,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
         asked += own
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
-    need = sum(planner.usage.counter(_written(source)) for source in asked)
+    need = sum(planner.usage.counter(_forced(source)) for source in asked)
     # What was pasted gives way before what was written, wherever it stands.
     planner.cut_pastes(goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
@@ -424,7 +426,7 @@ def _leave_out(source: CandidateLines, gone: set[int]) -> None:
     source.lines = only(source.lines, left)
 
 
-def _written(source: CandidateLines) -> str:
+def _forced(source: CandidateLines) -> str:
     """The lines that are forced to stay, with notes on what is cut."""
     return "\n".join(with_gaps(source.lines, sorted(source.forced)))
 
