@@ -365,7 +365,8 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     # What was pasted gives way before what was written, wherever it stands.
     planner.cut_pastes(goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
-    _keep_written(planner, asked, max(room, int(OLD_WORDS * planner.bounds.capacity)))
+    if need > room + planner.bounds.trigger - goal:
+        _keep_written(planner, asked, max(room, int(OLD_WORDS * planner.bounds.capacity)))
     selector = selector_of(planner, candidates)
     selector.force()
     choose(planner, selector, goal - (state.tokens - size) - frames, candidates)

@@ -124,9 +124,11 @@ def _weigh(planner: Planner, source: CandidateLines) -> None:
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
     asked = planner.inputs.asked(_arguments(planner, source))
-    hits = sorted(places(lines.text, asked)) if asked else []
-    if not hits and (source.kind == "text" or source.is_file):
-        return
+    hits: list[int] | None = None
+    if source.kind == "text" or source.is_file:
+        hits = sorted(places(lines.text, asked))
+        if not hits:
+            return
     begins, start = [0], -1
     while (start := lines.text.find("\n", start + 1)) >= 0:
         begins.append(start + 1)
@@ -138,8 +140,10 @@ def _weigh(planner: Planner, source: CandidateLines) -> None:
         if weight < ERROR or (source.is_file and weight < TIER_ASKED):
             continue
         worth = _WORTH[bisect_right(_TIERS, weight) - 1]
-        if worth == TOLD and pieces[row] > 2 and not _near(lines, index, hits):
-            continue  # of a long line only what stands around the name
+        if worth == TOLD and pieces[row] > 2:
+            hits = sorted(places(lines.text, asked)) if hits is None else hits
+            if not _near(lines, index, hits):
+                continue  # of a long line only what stands around the name
         source.worth[index] = worth
 
 
@@ -273,7 +277,8 @@ class Candidate:
         """The same with the groups up to ``last`` alone, and the lines chosen of them."""
         shorter = candidate_for(planner, self.run._replace(last=last))
         if shorter.quotes_tools:
-            shorter.entries = [entry for entry in self.entries if entry.group <= last]
+            steps = last - self.run.first + 1
+            shorter.entries = [one.within(steps) for one in self.entries if one.group <= last]
         if shorter.quotes_model:
             shorter.words = [source for source in self.words if source.group <= last]
         return shorter

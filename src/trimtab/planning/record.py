@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trimtab.lazy import cached_property
 from trimtab.planning.line_selection import CandidateLines, verbatim
@@ -55,6 +55,10 @@ class Entry:
     """The next step that changed a file that this one read; 0 if none did."""
     listed: bool = False
     sources: list[CandidateLines] = field(default_factory=list)
+
+    def within(self, steps: int) -> Entry:
+        """The entry in a record of the first ``steps`` alone: it says nothing of later ones."""
+        return self if self.changed_in <= steps else replace(self, changed_in=0)
 
     @property
     def is_shown(self) -> bool:
