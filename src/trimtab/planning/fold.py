@@ -22,7 +22,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import starmap
+from itertools import islice, starmap
 
 from trimtab import rules
 from trimtab.planning.dropped_ranges import DroppedRange, Fold
@@ -114,6 +114,8 @@ TOLD = 100.0
 OUTCOME, FAILED, WRONG = 24.0, 10.0, 4.0
 """What a line is worth for saying an outcome, what failed, an error; identifiers are worth 1 to 10
 each."""
+EDIT, EDIT_LINES = 12.0, 2
+"""What each of an edit's first new lines is worth, so that it shows what it did."""
 MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
 
@@ -121,6 +123,9 @@ MIN_WEIGHED = 3
 def _weigh(planner: Planner, source: CandidateLines) -> None:
     """Set the worth of lines for what they say: what is asked for, then by the kind of content."""
     lines = source.lines
+    if source.sign == "+":
+        changed = (index for index in range(len(lines)) if index not in source.plain)
+        source.worth.update(dict.fromkeys(islice(changed, EDIT_LINES), EDIT))
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
     asked = planner.inputs.asked(_arguments(planner, source))

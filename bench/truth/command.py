@@ -1,0 +1,90 @@
+"""Plays recorded sessions turn by turn and prints what their notes say, by agent.
+
+    python bench/truth [FOLDER] [--window N …] [--sessions N] [--held-out]
+
+FOLDER has the recorded transcripts (default: TRIMTAB_DATA).  Half of the sessions, by a digest of
+their ids, is held out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Sequence
+
+from room import MAX_TURNS, folder, sample
+
+import trimtab
+from trimtab import wire
+from trimtab.errors import CannotFit
+from trimtab.logs.recording import Recording
+from truth.history import History
+from truth.judge import CALLS, Judge, pooled
+
+WINDOWS = (32_000, 60_000)
+
+
+def judged(recording: Recording, window: int) -> Counter[str]:
+    """The counts of one session at one window."""
+    judge = Judge(History(recording.views))
+    session = trimtab.Session(
+        window=window, reserve=0, settings=recording.facts, clock=lambda: 0.0
+    )  # fmt: skip
+    turns = recording.turns
+    for turn in turns[:: -(-len(turns) // MAX_TURNS) or 1]:
+        try:
+            fitted = session.fit(recording.request(turn))
+        except CannotFit:
+            continue
+        if fitted.report.edits:
+            tree = fitted.request
+            format = wire.find(tree, recording.format)[0]
+            judge.read(wire.read(tree, format, model=recording.model).messages, turn.sent)
+    return judge.tally
+
+
+def share(part: int, whole: int) -> str:
+    """``99.2 % of 1,204``; – where there is nothing."""
+    return f"{100 * part / whole:.1f} % of {whole:,}" if whole else "–"
+
+
+def told(name: str, tally: Counter[str]) -> str:
+    """One row of the table."""
+    lines, edits = tally["edited lines"], tally["edits"]
+    cells = [
+        name, f"{tally['notes']:,}", share(tally["under their file"], lines),
+        f"{tally['under another file']:,}", f"{tally['under none']:,}", f"{tally['stale']:,}",
+        f"{tally['without a sign']:,}", f"{tally['old text without a sign']:,}",
+        share(tally["edits that show new lines"], edits),
+        share(tally["edits whose file is named"], edits),
+        f"{tally[CALLS]:,}",
+    ]  # fmt: skip
+    return f"| {' | '.join(cells)} |"
+
+
+HEAD = (
+    "| sessions of | notes | edited lines under their file | under another | under none | stale "
+    "| without a sign | old text without a sign | edits that show new lines "
+    "| edits whose file is named | call-like rows in the model's text |"
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table of each window."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--window", type=int, nargs="+", default=WINDOWS)
+    parser.add_argument("--sessions", type=int, default=30)
+    parser.add_argument("--held-out", action="store_true")
+    args = parser.parse_args(arguments)
+    recordings = sample(folder(args.folder), args.held_out, args.sessions)
+    for window in args.window:
+        tallies: dict[str, list[Counter[str]]] = {}
+        for one in recordings:
+            tallies.setdefault(one.source, []).append(judged(one, window))
+        print(f"\nWindow {window:,}, {len(recordings)} sessions\n{HEAD}")
+        print("|---" * HEAD.count(" | ") + "|---|")
+        for source, own in sorted(tallies.items()):
+            print(told(source.partition("@")[0], pooled(iter(own))))
+        print(told("all", pooled(t for own in tallies.values() for t in own)))
+    return 0
