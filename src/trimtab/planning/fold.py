@@ -39,7 +39,7 @@ from trimtab.planning.record import Entry, Record, add_sources, edits_of, listed
 from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
 from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
 from trimtab.reducers import Offer
-from trimtab.reducers.asked import places
+from trimtab.reducers.asked import Asked, places
 from trimtab.reducers.base import smaller
 from trimtab.reducers.content.base import ASKED as TIER_ASKED
 from trimtab.reducers.content.base import ERROR, FAILURE, SUMMARY
@@ -102,8 +102,9 @@ def selector_of(
 ) -> LineSelector:
     """The choice of lines for all these runs together."""
     every = [*(source for one in candidates for source in one.sources), *more]
+    seldom = _Seldom([source.lines.text for source in every if source.kind in ("result", "text")])
     for source in every:
-        _weigh(planner, source)
+        _weigh(planner, source, seldom)
     weights = identifier_weights(planner.transcript, planner.inputs.lines)
     places = [source.place for source in more if source.place is not None]
     return LineSelector(every, weights, *standing_identifiers(planner, candidates, places))
@@ -120,7 +121,31 @@ MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
 
 
-def _weigh(planner: Planner, source: CandidateLines) -> None:
+MAX_TOLD = 12
+"""So many lines of one text are told because somebody asks for them."""
+MAX_TEXTS = 3
+"""A name that more of the folded texts have does not say which of them is meant."""
+
+
+class _Seldom:
+    """Which names few of the folded texts have."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts, self._few = texts, dict[str, bool]()
+
+    def of(self, asked: Asked) -> Asked:
+        """The names that point at a text."""
+        return Asked(tuple(filter(self._is_few, asked.names)), ())
+
+    def _is_few(self, name: str) -> bool:
+        known = self._few.get(name)
+        if known is None:
+            having = islice((text for text in self._texts if name in text), MAX_TEXTS + 1)
+            known = self._few[name] = len(list(having)) <= MAX_TEXTS
+        return known
+
+
+def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
     """Set the worth of lines for what they say: what is asked for, then by the kind of content."""
     lines = source.lines
     if source.sign == "+":
@@ -128,7 +153,7 @@ def _weigh(planner: Planner, source: CandidateLines) -> None:
         source.worth.update(dict.fromkeys(islice(changed, EDIT_LINES), EDIT))
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
         return
-    asked = planner.inputs.asked(_arguments(planner, source))
+    asked = seldom.of(planner.inputs.asked(_arguments(planner, source)))
     hits: list[int] | None = None
     if source.kind == "text" or source.is_file:
         hits = sorted(places(lines.text, asked))
@@ -140,9 +165,13 @@ def _weigh(planner: Planner, source: CandidateLines) -> None:
     weights = worth_of_lines(lines.text, source.tool, asked)
     rows = [bisect_right(begins, at) - 1 for at in lines.starts]
     pieces = Counter(rows)
+    hit = (row for row, weight in enumerate(weights) if weight >= TIER_ASKED)
+    told = sorted(hit, key=lambda row: -weights[row])[:MAX_TOLD]
     for index, row in enumerate(rows):
         weight = weights[row]
         if weight < ERROR or (source.is_file and weight < TIER_ASKED):
+            continue
+        if weight >= TIER_ASKED and row not in told:
             continue
         worth = _WORTH[bisect_right(_TIERS, weight) - 1]
         if worth == TOLD and pieces[row] > 2:
