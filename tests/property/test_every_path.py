@@ -130,7 +130,7 @@ def test_of_320_messages_groups_go_whole_from_the_old_end_and_can_be_recalled(
     told = " ".join(texts(fitted.request))
     back = ""
     for edit in drops:
-        assert f'recall("{edit.handle}")' in told
+        assert f'recall("{edit.handle}"' in told
         back += fitted.recall(edit.handle)
     gone = set(range(160)) - {
         int(name.removeprefix("call_")) for kind, name, _ in parts(fitted.request) if kind == "call"

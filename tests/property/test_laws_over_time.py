@@ -328,14 +328,14 @@ def test_law_9_a_session_with_edits_counts_each_text_a_bounded_number_of_times(
     assert tally.chars <= max(8, 3 * batches) * whole + 2_000 * turns
 
 
-def test_law_9_cutting_a_users_text_that_demands_nothing_counts_it_three_times() -> None:
+def test_law_9_cutting_a_users_text_that_demands_nothing_counts_it_a_few_times() -> None:
     row = '{"id": 17, "name": "Ada", "tags": ["a", "b"], "ok": true}\n'
     text, tally = row * 200, Tally()
     fitted = trimtab.fit(
         [{"role": "user", "content": text}], window=1_500, settings=trimtab.Settings(counter=tally)
     )
     assert [edit.kind for edit in fitted.report.edits] == ["user-text"]
-    assert tally.chars <= 3 * len(text)
+    assert tally.chars <= 4 * len(text)
 
 
 def test_law_9_holds_in_a_session_that_had_to_be_repaired() -> None:

@@ -23,6 +23,7 @@ PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
     "AAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+MINIFIED = "".join(f"function f{n}(a,b){{return a.x{n}+b[{n * 7919}]}};" for n in range(400))
 READ = Step("Read", {"file_path": "a.py"}, FILE)
 ROWS = [{"id": n, "name": f"n{n}", "price": n * 31, "tags": ["a", "b"]} for n in range(60)]
 STEPS = {
@@ -39,6 +40,7 @@ STEPS = {
     "blobs": [Step("key", {}, base64.b64encode(random.Random(1).randbytes(6_000)).decode())],
     "html_text": [Step("fetch", {"q": 4}, f"<html><body>{PAGE}</body></html>")],
     "digest": [Step("bash", {"command": "make"}, output(NAMES[0]))],
+    "long_lines": [Step("fetch", {"q": 5}, MINIFIED)],
     "cut": [READ],
     "arguments": [Step("Write", {"file_path": "d.py", "content": FILE}, "ok")],
     "media": [Step("look", {}, "a picture")],
@@ -47,7 +49,7 @@ STEPS = {
 KINDS = {
     "line_numbers": "line-numbers", "duplicates": "duplicate", "failed_inputs": "failed-input",
     "records": "table", "html_text": "page-text", "digest": "output-digest",
-    "cut": "head-and-tail", "markers": "marker",
+    "long_lines": "head-and-tail", "cut": "head-and-tail", "markers": "marker",
 }  # fmt: skip
 """The kind of edit that each makes here, where it is not called like the reducer."""
 TALK = [Step("ask", {"n": n}, f"answer {n} is {n * 7919}") for n in range(12)]

@@ -35,7 +35,7 @@ from trimtab.planning.line_selection import (
 )
 from trimtab.planning.lines import PIECE_CHARS, Lines, counts, identifier_weights, only
 from trimtab.planning.planner import FOLD_LOSS, LEAST_GAIN, Planner
-from trimtab.planning.record import Entry, Record, add_sources, edits_of, listed_first
+from trimtab.planning.record import Entry, StepRecord, add_sources, edits_of, listed_first
 from trimtab.planning.refold import FAR_SHARE, ReopenedGroups, reopen
 from trimtab.planning.runs import Anchor, Run, anchor_in, closing_of, kept_beside, kept_thoughts
 from trimtab.reducers import Offer
@@ -283,7 +283,7 @@ class Candidate:
     def made(self) -> Fold:
         """The fold with the lines that are chosen now."""
         texts = written(self.words)
-        lines = Record(self.entries).text()
+        lines = StepRecord(self.entries).text()
         return replace(self.fold, lines=lines, words=texts.words, asked=texts.asked)
 
     def read(self, planner: Planner, old: ReopenedGroups) -> None:

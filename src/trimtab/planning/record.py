@@ -142,7 +142,7 @@ def _outcome(entry: Entry) -> str:
     return line if len(text) <= OUTCOME_CHARS else f"{call.chars:,} chars"
 
 
-class Record:
+class StepRecord:
     """The entries of one run, oldest first."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:

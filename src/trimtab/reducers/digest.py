@@ -371,7 +371,7 @@ class LineExcerpt:
         gone = end - first
         like = self._shapes[first:end].count(self._shapes[first - 1]) if first else 0
         alike = f", {like:,} like the one above" if 2 * like > gone and like > 2 else ""
-        advice = f"; {self.advice}" if advise else ""
+        advice = f"; {self.advice}" if advise and self.advice else ""
         return f"[{gone:,} line{'s' * (gone > 1)} left out{alike}{advice}]"
 
 

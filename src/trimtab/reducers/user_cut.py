@@ -23,7 +23,7 @@ TRIES = 6
 
 
 @dataclass(frozen=True)
-class _Part:
+class _TextPart:
     """A piece of prose, or a paste; ``tokens`` of a long paste are estimated."""
 
     start: int
@@ -75,12 +75,12 @@ def has_paste(text: str) -> bool:
 _NOTE_TOKENS = 32
 
 
-def _parts(text: str, count: Callable[[str], int]) -> list[_Part]:
-    parts = list[_Part]()
+def _parts(text: str, count: Callable[[str], int]) -> list[_TextPart]:
+    parts = list[_TextPart]()
     for start, end, written in _ends_apart(text):
         sample = text[start : end if written else min(end, start + SAMPLE_CHARS)]
         size = count(sample) * (end - start) // len(sample)
-        parts.append(_Part(start, end, written, size))
+        parts.append(_TextPart(start, end, written, size))
     return parts
 
 
@@ -118,7 +118,7 @@ def _within(text: str, config: Config, tokens: int, note: str) -> str | None:
     return best
 
 
-def _shown(text: str, parts: Sequence[_Part], config: Config, room: int, note: str) -> str:
+def _shown(text: str, parts: Sequence[_TextPart], config: Config, room: int, note: str) -> str:
     """The text with as much of each part as ``room`` holds."""
     prose = sum(part.tokens for part in parts if part.written)
     pastes = [part for part in parts if not part.written]
@@ -146,7 +146,7 @@ def _shares(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def _oldest(
-    text: str, parts: Sequence[_Part], count: Callable[[str], int], room: int, note: str
+    text: str, parts: Sequence[_TextPart], count: Callable[[str], int], room: int, note: str
 ) -> Iterator[int]:
     """The starts of the pieces that have to go: those before the newest that fit."""
     own = [part for part in parts if part.written]
@@ -182,7 +182,7 @@ def _without_advice(text: str | None) -> str | None:
     return text if text is None else text.replace("left out; ]", "left out]")
 
 
-def _joined(text: str, parts: Sequence[_Part], shown: dict[int, str], note: str) -> str:
+def _joined(text: str, parts: Sequence[_TextPart], shown: dict[int, str], note: str) -> str:
     """The parts in order, those in ``shown`` as they are there; a note for each gap, the first with
     the way to all of it.  The two ends of the text stay."""
     out, at = list[str](), 0
@@ -223,7 +223,7 @@ def _joined(text: str, parts: Sequence[_Part], shown: dict[int, str], note: str)
     return "".join(out)
 
 
-def _told(text: str, part: _Part, new: str, note: str) -> str:
+def _told(text: str, part: _TextPart, new: str, note: str) -> str:
     """An excerpt below a line that tells how all of it is fetched."""
     lines = text.count("\n", part.start, part.end) + 1
     return f"[... the next {lines:,} lines are cut; {note}]\n{new}"

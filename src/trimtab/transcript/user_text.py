@@ -30,7 +30,7 @@ MAX_JOINED_LINES = 3
 """Lines without a shape between lines with one, no blank line around them, that are pasted too."""
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     """A part of a text: ``text[start:end]``; ``client``: between ``<system-reminder>`` tags."""
 
     start: int
@@ -38,13 +38,13 @@ class Span(NamedTuple):
     kind: Kind
 
 
-def spans_of(text: str) -> list[Span]:
+def spans_of(text: str) -> list[TextSpan]:
     """The text in parts, in order and without gaps; neighbours differ in kind."""
-    found: list[Span] = []
+    found: list[TextSpan] = []
     at = 0
     for match in _REMINDER.finditer(text):
         found += _outside_fences(text, at, match.start())
-        found.append(Span(match.start(), match.end(), "client"))
+        found.append(TextSpan(match.start(), match.end(), "client"))
         at = match.end()
     found += _outside_fences(text, at, len(text))
     return _merged(found)
@@ -56,23 +56,23 @@ _FENCE = re.compile(
 )
 
 
-def _outside_fences(text: str, start: int, end: int) -> list[Span]:
+def _outside_fences(text: str, start: int, end: int) -> list[TextSpan]:
     if end - start < MIN_PASTED:
-        return [Span(start, end, "written")] if start < end else []
-    blocks: list[_Block] = []
+        return [TextSpan(start, end, "written")] if start < end else []
+    blocks: list[_TextBlock] = []
     at = start
     for match in _FENCE.finditer(text, start, end):
         blocks += _blocks(text, at, match.start())
-        blocks.append(_Block(match.start(), match.end(), "machine"))
+        blocks.append(_TextBlock(match.start(), match.end(), "machine"))
         at = match.end()
     blocks += _blocks(text, at, end)
     if not blocks:
-        return [Span(start, end, "written")]
+        return [TextSpan(start, end, "written")]
     _mark_documents(blocks)
     _mark_machine(text, blocks)
     edges = [start, *(block.start for block in blocks[1:]), end]
     rows = zip(edges, edges[1:], blocks, strict=False)
-    parts = _merged(Span(a, b, "pasted" if one.pasted else "written") for a, b, one in rows)
+    parts = _merged(TextSpan(a, b, "pasted" if one.pasted else "written") for a, b, one in rows)
     long = (
         part if part.kind == "written" or part.end - part.start >= MIN_PASTED
         else part._replace(kind="written") for part in parts
@@ -80,8 +80,8 @@ def _outside_fences(text: str, start: int, end: int) -> list[Span]:
     return [piece for part in _merged(long) for piece in _beyond_typing(text, part)]
 
 
-def _merged(spans: Iterator[Span] | list[Span]) -> list[Span]:
-    merged: list[Span] = []
+def _merged(spans: Iterator[TextSpan] | list[TextSpan]) -> list[TextSpan]:
+    merged: list[TextSpan] = []
     for span in spans:
         if merged and merged[-1].kind == span.kind:
             merged[-1] = merged[-1]._replace(end=span.end)
@@ -96,7 +96,7 @@ Shape = Literal["machine", "heading", "mail", "quote", "list", "prose"]
 
 
 @dataclass
-class _Block:
+class _TextBlock:
     """Neighbouring lines of one shape; ``joined``: no blank line before it."""
 
     start: int
@@ -107,9 +107,9 @@ class _Block:
     pasted: bool = False
 
 
-def _blocks(text: str, start: int, end: int) -> list[_Block]:
+def _blocks(text: str, start: int, end: int) -> list[_TextBlock]:
     """The blocks of ``text[start:end]``; blank lines belong to none."""
-    blocks: list[_Block] = []
+    blocks: list[_TextBlock] = []
     blank, at = True, start
     for line in text[start:end].split("\n"):
         if line.strip():
@@ -118,7 +118,7 @@ def _blocks(text: str, start: int, end: int) -> list[_Block]:
             if last is not None and not blank and _continues(last.shape, shape, line):
                 last.end, last.lines = at + len(line), last.lines + 1
             else:
-                blocks.append(_Block(at, at + len(line), shape, joined=not blank))
+                blocks.append(_TextBlock(at, at + len(line), shape, joined=not blank))
         blank = not line.strip()
         at += len(line) + 1
     return blocks
@@ -200,7 +200,7 @@ def _spaceless_script(line: str) -> bool:
 # --- blocks that were pasted ---
 
 
-def _mark_documents(blocks: list[_Block]) -> None:
+def _mark_documents(blocks: list[_TextBlock]) -> None:
     """Mark the headings of a long document, and the paragraphs that stand as its paragraphs do.
 
     A paragraph that only one place has, such as one after the last list of a section, is the
@@ -227,7 +227,7 @@ def _mark_documents(blocks: list[_Block]) -> None:
             blocks[number].pasted = True
 
 
-def _places(blocks: list[_Block], first: int) -> Iterator[tuple[int, tuple[str, str, int]]]:
+def _places(blocks: list[_TextBlock], first: int) -> Iterator[tuple[int, tuple[str, str, int]]]:
     """Block → its place: the shape of the anchor before it, its own shape, and the distance."""
     anchor, distance = blocks[first].shape, 0
     for number in range(first, len(blocks)):
@@ -239,7 +239,7 @@ def _places(blocks: list[_Block], first: int) -> Iterator[tuple[int, tuple[str, 
         yield number, (anchor, block.shape, distance)
 
 
-def _mark_machine(text: str, blocks: list[_Block]) -> None:
+def _mark_machine(text: str, blocks: list[_TextBlock]) -> None:
     """Mark blocks that look as programs print, and short ones without a shape between them."""
     for block in blocks:
         block.pasted = block.pasted or block.shape == "machine"
@@ -255,7 +255,7 @@ def _mark_machine(text: str, blocks: list[_Block]) -> None:
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n\s*")
 
 
-def _beyond_typing(text: str, span: Span) -> list[Span]:
+def _beyond_typing(text: str, span: TextSpan) -> list[TextSpan]:
     """A written part that is too long to have been typed: its first and last paragraphs."""
     start, end, kind = span
     if kind != "written" or end - start <= MAX_TYPED:
@@ -264,7 +264,11 @@ def _beyond_typing(text: str, span: Span) -> list[Span]:
     ends = [at for at in ends if start < at < end]
     head = ends[0] if ends and ends[0] - start <= MIN_PASTED * 4 else start
     tail = ends[-1] if ends and end - ends[-1] <= MIN_PASTED * 4 else end
-    parts = (Span(start, head, "written"), Span(head, tail, "pasted"), Span(tail, end, "written"))
+    parts = (
+        TextSpan(start, head, "written"),
+        TextSpan(head, tail, "pasted"),
+        TextSpan(tail, end, "written"),
+    )
     return [part for part in parts if part.start < part.end]
 
 
@@ -283,7 +287,7 @@ _EXCEPTION = re.compile(
 """How an exception begins: such a sentence is not parted from its rule."""
 
 
-def pieces_of(text: str, span: Span) -> list[tuple[int, int]]:
+def pieces_of(text: str, span: TextSpan) -> list[tuple[int, int]]:
     """Start and end of each piece of a written part, in order and without gaps: a sentence, a short
     paragraph, a list with its heading, a rule with its exception."""
     pieces: list[tuple[int, int]] = []

@@ -88,7 +88,7 @@ def said(capsys, monkeypatch, *words: str, given: Any = None) -> str:
     return out
 
 
-LINE = r"trimtab \d+% of 1[45]k · [\d,]+ cut \(fold ×1\) · trimtab recall r\w+"
+LINE = r"trimtab \d+% of 1[3-6]k · [\d,]+k? cut \(fold ×1\) · trimtab recall r\w+"
 
 
 def test_the_status_line_says_how_full_what_was_cut_and_how_to_recall(session, capsys, monkeypatch):

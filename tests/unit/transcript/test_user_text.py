@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trimtab.transcript.user_text import Span, pieces_of, spans_of
+from trimtab.transcript.user_text import TextSpan, pieces_of, spans_of
 
 RULE = "Keep the names as they are."
 STAMP = "2026-03-04T10:00"
@@ -132,7 +132,7 @@ def test_a_long_paragraph_has_a_piece_for_each_sentence() -> None:
         for n in range(9)
     ]
     text = " ".join(said)
-    pieces = pieces_of(text, Span(0, len(text), "written"))
+    pieces = pieces_of(text, TextSpan(0, len(text), "written"))
     assert [text[start:end].strip() for start, end in pieces] == said
 
 
