@@ -91,12 +91,12 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
 
 def _write_back(planner: Planner, run: Run) -> None:
     """Put what the user wrote in a folded run into its note: all of it, or the newest that fits."""
-    state, capacity = planner.state, planner.bounds.capacity
+    state, most = planner.state, planner.bounds.trigger  # above it the next turn would cut again
     stood = next((one for one in state.runs if one.run == run), None)
-    if stood is None or stood.fold is None or planner.over():
+    if stood is None or stood.fold is None or state.tokens > most or planner.over():
         return
     sources = list(_user_texts(planner, run))
-    room = capacity - state.tokens
+    room = most - state.tokens
     for _ in range(PASSES):
         room = int(room)
         _keep_written(planner, sources, room)
@@ -105,9 +105,9 @@ def _write_back(planner: Planner, run: Run) -> None:
         made = replace(stood.fold, asked=asked)
         if asked and state.fold_saving(run, made) > 0:
             state.fold(run, made)
-            if not planner.over():
+            if state.tokens <= most and not planner.over():
                 return
-            over = state.tokens - capacity
+            over = state.tokens - most
             state.reopen(next(one for one in state.runs if one.run == run))
         else:
             over = LEAST_TOKENS
@@ -365,14 +365,17 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     # What was pasted gives way before what was written, wherever it stands.
     planner.cut_pastes(goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
-    if need > room + planner.bounds.trigger - goal:
-        _keep_written(planner, asked, max(room, int(OLD_WORDS * planner.bounds.capacity)))
+    most = room + planner.bounds.trigger - goal  # above the trigger the next turn would cut again
+    if need > most:
+        least = min(most, int(OLD_WORDS * planner.bounds.capacity))
+        _keep_written(planner, asked, max(room, least))
     selector = selector_of(planner, candidates)
     selector.force()
     choose(planner, selector, goal - (state.tokens - size) - frames, candidates)
     for candidate in candidates:
         made = candidate.made
-        if not made.lines:
+        after = state.tokens - state.fold_saving(candidate.run, made)
+        if not made.lines or after > planner.bounds.trigger:  # its record may be what is too much
             made = _bare(planner, candidate.run, made) or made
         if state.fold_saving(candidate.run, made) > 0:
             state.fold(candidate.run, made)

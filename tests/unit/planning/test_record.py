@@ -13,7 +13,7 @@ from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.lines import Lines, lines_of
 from trimtab.planning.record import (
     Entry,
-    Record,
+    StepRecord,
     add_sources,
     edits_of,
     listed_first,
@@ -72,7 +72,7 @@ def whole(*turns: Step | list[Step], format: str = "anthropic") -> list[str]:
         entry.listed = True
         for source in entry.sources:
             source.kept = set(range(len(source.lines)))
-    return Record(entries).text().split("\n")
+    return StepRecord(entries).text().split("\n")
 
 
 def heads(*turns: Step | list[Step], format: str = "anthropic") -> list[str]:
@@ -215,7 +215,7 @@ def test_gaps_between_lines_of_one_text_are_marked() -> None:
     (entry,) = entries_of(bash("ls", "\n".join("abcdef")))
     result = entry.sources[-1]
     result.kept = {0, 1, 4}
-    assert Record([entry]).text().split("\n")[1:] == [" a", " b", " …", " e"]
+    assert StepRecord([entry]).text().split("\n")[1:] == [" a", " b", " …", " e"]
 
 
 # --- what is no longer true ---
@@ -273,7 +273,7 @@ def test_what_an_edit_replaced_is_shown_as_replaced_and_nothing_else() -> None:
 def listed(entries: Sequence[Entry], *steps: int) -> list[str]:
     for entry in entries:
         entry.listed = entry.step in steps
-    return Record(entries).text().split("\n")
+    return StepRecord(entries).text().split("\n")
 
 
 def test_neighbours_of_which_nothing_is_shown_are_one_line() -> None:
