@@ -146,17 +146,23 @@ def chars(value: Any) -> int:
     return sum(map(chars, inner))
 
 
-def played(recording: Recording, window: int) -> Iterator[Cut]:
-    """The cuts of a session in which the agent's calls come in turn, at most ``MAX_TURNS``."""
+def fitted_turns(recording: Recording, window: int) -> Iterator[tuple[int, Fitted]]:
+    """(messages that arrived, what is sent) of a session in which the agent's calls come in turn,
+    at most ``MAX_TURNS``."""
     session = trimtab.Session(
         window=window, reserve=0, settings=recording.facts, clock=lambda: 0.0
     )  # fmt: skip
     turns = recording.turns
     for turn in turns[:: -(-len(turns) // MAX_TURNS) or 1]:
         try:
-            fitted = session.fit(recording.request(turn))
+            yield turn.sent, session.fit(recording.request(turn))
         except CannotFit:
             continue
+
+
+def played(recording: Recording, window: int) -> Iterator[Cut]:
+    """The cuts of a session."""
+    for _, fitted in fitted_turns(recording, window):
         if any(edit.new for edit in fitted.report.edits):
             yield cut_of(fitted, window)
 

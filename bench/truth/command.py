@@ -12,11 +12,9 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 
-from room import MAX_TURNS, folder, sample
+from room import fitted_turns, folder, sample
 
-import trimtab
 from trimtab import wire
-from trimtab.errors import CannotFit
 from trimtab.logs.recording import Recording
 from truth.history import History
 from truth.judge import CALLS, Judge, pooled
@@ -27,19 +25,11 @@ WINDOWS = (32_000, 60_000)
 def judged(recording: Recording, window: int) -> Counter[str]:
     """The counts of one session at one window."""
     judge = Judge(History(recording.views))
-    session = trimtab.Session(
-        window=window, reserve=0, settings=recording.facts, clock=lambda: 0.0
-    )  # fmt: skip
-    turns = recording.turns
-    for turn in turns[:: -(-len(turns) // MAX_TURNS) or 1]:
-        try:
-            fitted = session.fit(recording.request(turn))
-        except CannotFit:
-            continue
+    for arrived, fitted in fitted_turns(recording, window):
         if fitted.report.edits:
-            tree = fitted.request
-            format = wire.find(tree, recording.format)[0]
-            judge.read(wire.read(tree, format, model=recording.model).messages, turn.sent)
+            format = wire.find(fitted.request, recording.format)[0]
+            sent = wire.read(fitted.request, format, model=recording.model)
+            judge.read(sent.messages, arrived)
     return judge.tally
 
 

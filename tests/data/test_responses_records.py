@@ -17,6 +17,7 @@ import trimtab
 from trimtab import CannotFit
 
 LONG = ("agentv", "entire-skills", "broken-entire-skills")
+MAX_TOO_MANY = 4
 WINDOWS = (4_000, 16_000, 64_000, 200_000)
 
 
@@ -108,8 +109,9 @@ def test_long_sessions_fit_and_stay_valid_and_only_the_head_stands_against_4k(
                 assert judge.problems(fitted.request) == [], record["id"]
                 assert judge.thought_problems(request, fitted.request) == [], record["id"]
                 counted = fitted.report.tokens_after
-                assert abs(judge.tokens(fitted.request) - counted) <= window // 5_000
-                assert fitted.report.tokens_after <= window
+                # Texts above 250,000 chars are counted in parts: a token too many for some.
+                assert 0 <= counted - judge.tokens(fitted.request) <= MAX_TOO_MANY
+                assert counted <= window
                 assert fitted.report.warnings == ()
 
 

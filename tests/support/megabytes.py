@@ -8,6 +8,7 @@ from blocks import ESC
 from effort import large
 
 GREAT = {
+    "open tags": "<system-reminder>" * 60_000,
     "one character": "a" * large(1_000_000),
     "spaces": " " * large(1_000_000),
     "line breaks": "\n" * large(1_000_000),

@@ -91,9 +91,10 @@ def cross_all(planner: Planner, *, constraints: bool) -> None:
 
 def _write_back(planner: Planner, run: Run) -> None:
     """Put what the user wrote in a folded run into its note: all of it, or the newest that fits."""
-    state, most = planner.state, planner.bounds.trigger  # above it the next turn would cut again
+    state, bounds = planner.state, planner.bounds
+    most = bounds.trigger if state.tokens <= bounds.trigger else bounds.capacity  # as in _limit
     stood = next((one for one in state.runs if one.run == run), None)
-    if stood is None or stood.fold is None or state.tokens > most or planner.over():
+    if stood is None or stood.fold is None or planner.over():
         return
     sources = list(_user_texts(planner, run))
     room = most - state.tokens
@@ -365,7 +366,8 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     # What was pasted gives way before what was written, wherever it stands.
     planner.cut_pastes(goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
-    most = room + planner.bounds.trigger - goal  # above the trigger the next turn would cut again
+    limit = _limit(planner, chosen)
+    most = room + limit - goal
     if need > most:
         least = min(most, int(OLD_WORDS * planner.bounds.capacity))
         _keep_written(planner, asked, max(room, least))
@@ -375,12 +377,23 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     for candidate in candidates:
         made = candidate.made
         after = state.tokens - state.fold_saving(candidate.run, made)
-        if not made.lines or after > planner.bounds.trigger:  # its record may be what is too much
+        if not made.lines or after > limit:  # its record may be what is too much
             made = _bare(planner, candidate.run, made) or made
         if state.fold_saving(candidate.run, made) > 0:
             state.fold(candidate.run, made)
             planner.folded[candidate.run.first] = candidate.sources
             planner.used("fold")
+
+
+def _limit(planner: Planner, chosen: Sequence[Run]) -> int:
+    """Tokens up to which the user's words may stay: the trigger, as the next turn cuts again above
+    it; the capacity where it does so in any case, since even nothing of these runs is above it."""
+    least = planner.state.tokens
+    for run in chosen:
+        made = _bare(planner, run)
+        least -= max(0, planner.state.fold_saving(run, made)) if made else 0
+    bounds = planner.bounds
+    return bounds.trigger if least <= bounds.trigger else bounds.capacity
 
 
 def _user_texts(planner: Planner, run: Run) -> Iterator[CandidateLines]:

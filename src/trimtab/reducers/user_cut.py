@@ -170,16 +170,11 @@ def _excerpt(text: str, config: Config, tokens: int, total: int) -> str:
     blank = text[len(body) :]
     if body.count("\n") >= 3:
         excerpt = LineExcerpt(weigh_lines(body), "")
-        excerpt_text = _without_advice(excerpt.within(tokens, max(total, 1), config))
-        if excerpt_text is not None and config.count(excerpt_text) * 10 >= tokens * 7:
-            return excerpt_text + blank
+        lines = excerpt.within(tokens, max(total, 1), config)
+        if lines is not None and config.count(lines) * 10 >= tokens * 7:
+            return lines + blank
     new = head_and_tail(body, tokens, config.count, "")
     return new + blank if new is not None and fewer_bytes(new, body) else ""
-
-
-def _without_advice(text: str | None) -> str | None:
-    """A digest whose longest gap ends in an empty advice, without that."""
-    return text if text is None else text.replace("left out; ]", "left out]")
 
 
 def _joined(text: str, parts: Sequence[_TextPart], shown: dict[int, str], note: str) -> str:

@@ -42,15 +42,18 @@ def spans_of(text: str) -> list[TextSpan]:
     """The text in parts, in order and without gaps; neighbours differ in kind."""
     found: list[TextSpan] = []
     at = 0
-    for match in _REMINDER.finditer(text):
-        found += _outside_fences(text, at, match.start())
-        found.append(TextSpan(match.start(), match.end(), "client"))
-        at = match.end()
+    while (start := text.find(_REMINDER, at)) >= 0:
+        if (end := text.find(_REMINDER_END, start)) < 0:
+            break
+        end += len(_REMINDER_END)
+        found += _outside_fences(text, at, start)
+        found.append(TextSpan(start, end, "client"))
+        at = end
     found += _outside_fences(text, at, len(text))
     return _merged(found)
 
 
-_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
+_REMINDER, _REMINDER_END = "<system-reminder>", "</system-reminder>"
 _FENCE = re.compile(
     r"^[ ]{0,3}(`{3,}|~{3,})[^\n`]*\n.*?(?:^[ ]{0,3}\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -317,7 +320,7 @@ def _within_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, in
     if end - start <= MAX_PIECE:
         yield start, end
         return
-    rows = [at for at in _line_starts(text, start, end) if _LIST.match(text[at:end])]
+    rows = [at for at, stop in _lines(text, start, end) if _LIST.match(text, at, stop)]
     if rows and end - start <= MAX_LIST:
         yield start, end
         return
@@ -326,11 +329,14 @@ def _within_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, in
         yield from _sentences(text, first, last)
 
 
-def _line_starts(text: str, start: int, end: int) -> Iterator[int]:
+def _lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Start and end of each line."""
     at = start
-    while 0 <= at < end:
-        yield at
-        at = text.find("\n", at, end) + 1 or end
+    while at < end:
+        stop = text.find("\n", at, end)
+        stop = end if stop < 0 else stop
+        yield at, stop
+        at = stop + 1
 
 
 def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+import trimtab
 from trimtab.replay.user_constraints import demands
+from trimtab.testing.conformance import Options, TargetOptions, run
+from trimtab.testing.conformance.callable_target import CallableTarget
 
 
 @pytest.mark.parametrize(
@@ -21,3 +24,12 @@ from trimtab.replay.user_constraints import demands
 )  # fmt: skip
 def test_a_stop_within_a_name_or_a_number_ends_no_sentence(text: str, found: list[str]) -> None:
     assert demands(text) == found
+
+
+def test_a_file_that_the_user_forbids_keeps_its_ending_when_the_words_are_folded() -> None:
+    def session(window: int) -> trimtab.Session:
+        return trimtab.Session(window=window, preset="in-place")
+
+    target = CallableTarget("in place", session, TargetOptions(8_000, factory=True))
+    board = run(target, Options(8_000, formats=("openai-chat",), only=(111,)))
+    assert board.row("constraints").failures == ()
