@@ -14,6 +14,7 @@ from trimtab.transcript.model import Block, Message
 from truth.history import MIN_CHARS, History, Origin
 
 _HEAD = re.compile(r"(?:#+ ?|\[?(?:step )?\d+(?:[–-]\d+)?[.:)]? )\s*(\S+)", re.IGNORECASE)
+_TURNS = re.compile(r"\[([\d,]+) earlier steps?\b")
 IN_WORDS = "edits whose new lines are in the model's text"
 CALLS = "call-like rows in the model's text"
 _OURS = re.compile(r"^\[.*\]$|^…$|^\.\.\.$")
@@ -53,10 +54,20 @@ class Judge:
         anchor = owners[-1]
         first = max((n for n in there if n < anchor), default=-1) + 1
         end = min((n for n in there if n > anchor), default=self.history.before(arrived))
+        end = self._end(block.text, first, end)
         if end - first < 2:
             return  # one result, shortened
         self.tally["notes"] += 1
         self._lines(block.text, anchor, range(first, end), arrived)
+
+    def _end(self, text: str, first: int, end: int) -> int:
+        """The step behind those that a note stands for, where it says how many turns they are:
+        what is gone behind them may have been taken out by itself."""
+        match = _TURNS.match(text)
+        turns = list(dict.fromkeys(self.history.steps[n].message for n in range(first, end)))
+        if match is None or len(turns) <= (said := int(match[1].replace(",", ""))):
+            return end
+        return next(n for n in range(first, end) if self.history.steps[n].message == turns[said])
 
     def _lines(self, text: str, anchor: int, steps: range, arrived: int) -> None:
         files, shown, named = frozenset(self.history.steps[anchor].files), set[int](), set[str]()
@@ -76,7 +87,8 @@ class Judge:
             origins, sign = self._origins(row, arrived)
             self.tally["lines"] += bool(origins)
             written = [one for one in origins if one.kind == "new" and one.step in steps]
-            if not written or len(written) < len(origins):
+            elsewhere = [one for one in origins if one.kind != "old" and one not in written]
+            if not written or elsewhere or sign == "-":
                 if origins and all(one.kind == "old" for one in origins) and sign != "-":
                     self.tally["old text without a sign"] += 1
                 continue

@@ -18,6 +18,7 @@ from trimtab.planning.fold import (
     candidate_for,
     choose,
     fold,
+    put_back_rest,
     selector_of,
 )
 from trimtab.planning.line_selection import ASKED, CandidateLines, with_gaps
@@ -58,6 +59,7 @@ def cross(planner: Planner, first: int, anew: int) -> None:
             _fold(planner, chosen, goal)
             if state.tokens > goal and planner.inputs.folds:
                 fold(planner, goal)
+            put_back_rest(planner, reopened)  # where its turn was not folded after all
             if state.tokens > before:
                 _restore(planner, stood)
             return

@@ -94,7 +94,7 @@ def fold(planner: Planner, goal: int) -> None:
         _unfold_newest(planner, candidate, goal)
     for place, source in zip(prose, said, strict=True):
         _shorten(planner, place, source)
-    _put_back(planner, stood)
+    put_back_rest(planner, stood)
 
 
 def selector_of(
@@ -115,7 +115,7 @@ TOLD = 100.0
 OUTCOME, FAILED, WRONG = 24.0, 10.0, 4.0
 """What a line is worth for saying an outcome, what failed, an error; identifiers are worth 1 to 10
 each."""
-EDIT, EDIT_LINES = 12.0, 2
+EDIT, EDIT_LINES = 100.0, 2
 """What each of an edit's first new lines is worth, so that it shows what it did."""
 MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
@@ -199,7 +199,7 @@ _TIERS = [ERROR, FAILURE, SUMMARY, TIER_ASKED]
 _WORTH = [WRONG, FAILED, OUTCOME, TOLD]
 
 
-def _put_back(planner: Planner, stood: Sequence[DroppedRange]) -> None:
+def put_back_rest(planner: Planner, stood: Sequence[DroppedRange]) -> None:
     """Restore notes of the journal whose groups are in no new run: they would apply again on the
     next turn."""
     dropped = planner.state.dropped
