@@ -365,7 +365,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
     size = sum(state.cost_of(run) for run in chosen)
     frames = sum(candidate.frame for candidate in candidates)
     need = sum(planner.usage.counter(_forced(source)) for source in asked)
-    # What was pasted gives way before what was written, wherever it stands.
+    # What was pasted gives way before what was written, in the newest text too.
     planner.cut_pastes(goal + size - frames - need, newest=True)
     room = goal - (state.tokens - size) - frames
     limit = _limit(planner, chosen)

@@ -60,8 +60,6 @@ HEAD_SHARE = 0.15
 """The most of the room that lines which only name a step may take."""
 FRAME_TOKENS = 30
 """Tokens of a marker."""
-
-
 HEADER_CHARS, CHARS_PER_TOKEN = 200, 6
 """Of a note: its first line and the names of calls; at most so many characters a token of lines."""
 
@@ -119,8 +117,6 @@ EDIT, EDIT_LINES = 100.0, 2
 """What each of an edit's first new lines is worth, so that it shows what it did."""
 MIN_WEIGHED = 3
 """Texts of fewer lines are not searched for outcomes."""
-
-
 MAX_TOLD = 12
 """So many lines of one text are told because somebody asks for them."""
 MAX_TEXTS = 3
@@ -177,12 +173,12 @@ def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
         if worth == TOLD and pieces[row] > 2:
             hits = sorted(places(lines.text, asked)) if hits is None else hits
             if not _near(lines, index, hits):
-                continue  # of a long line only what stands around the name
+                continue  # of a long line only the pieces around the name
         source.worth[index] = worth
 
 
 def _near(lines: Lines, index: int, hits: Sequence[int]) -> bool:
-    """Whether a mention is in this piece of a line or right beside it."""
+    """Whether a mention is in this piece of a line or the next one."""
     low, high = lines.starts[index] - PIECE_CHARS, lines.ends[index] + PIECE_CHARS
     at = bisect_left(hits, low)
     return at < len(hits) and hits[at] <= high

@@ -63,7 +63,7 @@ class CandidateLines:
     lines: Lines
     rate: float
     head: Head | None = None
-    """The line that stands above its lines; None if none has to."""
+    """The line above its lines that says whose they are; None if none has to."""
     forced: frozenset[int] = frozenset()
     """Lines that are always kept."""
     worth: dict[int, float] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class CandidateLines:
     far: bool = False
     """Whether its lines count against ``LineSelector.far``."""
     sign: str = " "
-    """What stands before each line of it in a record."""
+    """The sign before each of its lines in a record."""
     plain: frozenset[int] = frozenset()
     """Lines that have a blank instead of the sign: those that an edit did not change."""
     path: str = ""

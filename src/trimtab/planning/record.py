@@ -1,9 +1,9 @@
 """The record of a run of steps: what was done, to what, with what outcome, step by step.
 
     1–4: 3 Read of 3 files, 1 Grep
-    5 Bash  python -m pytest -q  → exit 1, 94 lines
+    5 Bash python -m pytest -q → exit 1, 94 lines
      FAILED tests/test_clock.py::test_spelling
-    6 Edit  tally/clock.py  → ok
+    6 Edit tally/clock.py → ok
     -hours = int(digits[:3])
     +hours = int(digits[:2])
 
@@ -78,7 +78,7 @@ class Entry:
 
     @cached_property
     def head(self) -> str:
-        """``6 Edit  tally/clock.py  → ok``."""
+        """``6 Edit tally/clock.py → ok``."""
         what = self._object()
         later = f", edited in step {self.changed_in}" if self.changed_in else ""
         return f"{self.step} {self.header.partition(' ')[0]} {what} → {_outcome(self)}{later}"

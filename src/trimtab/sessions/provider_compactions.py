@@ -167,7 +167,7 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
 
 
 def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
-    """The user's words kept beside a summary: what is written in older texts, and the newest text
+    """The user's words kept with a summary: what is written in older texts, and the newest text
     whole."""
     texts = [
         block.text

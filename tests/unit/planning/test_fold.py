@@ -15,9 +15,10 @@ from file_reads import FILLER, request, step
 import trimtab
 from trimtab import wire
 from trimtab.planning import line_selection
-from trimtab.planning.fold import FILLED, _of
+from trimtab.planning.fold import FILLED, _of, _Seldom
 from trimtab.planning.line_selection import CandidateLines, LineSelector, verbatim
 from trimtab.planning.lines import lines_of, only, weighed
+from trimtab.reducers.asked import Asked
 from trimtab.transcript.model import Block
 
 
@@ -330,3 +331,53 @@ def test_words_of_a_deepseek_turn_keep_their_reasoning_behind_a_call_that_stays(
 def call_of(number: int, arguments: str) -> dict[str, Any]:
     function = {"name": "read_file", "arguments": arguments}
     return {"id": f"call_{number}", "type": "function", "function": function}
+
+
+def edited(steps: int) -> dict[str, Any]:
+    """Steps full of identifiers, each behind an edit that has none."""
+    body = request(0)
+    for number in range(steps):
+        call = {"file_path": f"src/part{number}.py", "old_string": "it was so", "new_string": PLAIN}
+        made = {"type": "tool_use", "id": f"e{number}", "name": "Edit", "input": call}
+        answer = {"type": "tool_result", "tool_use_id": f"e{number}", "content": "Done."}
+        body["messages"] += [
+            {"role": "assistant", "content": [made]},
+            {"role": "user", "content": [answer]},
+        ]
+        rows = (f"unit_{number}_{n} calls load_item_{n * 7919 + number}" for n in range(60))
+        body["messages"] += step(number, "\n".join(rows))
+    return body
+
+
+PLAIN = "and now it is quite another thing"
+
+
+def test_an_edit_shows_its_first_new_lines_among_lines_worth_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def shown() -> int:
+        return sum(note.count(f"\n+{PLAIN}") for note in notes(fit(edited(14), window=9_000)))
+
+    assert shown() >= 10
+    monkeypatch.setattr("trimtab.planning.fold.EDIT", 0.0)
+    assert shown() < 5
+
+
+def test_a_name_that_many_old_texts_have_points_at_none_of_them() -> None:
+    texts = [f"line {n} of region_77" for n in range(9)] + ["one row of invoice_12"]
+    asked = Asked(("region_77", "invoice_12", "nowhere_1"), ("row",))
+    assert _Seldom(texts).of(asked) == Asked(("invoice_12", "nowhere_1"), ())
+
+
+def test_what_is_asked_for_in_an_old_step_stays_in_the_note_and_goes_if_nobody_asks() -> None:
+    def told(question: str) -> bool:
+        body = request(0)
+        for number in range(20):
+            rows = [f"row {n}: ticket-{number}{n:02} costs {n * 31 + 7}" for n in range(60)]
+            body["messages"] += step(number, "\n".join(rows))
+        body["messages"].append({"role": "user", "content": [{"type": "text", "text": question}]})
+        sent = json.dumps(fit(body, window=6_000).request)
+        return "ticket-337 costs 1154" in sent
+
+    assert told("What does ticket-337 cost?")
+    assert not told("Go on, please.")
