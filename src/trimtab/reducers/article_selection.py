@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import NamedTuple
 
 from trimtab.reducers.articles.article import Article, ArticleRule, write_articles
@@ -26,11 +24,9 @@ from trimtab.reducers.base import (
 from trimtab.reducers.text_boundaries import at_or_before
 from trimtab.transcript.model import Block
 
-STEP = 1 / 20
-"""Least share of the articles' tokens that a level removes, so that there are few levels."""
-DONE_SHARE = 0.30
-"""An article that keeps more of its tokens may be shortened again, where the agent's state holds it
-like this: it was said by half, and has no mark."""
+STEP = 1 / 40
+"""Least share of the articles' tokens that a level removes, so that there are few levels; one
+article of 21 that is cut to 30 % is more."""
 MOST_LOSS = 0.8
 """Loss if only titles and URLs are kept; less than that of an excerpt of the same size, which may
 not even have them."""
@@ -41,8 +37,8 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
 
     First articles that another result repeats are removed; then, article by article, each is cut
     to the ``rule.shares`` of its tokens: the pieces that match the question best, in their order,
-    with ``[...]`` between them; last to title and URL.  An article of which at most
-    ``DONE_SHARE`` is left, or a summary, is marked as compressed; one with the mark is not changed.
+    with ``[...]`` between them; last to title and URL.  An article of which at most the largest of
+    these shares is left is marked as compressed; one with the mark is not changed.
     """
     if block.kind != "result" or len(block.text) < LEAST_BYTES:
         return
@@ -61,38 +57,34 @@ def articles(block: Block, config: Config) -> Iterator[Offer]:
 def _levels(text: str, items: list[RankedArticle], config: Config) -> Iterator[Offer]:
     whole = sum(item.tokens for item in items)
     every = sum(value_of(item, item.kept) for item in items)
-    gone, lost, unsaid, price = 0, 0.0, 0, 0.0
-    began, order = dict[int, int](), dict[int, tuple[float, int]]()
-    steps = list(ordered_steps(items, config.articles))
+    lost, unsaid, paid, order = 0.0, 0, 0.0, dict[int, tuple[float, int]]()
+    steps = ordered_steps(items, config.articles)
     for number, step in enumerate(steps):
         items[step.item] = replace(items[step.item], kept=step.kept)
-        began.setdefault(items[step.item].article.start, number)
-        gone, unsaid = gone + step.tokens, unsaid + step.tokens
-        lost, price = lost + step.lost, price + step.lost
+        unsaid, lost = unsaid + step.tokens, lost + step.lost
+        paid = max(paid, _price(step, config))  # a later step is never the cheaper one
+        order.setdefault(items[step.item].article.start, (paid, len(order)))
         if unsaid < whole * STEP and number + 1 < len(steps):
             continue
         share = round(MOST_LOSS * lost / every, 3) if every else MOST_LOSS
         reduced = tuple(item for item in items if len(item.kept) < len(item.segments))
         reduced = tuple(sorted(reduced, key=lambda item: item.article.start))
-        paid = _price(step, price / max(unsaid, 1), config)
-        for item in sorted(reduced, key=lambda item: began[item.article.start]):
-            order.setdefault(item.article.start, (paid, len(order)))
         why = f"{len(reduced)} of {len(items)} articles shortened, least relevant first"
         with_answers = partial(_shown, text, reduced, config)
         yield Offer(
             "replace", with_answers(()), share, "articles", why, paid,
             tuple(_shortened(item, order, config) for item in reduced), with_answers,
         )  # fmt: skip
-        unsaid, price = 0, 0.0
+        unsaid = 0
 
 
-def _price(step: ShorteningStep, lost: float, config: Config) -> float:
-    """The price by relevance; if results are ordered by age, a low price that gives that order."""
+def _price(step: ShorteningStep, config: Config) -> float:
+    """Value lost per token; if results are ordered by age, a low price that gives that order."""
     newest_first = config.articles.newest_first
     if newest_first is None:
-        return round(lost, 9)
+        return round(step.lost / max(step.tokens, 1), 9)
     age = config.age if newest_first else 1 - config.age
-    return round(1e-5 * (1 + age) * (1 if step.kept else 10), 9)
+    return round(1e-5 * (1 + age) * (1 if step.kept or not step.lost else 10), 9)
 
 
 def _shortened(
@@ -130,9 +122,8 @@ def _shown(
         else:
             new = join_segments(content, item.segments, kept)
             new = f"{new.rstrip()} [of {chars:,} chars{advice}]"
-        said = bool(answer) and isinstance(answer, str)
         size = sum(item.sizes[n] for n in sorted(kept))
-        done = said or item.repeated or size <= DONE_SHARE * item.tokens
+        done = size <= max(config.articles.shares, default=0.0) * item.tokens
         contents.append((item.article, new, done))
         advice = ""
     return write_articles(text, contents)
@@ -145,6 +136,8 @@ GAP_TOKENS = 3
 BASE, SLOPE = 0.002, 0.01
 """Value lost per token of a piece: ``BASE`` for an irrelevant one, plus ``SLOPE`` for each unit of
 relevance.  A text that is cut in half loses 0.002 to 0.02 a token, by its age and size."""
+ALIKE = 0.5
+"""Articles match about as well if the least match is this share of the best."""
 
 
 @dataclass
@@ -217,32 +210,40 @@ def value_of(item: RankedArticle, which: Iterable[int]) -> float:
     return sum(item.sizes[n] * (BASE + SLOPE * item.scores[n]) for n in sorted(which))
 
 
-def ordered_steps(items: Sequence[RankedArticle], rule: ArticleRule) -> Iterator[ShorteningStep]:
-    """The steps of all articles, least loss first; the best ``rule.keep`` articles have none."""
-    ranked = sorted(range(len(items)), key=lambda n: (-items[n].best, n))
-    if rule.order == "position":
+def ordered_steps(items: Sequence[RankedArticle], rule: ArticleRule) -> list[ShorteningStep]:
+    """The steps of all articles but the best ``rule.keep``; what is repeated is left out first.
+
+    By match: the least loss a token first, so that what is beside the question is gone before what
+    answers it is cut.  By score, or without scores by place, if the rule says so or all match about
+    as well: all to a share, the lowest first, then all to the next.
+    """
+    bests = [item.best for item in items]
+    by_match = rule.order == "match" and min(bests) < ALIKE * max(bests)
+    if not by_match:
         known = all(item.article.score is not None for item in items)
-        ranked.sort(key=lambda n: (-(items[n].article.score or 0.0) * known, n))
-    ways = [list(_steps(n, items[n], rule)) for n in reversed(ranked[rule.keep :])]
-    if rule.order == "position":
-        for depth in range(max(map(len, ways), default=0)):
-            yield from (way[depth] for way in ways if depth < len(way))
-    else:
-        prices = (accumulate((s.lost / max(s.tokens, 1) for s in way), max) for way in ways)
-        rows = (
-            [(price, n, step) for price, step in zip(of, way, strict=True)]
-            for n, (of, way) in enumerate(zip(prices, ways, strict=True))
-        )
-        yield from (step for _, _, step in heapq.merge(*rows, key=lambda row: row[:2]))
+        bests = [(item.article.score or 0.0) * known for item in items]
+    turns = sorted(range(len(items)), key=lambda n: (-bests[n], n))[rule.keep :][::-1]
+    turns.sort(key=lambda n: not items[n].repeated)
+    rows = list[tuple[float, int, ShorteningStep]]()
+    for turn, number in enumerate(turns):
+        price = 0.0
+        for depth, step in enumerate(_steps(number, items[number], rule)):
+            if step:
+                price = max(price, step.lost / max(step.tokens, 1))
+                rows.append((price if by_match else depth, turn, step))
+    return [step for _, _, step in sorted(rows, key=lambda row: row[:2])]
 
 
-def _steps(number: int, item: RankedArticle, rule: ArticleRule) -> Iterator[ShorteningStep]:
+def _steps(number: int, item: RankedArticle, rule: ArticleRule) -> Iterator[ShorteningStep | None]:
+    """The steps of one article, one a share; None where no piece fits, or all do."""
     kept = item.kept
     for share in () if item.repeated else rule.shares:
         chosen = best_segments(item, int(item.tokens * share), kept)
         if chosen and len(chosen) < len(kept):
             yield _step(number, item, kept, chosen)
             kept = chosen
+        else:
+            yield None
     yield _step(number, item, kept, frozenset())
 
 

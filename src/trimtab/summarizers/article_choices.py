@@ -64,7 +64,10 @@ class ArticleChoices:
         return self._goal is not None and self._least(known, self._answered(known)) is not None
 
     def show(self, known: Mapping[Ask, str]) -> None:
-        """Show the answers, and restore the articles that need not be shortened."""
+        """Show the answers, and restore the articles that need not be shortened; without an answer
+        all stays as planned."""
+        if not any(known.get(ask) for ask in self.asks):
+            return
         number = self._answered(known)
         if self._goal is not None and (least := self._least(known, number)) is not None:
             number = least

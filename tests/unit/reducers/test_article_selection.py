@@ -97,6 +97,59 @@ def test_the_newest_result_goes_first_where_the_rule_says_so(format: str) -> Non
         assert [a != b for a, b in zip(sent, results, strict=True)] == changed
 
 
+def alike(number: int, scores: list[float] | None = None) -> str:
+    """Articles that match the question about as well."""
+    items = articles(number)
+    for index, item in enumerate(items):
+        item["content"] = item["content"].replace(". ", f". {ANSWER} ", 5 + index % 3)
+        if scores:
+            item["score"] = scores[index]
+    return json.dumps({"articles": items})
+
+
+@pytest.mark.row("C3", "C7")
+@pytest.mark.parametrize("scores", [None, [0.2, 0.9, 0.5, 0.7, 0.4]])
+def test_where_all_match_alike_the_lowest_score_or_the_last_goes_first(
+    scores: list[float] | None,
+) -> None:
+    order = [0, 4, 2, 3, 1] if scores else [4, 3, 2, 1, 0]
+    titles = [shortened(offer.text) for offer in offers(alike(5, scores))]
+    assert titles[:5] == [
+        [f"Article 0-{n}" for n in sorted(order[:cut])] for cut in range(1, 6)
+    ]  # fmt: skip
+
+
+@pytest.mark.row("C4", "C5")
+def test_where_all_match_alike_none_goes_below_a_share_before_all_are_at_it() -> None:
+    text = alike(5)
+    for offer in offers(text):
+        cut = zip(contents(text), contents(offer.text), strict=True)
+        kept = [count(new) / count(old) for old, new in cut]
+        assert min(kept) > 0.15 or max(kept) < 0.35
+
+
+@pytest.mark.row("C4")
+def test_no_title_goes_alone_before_the_others_are_at_their_share() -> None:
+    items = articles(4)
+    items[3]["content"] = "x" * 2_000  # no piece of it fits into its share
+    rule = ArticleRule(order="position", shares=(0.05,))
+    found = offers(json.dumps({"articles": items}), replace(ASKED, articles=rule))
+    alone = ["left out to fit" in contents(offer.text)[3] for offer in found]
+    others = [len(set(shortened(offer.text)) - {"Article 0-3"}) for offer in found]
+    assert min(n for n, here in zip(others, alone, strict=True) if here) == 3
+
+
+@pytest.mark.row("C3")
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_level_is_cheaper_than_the_one_before(shape: str) -> None:
+    items = articles(6, answer=5)  # the last goes first, and its pieces are worth the most
+    for rule in (ArticleRule(order="position"), ArticleRule(), ArticleRule.just_in_time()):
+        config = replace(ASKED, articles=rule)
+        prices = [offer.price or 0.0 for offer in offers(SHAPES[shape](items), config)]
+        assert prices
+        assert prices == sorted(prices)
+
+
 SKIPPED: dict[str, Any] = {
     "not JSON": "no articles here, just words. " * 60,
     "no list": json.dumps({"answer": prose(1, 40)}),
@@ -181,9 +234,9 @@ def test_an_article_below_the_minimum_size_is_left_alone() -> None:
     text = json.dumps({"articles": items})
     rule = ArticleRule(least_tokens=300)
     every = offers(text, replace(ASKED, articles=rule))
-    for number, offer in enumerate(every):
-        # the first says it by half, so it is not done
-        assert shortened(offer.text) == ["Article 0-0"][: number > 0]
+    assert every
+    for offer in every:
+        assert shortened(offer.text) == ["Article 0-0"]
         assert contents(offer.text)[1] == items[1]["content"]
 
 
@@ -251,6 +304,18 @@ def test_eleven_of_21_articles_are_enough(format: str) -> None:
     ]
 
 
+@pytest.mark.row("C4", "C5", "C7")
+def test_by_default_too_eleven_of_21_are_cut_to_30_percent_and_ten_stay_whole() -> None:
+    items = [item for text in three_searches() for item in json.loads(text)["articles"]]
+    text = json.dumps({"articles": items})
+    limits = trimtab.Settings(window=262_144, reserve=0, trigger=0.85, target=0.80)
+    body = conversation("openai-chat", [text])
+    fitted = trimtab.fit(body, settings=limits | trimtab.Settings(counter="o200k"))
+    (sent,) = results_of(fitted.request)
+    assert shortened(sent) == [item["title"] for item in items[10:]]
+    assert contents(sent)[:10] == contents(text)[:10]
+
+
 @pytest.mark.row("C5")
 def test_where_all_at_30_percent_are_too_much_the_next_rung_follows() -> None:
     body = conversation("openai-chat", three_searches())
@@ -299,6 +364,14 @@ def test_the_mark_stands_in_the_metadata_and_all_else_stays(
     assert new == {**item, "metadata": then, **beside, "content": new["content"]}
     assert list(new) == [*item, *beside]
     assert '"score": 1.5' in last.text or '"score":1.5' in last.text
+
+
+@pytest.mark.row("C6")
+def test_whoever_wants_half_of_each_article_finds_the_mark_on_it() -> None:
+    rule = ArticleRule(order="position", shares=(0.5,))
+    titles = [shortened(o.text) for o in offers(json.dumps({"articles": articles(3)}),
+                                                replace(ASKED, articles=rule))]  # fmt: skip
+    assert titles[0] == ["Article 0-2"]
 
 
 @pytest.mark.row("C6")

@@ -45,7 +45,7 @@ class ArticleRule:
         "the last in the list",
     )  # fmt: skip
     shares: Sequence[float] = setting(
-        (0.60, 0.30, 0.10), SHARES,
+        (0.30, 0.10), SHARES,
         "of an article's tokens, step by step; after the last only title and URL are left",
     )  # fmt: skip
     keep: int = setting(0, COUNT, "best articles of each list that stay whole")
