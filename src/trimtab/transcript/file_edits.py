@@ -88,20 +88,21 @@ def _patched(text: str) -> Iterator[FileEdit]:
 
 
 def _of_patch(lines: list[str]) -> Iterator[FileEdit]:
-    """The edits of a patch in Codex' notation."""
-    path, whole, old, new = "", False, list[str](), list[str]()
+    """The edits of a patch in Codex' notation; a file that moves is gone at its old path."""
+    path, whole, moved, old, new = "", False, False, list[str](), list[str]()
     for line in [*lines, "*** End Patch"]:
         head = next((head for head in _FILE_HEADS if line.startswith(head)), "")
         if not head:
             _add(line, old, new)
             continue
         name = slashed(line[len(head) :].strip())
-        if head == _MOVED:
-            path = name
+        if head == _MOVED and name != path:
+            yield FileEdit(path, "", "", whole=True)
+            path, moved = name, True
             continue
-        if path and (old or new or whole):
+        if path and (old or new or whole or moved):
             yield FileEdit(path, "\n".join(old), "\n".join(new), whole)
-        path, whole, old, new = name, head in (_ADDED, _DELETED), [], []
+        path, whole, moved, old, new = name, head in (_ADDED, _DELETED), False, [], []
 
 
 def _of_diff(lines: list[str]) -> Iterator[FileEdit]:

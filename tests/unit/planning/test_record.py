@@ -251,6 +251,11 @@ STALE: dict[str, tuple[list[Step], set[str], set[str]]] = {
                       "*** End Patch"}, "Done")],
         set(), {" import re", f" {OLD}"},
     ),
+    "a file that a patch moved": (
+        [read(), Step("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n"
+                      f"*** Move to: b.py\n@@\n-{OLD}\n+{NEW}\n*** End Patch"}, "Done")],
+        {" b.py:", f"+{NEW}"}, {" import re", f" {OLD}", " a.py:"},
+    ),
 }  # fmt: skip
 
 

@@ -141,10 +141,18 @@ def test_arguments_that_say_nothing_of_files_are_no_edit(text: str) -> None:
     assert file_edits(text, free=True) == []
 
 
-def test_a_moved_files_lines_are_in_the_file_it_became() -> None:
+def test_a_moved_file_is_gone_and_its_new_lines_are_in_the_file_it_became() -> None:
     moved = PATCH.replace("*** Update File: src/clock.py\n",
                           "*** Update File: src/clock.py\n*** Move to: src/time.py\n")  # fmt: skip
-    assert file_edits(moved, free=True)[0] == PATCHED[0]._replace(path="src/time.py")
+    gone = FileEdit("src/clock.py", "", "", whole=True)
+    became = PATCHED[0]._replace(path="src/time.py")
+    assert file_edits(moved, free=True) == [gone, became, *PATCHED[1:]]
+
+
+def test_a_file_that_moves_unchanged_is_gone_where_it_was() -> None:
+    text = "*** Begin Patch\n*** Update File: a.py\n*** Move to: b.py\n*** End Patch"
+    gone, became = FileEdit("a.py", "", "", whole=True), FileEdit("b.py", "", "")
+    assert file_edits(text, free=True) == [gone, became]
 
 
 def test_the_name_of_a_patched_file_ends_before_its_time() -> None:
