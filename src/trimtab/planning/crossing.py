@@ -383,7 +383,7 @@ def _fold(planner: Planner, chosen: Sequence[Run], goal: int) -> None:
             made = _bare(planner, candidate.run, made) or made
         if state.fold_saving(candidate.run, made) > 0:
             state.fold(candidate.run, made)
-            planner.folded[candidate.run.first] = candidate.sources
+            planner.folded[candidate.run.first] = candidate
             planner.used("fold")
 
 

@@ -214,7 +214,7 @@ def _fold(planner: Planner, candidate: Candidate) -> None:
         state.drop(run.first, run.last)
     elif saved > 0:
         state.fold(run, made)
-        planner.folded[run.first] = candidate.sources
+        planner.folded[run.first] = candidate
     else:
         return
     planner.used("fold")
@@ -250,7 +250,7 @@ def _unfold_newest(planner: Planner, candidate: Candidate, goal: int) -> None:
             state.reopen(next(one for one in state.runs if one.first == run.first))
             planner.folded.pop(run.first, None)
     state.put_back(made)
-    planner.folded[run.first] = candidate.sources
+    planner.folded[run.first] = candidate
 
 
 @dataclass(eq=False)

@@ -48,6 +48,7 @@ from trimtab.transcript.notes import (  # fmt: skip
     IN_BOTH,
     IN_SUMMARY,
     LINES,
+    OLD_BOTH,
     SUMMARY,
     WORDS,
 )
@@ -376,7 +377,7 @@ class PlanState(ShownBlocks):
         lines, words, asked = map(_body, (edit.text, edit.said, edit.asked))
         fold = Fold(
             anchor_of(self.transcript, edit), lines, words, asked, edit.arguments,
-            _left(edit.text, LINES, (BOTH, SUMMARY)),
+            _left(edit.text, LINES, (BOTH, OLD_BOTH, SUMMARY)),
             _left(edit.said, WORDS, (IN_BOTH, IN_SUMMARY)),
         )  # fmt: skip
         made = DroppedRange(*run, fold, note=edit.text, said=edit.said, asked=edit.asked, edit=edit)

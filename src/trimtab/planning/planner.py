@@ -12,6 +12,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from typing import Protocol
 
 from trimtab.jsontext.paths import Path
 from trimtab.lazy import cached_property
@@ -22,6 +23,7 @@ from trimtab.planning.eligibility import Eligibility, PlanInputs
 from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.offers import Which, value
 from trimtab.planning.plan_state import PlanState
+from trimtab.planning.record import Entry
 from trimtab.planning.runs import Run
 from trimtab.planning.shown_blocks import Key, Replacement
 from trimtab.reducers import (  # fmt: skip
@@ -71,6 +73,15 @@ class Bounds:
     images: int | None = None
 
 
+class FoldedSteps(Protocol):
+    """What the lines of a folded run were chosen from."""
+
+    @property
+    def entries(self) -> Sequence[Entry]: ...
+    @property
+    def words(self) -> Sequence[CandidateLines]: ...
+
+
 class Planner:
     """One batch on one transcript."""
 
@@ -99,8 +110,8 @@ class Planner:
         """The size in tokens at which this batch stops; None without a batch or if only the limits
         count."""
         self.tried: list[str] = []
-        self.folded: dict[int, Sequence[CandidateLines]] = {}
-        """First group of a folded run → the sources its lines were chosen from."""
+        self.folded: dict[int, FoldedSteps] = {}
+        """First group of a folded run → what its lines were chosen from."""
         self._moves: list[tuple[Place, Replacement | None]] = []
 
     def _leave_out_pins(self) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from trimtab.lazy import cached_property
-from trimtab.planning.line_selection import CandidateLines, verbatim
+from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.lines import Lines, lines_of, only
 from trimtab.reducers.base import error_line
 from trimtab.reducers.text_boundaries import at_or_before
@@ -150,8 +150,10 @@ class StepRecord:
 
     def text(self) -> str:
         """The record with the lines that are chosen now; "" if no entry is shown."""
-        if not any(entry.is_shown for entry in self.entries):
-            return ""
+        return "\n".join(self.rows()) if any(entry.is_shown for entry in self.entries) else ""
+
+    def rows(self) -> list[str]:
+        """The rows of the record; one for all entries if none is shown."""
         rows, rest = list[str](), list[Entry]()
         for entry in self.entries:
             if not entry.is_shown:
@@ -163,20 +165,7 @@ class StepRecord:
             rows += entry.rows()
         if rest:
             rows.append(_together(rest))
-        return "\n".join(rows)
-
-
-def text_of(sources: Iterable[CandidateLines]) -> str:
-    """The kept lines of these sources, those of a step below its head."""
-    rows, head = list[str](), None
-    for source in sources:
-        if not source.kept:
-            continue
-        if source.head is not head and isinstance(source.head, Entry):
-            rows.append(source.head.head)
-        head = source.head
-        rows += source.rows() if source.head else verbatim(source)
-    return "\n".join(rows)
+        return rows
 
 
 def listed_first(entries: Sequence[Entry]) -> Iterator[Entry]:

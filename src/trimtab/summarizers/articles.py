@@ -26,7 +26,8 @@ CALL_SYNTAX = re.compile(
 )
 """Text that looks like a call: models imitate it instead of making real calls."""
 LABELS = re.compile(
-    r"^\s{0,8}\[(?:lines:|a model's summary:|(?:[\d,]{1,9} )?earlier (?:step|message|word)s?\b)",
+    r"^\s{0,8}\[(?:(?:lines|record|a model's summary):|"
+    r"(?:[\d,]{1,9} )?earlier (?:step|message|word)s?\b)",
     re.MULTILINE,
 )
 """Our labels over verbatim lines and over summaries; an answer that contains one is not used."""

@@ -6,16 +6,16 @@ speaker.  A long run is summarized in parts, so that all of it is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from trimtab.planning.dropped_ranges import DroppedRange
-from trimtab.planning.line_selection import CandidateLines
+from trimtab.planning.line_selection import CandidateLines, verbatim
 from trimtab.planning.plan_state import PlanState
 from trimtab.planning.planner import Planner
-from trimtab.planning.record import text_of
+from trimtab.planning.record import Entry, StepRecord
 from trimtab.reducers.base import Ask
 from trimtab.transcript.notes import BOTH, IN_BOTH, IN_SUMMARY, LINES, SUMMARY, WORDS
 
@@ -24,7 +24,9 @@ PART_CHARS = 50_000
 is longer only if a single call is."""
 LEAST_TOKENS = 40
 """Lines of fewer tokens are not summarized: no summary would say more."""
-SAID, KEPT = "[a model's summary:]", "[lines:]"
+SAID = "[a model's summary:]"
+RECORD, QUOTED = "[record:]", "[lines:]"
+"""The labels over parts without a summary: steps of the record, lines that the agent wrote."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,11 @@ class NotedRun:
         if fold is None or not any(answers):
             return
         many = sum(part.ask is not None for part in self.results)
-        lines = _reworded(self.results, answers[:many], Reworded(fold.lines, LINES))
+        lines = _reworded(
+            self.results, answers[:many], Reworded(fold.lines, LINES), (SUMMARY, BOTH, RECORD)
+        )
         words = _reworded(
-            self.words, answers[many:], Reworded(fold.words, WORDS), (IN_SUMMARY, IN_BOTH)
+            self.words, answers[many:], Reworded(fold.words, WORDS), (IN_SUMMARY, IN_BOTH, QUOTED)
         )
         new = replace(
             fold, lines=lines.text, lines_left=lines.left, words=words.text, words_left=words.left
@@ -76,15 +80,17 @@ def _reworded(
     parts: Sequence[StepPart],
     answers: Sequence[str],
     before: Reworded,
-    named: tuple[str, str] = (SUMMARY, BOTH),
+    named: tuple[str, str, str],
 ) -> Reworded:
+    """The parts with their answers; ``named``: the note's label for summaries alone, for summaries
+    and lines, and the label over lines."""
     remaining = iter(answers)
     rows = [(part.lines, next(remaining) if part.ask else "") for part in parts]
     if not any(answer for _, answer in rows):
         return before
     if all(answer for _, answer in rows):
         return Reworded("\n".join(answer for _, answer in rows), named[0])
-    texts = [f"{SAID}\n{answer}" if answer else f"{KEPT}\n{lines}" for lines, answer in rows]
+    texts = [f"{SAID}\n{answer}" if answer else f"{named[2]}\n{lines}" for lines, answer in rows]
     return Reworded("\n".join(texts), named[1])
 
 
@@ -92,48 +98,85 @@ def noted_steps(plan: Planner) -> list[NotedRun]:
     """The runs that this batch folded into notes and that are still unchanged."""
     noted = []
     for run in plan.state.runs:
-        sources = plan.folded.get(run.first, ())
-        if run.edit is None and run.fold and run.fold.quotes and sources:
-            results = [source for source in sources if source.head is not None]
-            words = [source for source in sources if source.kind == "text"]
+        steps, fold = plan.folded.get(run.first), run.fold
+        if run.edit is None and fold and fold.quotes and steps:
+            words = [source for source in steps.words if source.kind == "text"]
             noted.append(NotedRun(
                 run,
-                tuple(_parts(plan, run, results, "what tools returned in")),
-                tuple(_parts(plan, run, words, "what the agent itself wrote in")),
+                tuple(_records(plan, run, steps.entries)) if fold.lines else (),
+                tuple(_quotes(plan, run, words)) if fold.words else (),
             ))  # fmt: skip
     return noted
 
 
-def _parts(
-    plan: Planner, run: DroppedRange, sources: Sequence[CandidateLines], what: str
+def _records(plan: Planner, run: DroppedRange, entries: Sequence[Entry]) -> Iterator[StepPart]:
+    """The parts of a record.  A model reads the head of each step, also of those that the record
+    has in one line with their neighbours, and all lines that may be shown."""
+    said = [replace(one, listed=True, sources=_whole(one.sources)) for one in entries]
+    whole = {id(one): new for one, new in zip(entries, said, strict=True)}
+
+    def chars(entry: Entry) -> int:
+        return sum(len(row) + 1 for row in whole[id(entry)].rows())
+
+    for part in _divided(entries, chars):
+        shown = StepRecord(part).rows()
+        told = StepRecord([whole[id(entry)] for entry in part]).rows()
+        yield _part(plan, run, "calls and what tools returned in", shown, told)
+
+
+def _quotes(
+    plan: Planner, run: DroppedRange, sources: Sequence[CandidateLines]
 ) -> Iterator[StepPart]:
+    """The parts of the model's words that are quoted."""
+
+    def chars(source: CandidateLines) -> int:
+        return sum(len(line) + 1 for line in source.lines)
+
+    for part in _divided(sources, chars):
+        if shown := [row for source in part for row in verbatim(source)]:
+            told = [row for source in _whole(part) for row in verbatim(source)]
+            yield _part(plan, run, "what the agent itself wrote in", shown, told)
+
+
+def _whole(sources: Sequence[CandidateLines]) -> list[CandidateLines]:
+    """The sources with all their lines."""
+    return [replace(source, kept=set(range(len(source.lines)))) for source in sources]
+
+
+def _part(
+    plan: Planner, run: DroppedRange, what: str, shown: Sequence[str], told: Sequence[str]
+) -> StepPart:
+    """A part with the rows that are shown of it, and the ask with those that a model reads."""
     places = [place for group in plan.state.groups(run) for place in group.places]
     result = next((place for place in places if place.block.kind == "result"), places[0])
-    question = plan.inputs.config_for(result).question
+    question, count = plan.inputs.config_for(result).question, plan.inputs.config.count
+    lines = "\n".join(shown)
+    tokens = count(lines) - 2 * count(SAID)
+    if tokens < LEAST_TOKENS:
+        return StepPart(lines, None)
     title = f"{what} {run.last - run.first + 1} earlier steps of an agent's work"
-    count = plan.inputs.config.count
-    for part in _divided(sources):
-        lines = text_of(part)
-        if not lines:
-            continue
-        tokens = count(lines) - 2 * count(SAID)
-        whole = [replace(s, kept=set(range(len(s.lines)))) for s in part]
-        text = text_of(whole)
-        worth = tokens >= LEAST_TOKENS
-        yield StepPart(lines, Ask(title, "", text, question, tokens) if worth else None)
+    return StepPart(lines, Ask(title, "", "\n".join(told), question, tokens))
 
 
-def _divided(sources: Sequence[CandidateLines]) -> Iterator[list[CandidateLines]]:
-    """The sources in order, split into parts of at most PART_CHARS; a call is never split."""
-    part: list[CandidateLines] = []
-    chars = 0
-    for _, own in groupby(sources, key=lambda source: source.group):
+class _InStep(Protocol):
+    @property
+    def group(self) -> int: ...
+
+
+Piece = TypeVar("Piece", bound=_InStep)
+
+
+def _divided(pieces: Sequence[Piece], chars: Callable[[Piece], int]) -> Iterator[list[Piece]]:
+    """The pieces in order, split into parts of at most PART_CHARS; a step is never split."""
+    part: list[Piece] = []
+    total = 0
+    for _, own in groupby(pieces, key=lambda piece: piece.group):
         step = list(own)
-        size = sum(len(line) + 1 for source in step for line in source.lines)
-        if part and chars + size > PART_CHARS:
+        size = sum(map(chars, step))
+        if part and total + size > PART_CHARS:
             yield part
-            part, chars = [], 0
+            part, total = [], 0
         part += step
-        chars += size
+        total += size
     if part:
         yield part

@@ -11,15 +11,17 @@ import re
 LINES, ASKED = "this record is", "these words are"
 OLD_LINES = "these lines are"
 """What notes said until records replaced them."""
-SUMMARY, BOTH = "a model's summary is", "a model's summary and these lines are"
+SUMMARY, BOTH = "a model's summary is", "a model's summary and the record of other steps are"
 """What a note says it keeps: the record of tools, words of the user, a model's summary."""
+OLD_BOTH = "a model's summary and these lines are"
+"""What notes said of a summary of some steps until they named the rest."""
 EARLIER_WORDS = "earlier words"
 """The model's text in folded steps."""
 WORDS, IN_SUMMARY, IN_BOTH = "in part", "in a model's summary", "in a model's summary and in part"
 """In which form those earlier words are kept."""
 
 _NOTES = re.compile(r"(?:(?:\n\n|\A)\[[\d,]+ earlier steps? left out to fit: [^\n]*\])+\Z")
-_LEFT = "|".join((LINES, OLD_LINES, ASKED, SUMMARY, BOTH))
+_LEFT = "|".join((LINES, OLD_LINES, ASKED, SUMMARY, BOTH, OLD_BOTH))
 _LINES = re.compile(
     rf"(?:\n\n|\A)\[[\d,]+ earlier (?:step|message)s?, of which (?:{_LEFT}) left[^\n]*\]\n"
 )
