@@ -10,8 +10,12 @@ from typing import Any
 import chats
 import pytest
 import spoken
+from soak.trial import case_of, fit
 
 import trimtab
+from trimtab import minimum
+from trimtab.planning import make_room
+from trimtab.planning.planner import Planner
 
 TALK: dict[str, Any] = {"model": "gpt-5", "messages": [
     {"role": ("user", "assistant")[n % 2], "content": f"{n} " + "word " * 60} for n in range(41)
@@ -141,3 +145,32 @@ def test_a_model_that_repeats_a_note_is_cut_no_more_often() -> None:
         return found
 
     assert len(batches(NOTE)) == len(batches("Well, as I said before.")) > 4
+
+
+GREW = [(360, 1_782), (441, 2_381), (599, 1_926), (602, 1_819), (1_039, 897)]
+"""(seed of a history, window) at which a fold of turns is larger than what it replaces: few steps,
+which earlier folds of this cut have made small."""
+
+
+@pytest.mark.parametrize(("seed", "window"), GREW)
+def test_turns_whose_fold_is_larger_than_they_are_stay_as_they_were(
+    seed: int, window: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = list[tuple[int, int]]()
+
+    def watch(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def called(planner: Planner, *args: Any, **more: Any) -> None:
+            before = planner.state.tokens
+            real(planner, *args, **more)
+            sizes.append((before, planner.state.tokens))
+
+        monkeypatch.setattr(module, name, called)
+
+    watch(make_room, "cross")
+    watch(minimum, "cross_all")
+    case = case_of(seed)
+    assert fit(case, case["request"], window).report.minimum <= window
+    assert sizes
+    assert all(after <= before for before, after in sizes)
