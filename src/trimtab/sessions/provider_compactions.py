@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from trimtab.jsontext import paths
 from trimtab.pipeline import FitResult
 from trimtab.planning.edits import handle
+from trimtab.planning.eligibility import OLD_WORDS
 from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing import prices
 from trimtab.pricing.economics import requests_left
 from trimtab.report import ReportEdit
 from trimtab.reporting.measured import measure
-from trimtab.transcript.user_text import spans_of
+from trimtab.transcript.user_text import pieces_of, spans_of
 from trimtab.wire.body import RequestBody
 
 KIND = "provider-compaction"
@@ -110,7 +111,7 @@ def offer(
     before = Compacted(
         format, str(model), len(old), digest(old), (), tokens, 0, handle([digest(old)], key)
     )
-    kept = _kept_words(prepared, number)
+    kept = _kept_words(prepared, number, result.target)
     body = _body(tree, format, number)
     return CompactionOffer(
         body,
@@ -158,7 +159,7 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
     to_summarize, capacity = head + sum(message_tokens[:number]), prepared.limits.bounds.capacity
     if to_summarize > capacity:
         return False  # the whole exceeds the window, so the provider cannot read it
-    summary = min(SUMMARY_TOKENS, int(SUMMARY_SHARE * capacity))
+    summary = _summary_tokens(capacity)
     with_summary = head + summary + sum(message_tokens[number:])
     cached = 0 if prepared.limits.cold else to_summarize
     compaction = price.prompt(to_summarize, cached) + summary * price.output
@@ -166,9 +167,14 @@ def _is_cheaper(result: FitResult, number: int, table: str) -> bool:
     return compaction < fold
 
 
-def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
+def _summary_tokens(capacity: int) -> int:
+    return min(SUMMARY_TOKENS, int(SUMMARY_SHARE * capacity))
+
+
+def _kept_words(prepared: PreparedRequest, number: int, target: int) -> tuple[str, ...]:
     """The user's words kept with a summary: what is written in older texts, and the newest text
-    whole."""
+    whole.  Where they do not fit, its pasted parts give way, then what was written, the oldest
+    first."""
     texts = [
         block.text
         for message in prepared.transcript.messages[:number]
@@ -176,10 +182,39 @@ def _kept_words(prepared: PreparedRequest, number: int) -> tuple[str, ...]:
         for block in message.blocks
         if block.kind == "text"
     ]
-    spans = ((text, span) for text in texts[:-1] for span in spans_of(text))
-    own = (text[span.start : span.end].strip() for text, span in spans if span.kind == "written")
-    written = "\n".join(dict.fromkeys(filter(None, own)))
-    return tuple(text for text in (written, *texts[-1:]) if text)
+    count, room = prepared.sizes.counter, _room_for_words(prepared, number, target)
+    kept = [_newest_written(texts[:-1], room, count), *texts[-1:]]
+    if sum(map(count, kept)) > room:
+        kept = [_newest_written(texts, room, count)]
+    return tuple(filter(None, kept))
+
+
+def _room_for_words(prepared: PreparedRequest, number: int, target: int) -> int:
+    """Tokens under the target beside the summary and the newer messages; more, up to the trigger,
+    where that is less than the share that old words of the user have in any cut."""
+    sizes, bounds, transcript = prepared.sizes, prepared.limits.bounds, prepared.transcript
+    rest = sizes.head(transcript) + _summary_tokens(bounds.capacity)
+    rest += sum(sizes.message(message) for message in transcript.messages[number:])
+    return min(bounds.trigger - rest, max(target - rest, int(OLD_WORDS * bounds.capacity)))
+
+
+def _newest_written(texts: Sequence[str], room: int, count: Callable[[str], int]) -> str:
+    """The newest pieces written in these texts that fit together, each part once, in order."""
+    kept: dict[str, None] = {}
+    spans = [(text, span) for text in texts for span in spans_of(text) if span.kind == "written"]
+    for text, span in reversed(spans):
+        start = span.end
+        if text[span.start : span.end].strip() in kept:
+            continue
+        for begin, end in reversed(pieces_of(text, span)):
+            room -= count(text[begin:end]) + 1
+            if room < 0:
+                break
+            start = begin
+        kept[text[start : span.end].strip()] = None
+        if room < 0:
+            break  # an older piece never stays where a newer one had to go
+    return "\n".join(filter(None, reversed(kept)))
 
 
 def _body(tree: Any, format: str, number: int) -> dict[str, Any]:

@@ -222,3 +222,66 @@ def test_with_a_store_another_process_sends_the_same_block(tmp_path: Any) -> Non
     assert fitted.request == sent
     assert json.loads(other.recall(fitted.report.edits[0].handle))[0] == history[0]
     other.close()
+
+
+def wishes(count: int, words: int = 60) -> list[Any]:
+    """Turns in which the user writes much and the agent reads a file; prose in all of them."""
+    history: list[Any] = []
+    for turn in range(count):
+        wish = f"Wish {turn} is this. " + f"The {turn}th thing shall hold its own word here. " * (
+            words // 10
+        )
+        call = {"type": "tool_use", "id": f"toolu_w{turn}", "name": "read", "input": {"n": turn}}
+        back = {"type": "tool_result", "tool_use_id": call["id"], "content": lines(turn)[:400]}
+        history += [
+            {"role": "user", "content": wish.strip()},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [back]},
+            {"role": "assistant", "content": f"Wish {turn} it is."},
+        ]
+    return [*history, {"role": "user", "content": "And now?"}]
+
+
+def compacted(whole: list[Any], every: int) -> tuple[str, int, int]:
+    """(the first messages sent after a compaction, as JSON; their tokens; how many of ``whole``
+    the client had sent by then)."""
+    with Compacting(WINDOW, 3) as provider:
+        client = claude(provider.url)
+        for end in range(1, len(whole) + 1, every):
+            client.messages.create(
+                model=MODEL, max_tokens=100, messages=whole[:end], tools=[READ], stream=False
+            )
+            if asked_to_compact(provider):
+                break
+        assert [one.refusal for one in provider.asked if one.refusal] == []
+        sent = provider.asked[-1]
+        assert sent.blocks
+        return json.dumps(sent.body["messages"], ensure_ascii=False), sent.live, end
+
+
+@pytest.mark.parametrize("words", [60, 240, 400, 600, 800])
+def test_of_what_the_user_wrote_as_much_stays_with_a_summary_as_fits_the_newest_first(
+    words: int,
+) -> None:
+    texts, live, end = compacted(wishes(60, words), 4)
+    kept = [f"Wish {turn} is this." in texts for turn in range(end // 4)]
+    assert kept == sorted(kept), "no older one where a newer one is gone"
+    assert all(kept) is (words < 400)
+    assert all(kept) or live > 0.7 * WINDOW, "as much as fits"
+    assert live <= 0.75 * WINDOW, "and what follows has room"
+    if words >= 400:
+        assert "Wish 0 is this." not in texts
+        assert "The 0th thing shall hold" in texts, "piece by piece"
+
+
+@pytest.mark.parametrize("count", [260, 320])
+def test_what_the_user_pasted_gives_way_to_a_summary_before_what_they_wrote(count: int) -> None:
+    rows = [f"2026-03-04T10:{n // 60:02}:{n % 60:02}Z INFO job {n} ended" for n in range(count)]
+    text = "\n".join(["Here is the log:", *rows, "", "Never restart it.", "What went wrong?"])
+    steps = [message for message in wishes(40) if not isinstance(message["content"], str)]
+    whole = [*wishes(3)[:-1], {"role": "user", "content": text}, *steps]
+    texts, live, _ = compacted(whole, 2)
+    assert all(f"Wish {turn} is this." in texts for turn in range(3))
+    assert "Never restart it." in texts
+    assert live <= 0.75 * WINDOW
+    assert rows[100] not in texts
