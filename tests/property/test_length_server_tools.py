@@ -56,7 +56,31 @@ def responses_mcp(turns: int) -> dict[str, Any]:
     return {"model": "gpt-5.5", "max_output_tokens": 500, "input": items}
 
 
-CHATS = [anthropic, anthropic_paused, anthropic_mcp, responses_mcp]
+def tool_searches(turns: int) -> dict[str, Any]:
+    """Each turn searches for the same tool, once by the server and once by the client."""
+    found = {"type": "tool_reference", "tool_name": "query"}
+    messages: list[Any] = [{"role": "user", "content": "Begin."}]
+    for n in range(turns):
+        results = {"type": "tool_search_tool_search_result", "tool_references": [found]}
+        messages += [
+            {"role": "assistant", "content": [
+                {"type": "server_tool_use", "id": f"srvtoolu_{n}", "name": "tool_search_tool_bm25",
+                 "input": {"query": f"query {n}"}},
+                {"type": "tool_search_tool_result", "tool_use_id": f"srvtoolu_{n}",
+                 "content": results},
+                {"type": "tool_use", "id": f"toolu_{n}", "name": "find", "input": {"n": n}},
+            ]},
+            {"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": f"toolu_{n}",
+                 "content": [{"type": "text", "text": LONG}, found]},
+            ]},
+        ]  # fmt: skip
+    tools = [{"name": name, "input_schema": {"type": "object"}} for name in ("query", "find")]
+    messages += [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "And now?"}]
+    return {"model": "claude-opus-4-8", "max_tokens": 500, "tools": tools, "messages": messages}
+
+
+CHATS = [anthropic, anthropic_paused, anthropic_mcp, responses_mcp, tool_searches]
 
 
 @pytest.mark.parametrize("chat", CHATS)

@@ -4,7 +4,7 @@ finds the blocks that load tools, whose group stays.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -82,12 +82,10 @@ def _joins(transcript: Transcript, groups: Sequence[Group]) -> tuple[dict[int, i
     """(group → the last later group that refers to it, groups that have to stay).  Ids repeat, so
     the nearest before is meant."""
     group_of = {number: at for at, group in enumerate(groups) for number in group.numbers}
-    joins, opened = dict[int, int](), set[int]()
+    joins, opened = dict[int, int](), _loading(transcript, group_of)
     named = dict[str, tuple[int, str]]()  # id → (group, type) of the newest part that has it
     for number, message in enumerate(transcript.messages):
         here = group_of.get(number, -1)
-        if message.tool_state and here >= 0:
-            opened.add(here)
         for part in message.parts if message.is_linked else ():
             own = (part.id,) if part.id and part.kind in LINKED else ()
             label = part.tool or part.kind
@@ -105,6 +103,23 @@ def _joins(transcript: Transcript, groups: Sequence[Group]) -> tuple[dict[int, i
         ids = message.call_ids if message.id is None else (*message.call_ids, message.id)
         named.update(dict.fromkeys(ids, (here, "call")))
     return joins, opened
+
+
+def _loading(transcript: Transcript, group_of: Mapping[int, int]) -> set[int]:
+    """The groups that load or withdraw tools.
+
+    A reference to a tool that such a group has loaded before loads nothing: a loaded tool stays
+    loaded on later turns, until tools change or the provider itself takes old blocks out.
+    """
+    loading, loaded = set[int](), set[str]()
+    for number, message in enumerate(transcript.messages):
+        names = {name for _, name in message.tool_state}
+        if transcript.facts.managed or "" in names:
+            loaded.clear()
+        if number in group_of and not names <= loaded:
+            loading.add(group_of[number])
+            loaded |= names - {""}
+    return loading
 
 
 def _adjoin(run: Sequence[Group]) -> bool:

@@ -274,6 +274,71 @@ def test_what_loads_a_tool_stays_at_any_size(
     assert trimtab.check(fitted.request, format=format) == ()
 
 
+def search(n: int, tool: str = "query") -> list[Any]:
+    """The client searches, and says much beside the tool that it loads."""
+    asked = {"type": "tool_use", "id": f"toolu_s{n}", "name": "find", "input": {"n": n}}
+    content = [t(f"{n} {BIG}"), {"type": "tool_reference", "tool_name": tool}]
+    told = {"type": "tool_result", "tool_use_id": f"toolu_s{n}", "content": content}
+    return [{"role": "assistant", "content": [asked]}, {"role": "user", "content": [told]}]
+
+
+def searching(*messages: Any, **more: Any) -> Any:
+    more_steps = (one for n in range(3) for one in steps(n))
+    said = [
+        {"role": "user", "content": "Find it."}, *messages, *more_steps,
+        {"role": "user", "content": "So?"},
+    ]  # fmt: skip
+    tools = [{"name": name, "input_schema": {"type": "object"}} for name in ("query", "find", "b")]
+    return {"model": "claude-opus-5", "max_tokens": 9, "tools": tools, "messages": said, **more}
+
+
+def loads(request: Any) -> list[str]:
+    """The ids of the results that load a tool."""
+    return [
+        part["tool_use_id"]
+        for message in request["messages"]
+        for part in message["content"]
+        if isinstance(part, dict) and "tool_reference" in json.dumps(part.get("content", ""))
+    ]
+
+
+CHANGED = {"role": "system", "content": [{"type": "tool_removal", "tool_name": "query"}]}
+SUMMED = {"role": "assistant", "content": [
+    {"type": "compaction", "content": "It searched.", "encrypted_content": "c2ln"}]}  # fmt: skip
+CLEARS = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}
+AGAIN: dict[str, tuple[Any, list[str]]] = {
+    "the same tool": (searching(*search(1), *search(2), *search(3)), ["toolu_s1"]),
+    "another tool": (searching(*search(1), *search(2, "b"), *search(3)), ["toolu_s1", "toolu_s2"]),
+    "after a change of tools": (
+        searching(*search(1), CHANGED, *search(2), *search(3)), ["toolu_s1", "toolu_s2"],
+    ),
+    "behind the provider's summary": (
+        searching(*search(1), SUMMED, *search(2), *search(3)), ["toolu_s1", "toolu_s2"],
+    ),
+    "where the provider clears old results": (
+        searching(*search(1), *search(2), **CLEARS), ["toolu_s1", "toolu_s2"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("request_", "kept"), AGAIN.values(), ids=AGAIN)
+def test_of_steps_that_load_one_tool_the_first_stays(request_: Any, kept: list[str]) -> None:
+    least = trimtab.fit(request_, window=10**7, reserve=0).report.minimum
+    fitted = trimtab.fit(request_, window=least, reserve=0)
+    assert loads(fitted.request) == kept
+    assert trimtab.check(fitted.request) == ()
+
+
+def test_what_loads_a_tool_again_stays_once_the_client_has_taken_the_first_out() -> None:
+    whole = searching(*search(1), *search(2), *search(3))
+    session = trimtab.Session(window=2_500, reserve=0)
+    assert loads(session.fit(whole).request) == ["toolu_s1"]
+    shorter = {**whole, "messages": [whole["messages"][0], *whole["messages"][3:]]}
+    sent = session.fit(shorter).request
+    assert "toolu_s2" in loads(sent)
+    assert trimtab.check(sent) == ()
+
+
 WITHDRAWN = [
     by_client([{"type": "tool_reference", "tool_name": "LSP"}]),
     by_client([{"type": "tool_reference", "tool_name": "LSP"}, LOADED]),
