@@ -17,6 +17,7 @@ import trimtab
 from trimtab import Session, Summarizer
 from trimtab.summarizers.articles import CALL_SYNTAX
 from trimtab.summarizers.steps import PART_CHARS
+from trimtab.transcript.notes import without_notes
 
 WORDS = "The agent read the modules one by one; mod_3 alone has token 7919 on its second line."
 SUMMARY = re.compile(r"\[([\d,]+) earlier steps, of which a model's summary is left\]\n(.*)", re.S)
@@ -144,6 +145,12 @@ def test_each_step_is_in_what_a_model_summed_up_or_in_the_record_beside_it() -> 
     assert "–" in note
     (count,) = re.findall(r"\[(\d+) earlier steps", note)
     assert left | told == set(range(1, int(count) + 1))
+
+
+@pytest.mark.parametrize("left", ["these lines", "the record of other steps"])
+def test_a_note_with_summaries_and_lines_is_known_as_ours_in_its_older_words_too(left: str) -> None:
+    note = f"[7 earlier steps, of which a model's summary and {left} are left]\n[lines:]\nx = 1"
+    assert without_notes(f"Go on.\n\n{note}") == "Go on."
 
 
 @pytest.mark.row("E4")
