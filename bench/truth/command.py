@@ -16,15 +16,26 @@ from room import fitted_turns, folder, sample
 
 from trimtab import wire
 from trimtab.logs.recording import Recording
-from truth.history import History
-from truth.judge import CALLS, Judge, pooled
+from trimtab.replay.truth.history import RecordedHistory
+from trimtab.replay.truth.judge import (
+    CALLS,
+    EDITED,
+    EDITS,
+    ELSEWHERE,
+    PLACED,
+    QUOTED,
+    SHOWN,
+    STALE,
+    NoteJudge,
+    pooled,
+)
 
 WINDOWS = (32_000, 60_000)
 
 
 def judged(recording: Recording, window: int) -> Counter[str]:
     """The counts of one session at one window."""
-    judge = Judge(History(recording.views))
+    judge = NoteJudge(RecordedHistory(recording.views))
     for arrived, fitted in fitted_turns(recording, window):
         if fitted.report.edits:
             format = wire.find(fitted.request, recording.format)[0]
@@ -40,12 +51,13 @@ def share(part: int, whole: int) -> str:
 
 def told(name: str, tally: Counter[str]) -> str:
     """One row of the table."""
-    lines, edits = tally["edited lines"], tally["edits"]
+    lines, edits = tally[EDITED], tally[EDITS]
     cells = [
-        name, f"{tally['notes']:,}", share(tally["under their file"], lines),
-        f"{tally['under another file']:,}", f"{tally['under none']:,}", f"{tally['stale']:,}",
+        name, f"{tally['notes']:,}", f"{tally[QUOTED]:,}", f"{tally[ELSEWHERE]:,}",
+        share(tally[PLACED], lines),
+        f"{tally['under another file']:,}", f"{tally['under none']:,}", f"{tally[STALE]:,}",
         f"{tally['without a sign']:,}", f"{tally['old text without a sign']:,}",
-        share(tally["edits that show new lines"], edits),
+        share(tally[SHOWN], edits),
         share(tally["edits whose file is named"], edits),
         f"{tally[CALLS]:,}",
     ]  # fmt: skip
@@ -53,7 +65,8 @@ def told(name: str, tally: Counter[str]) -> str:
 
 
 HEAD = (
-    "| sessions of | notes | edited lines under their file | under another | under none | stale "
+    "| sessions of | notes | quoted lines | under another step "
+    "| edited lines under their file | under another | under none | stale "
     "| without a sign | old text without a sign | edits that show new lines "
     "| edits whose file is named | call-like rows in the model's text |"
 )

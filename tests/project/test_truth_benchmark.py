@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
-
-from truth.history import History
-from truth.judge import CALLS, Judge
-
 from trimtab import wire
+from trimtab.replay.truth.history import RecordedHistory
+from trimtab.replay.truth.judge import CALLS, NoteJudge
 
 OLD, NEW, NEWER = "rate = load_rate(4711)", "rate = load_rate(8080)", "rate = load_rate(9090)"
 OTHER = "limit = read_limit(config)"
@@ -53,7 +48,7 @@ def messages(body: list[dict[str, Any]]) -> Any:
 
 def verdict(note: str, steps: list[dict[str, Any]] = STEPS, words: str = "") -> Counter[str]:
     """The counts of a request in which this note stands for the three steps."""
-    judge = Judge(History(messages(steps)))
+    judge = NoteJudge(RecordedHistory(messages(steps)))
     said = {"role": "assistant", "content": words or "Both are mended."}
     judge.read(messages([ASKED, steps[1], result(0, f"{HEAD}\n{note}"), said]), len(steps))
     return judge.tally

@@ -19,8 +19,9 @@ from trimtab.replay.policies import PolicyOutput
 from trimtab.replay.recording_index import RecordingIndex
 from trimtab.replay.searched_texts import SearchedTexts, plain_words
 from trimtab.replay.sent_sizes import SentSizes, same, seconds_before
+from trimtab.replay.truth import judge as truth
 
-METRIC = 3
+METRIC = 4
 """Incremented when rows of an earlier version can no longer be compared with new ones."""
 
 
@@ -48,7 +49,14 @@ class CallMetrics(NamedTuple):
     ``sought`` counts them; ``found``: those in the first five passages found in what the policy
     removed; ``found_all``: in all originals.  ``asked_in``, ``asked_out``: tokens of the policy's
     own calls to a model.  ``goal``: the size in tokens that a batch was to reach; ``used``: how
-    many of them it used.  ``cpu_us``: the policy's CPU time in microseconds.
+    many of them it used.
+
+    Of the notes first seen in this call: ``quoted``, lines whose source is known; ``quoted_true``,
+    those that stand where they came from and still hold; ``edits``, recorded edits of files that
+    the notes stand for; ``edits_shown``, those with a new line; ``edit_lines`` and
+    ``edit_lines_placed``, new lines of edits, and those under their own file; ``stale``, lines that
+    a later step of the note changed; ``call_like``, rows in the model's words that look like calls.
+    ``cpu_us``: the policy's CPU time in microseconds.
     """
 
     turn: int
@@ -83,6 +91,14 @@ class CallMetrics(NamedTuple):
     found_all: int
     goal: int
     used: int
+    quoted: int
+    quoted_true: int
+    edits: int
+    edits_shown: int
+    edit_lines: int
+    edit_lines_placed: int
+    stale: int
+    call_like: int
     cpu_us: int
 
 
@@ -110,6 +126,13 @@ class JudgedRecording:
     errors: Counter[str] = field(default_factory=Counter)
 
 
+_OF_NOTES = (
+    truth.QUOTED, truth.TRUE, truth.EDITS, truth.SHOWN, truth.EDITED, truth.PLACED, truth.STALE,
+    truth.CALLS,
+)  # fmt: skip
+"""The counts of notes, in the order of the columns."""
+
+
 class PolicyAnswer(NamedTuple):
     """A policy's result for one turn; if it raised, ``sent`` is None and ``error`` the reason."""
 
@@ -126,6 +149,7 @@ class Judge:
         self.done = JudgedRecording()
         self._sizes = SentSizes(index)
         self._recoverable: set[str] = set()
+        self._notes = truth.NoteJudge(index.history)
         self._taken_out, self._all = SearchedTexts(), SearchedTexts()
         self._read = 0
         self._tools: dict[str, str] = {
@@ -170,7 +194,7 @@ class Judge:
             sum(loss.identifier in self._recoverable for loss in losses),
             sum(asks for asks, _ in calls), sum(said for _, said in calls),
             *self._searched(turn, [*(loss.identifier for loss in losses), *lost_lines]),
-            goal, min(after, goal), round(answer.seconds * 1e6),
+            goal, min(after, goal), *self._truth(turn, views), round(answer.seconds * 1e6),
         ]  # fmt: skip
         self.done.rows.append(CallMetrics._make(row))
         return views
@@ -298,6 +322,13 @@ class Judge:
         other_texts = [view.squeezed for view in changed] if missing else []
         lost = sum(not any(text in other for other in other_texts) for text in missing)
         return len(demands), len(demands) - lost
+
+    def _truth(self, turn: RecordedTurn, views: Sequence[MessageView]) -> list[int]:
+        """The counts of the notes in a request that were not in one before."""
+        before = self._notes.tally.copy()
+        if any(id(view) not in self.index.full_views for view in views):
+            self._notes.read([view.message for view in views], turn.sent)
+        return [self._notes.tally[name] - before[name] for name in _OF_NOTES]
 
     def _remember(self, originals: Mapping[str, str]) -> None:
         for handle, text in originals.items():

@@ -14,6 +14,7 @@ from trimtab import rules
 from trimtab.lazy import cached_property
 from trimtab.logs.recording import RecordedTurn, Recording
 from trimtab.replay.message_views import CacheUnit, MessageView, MessageViews, transcript_of
+from trimtab.replay.truth.history import RecordedHistory
 from trimtab.transcript.model import Message
 
 
@@ -59,6 +60,11 @@ class RecordingIndex:
         blocks = self.recording.reader.read_head(self.recording.body(()))
         texts = tuple(block for block in blocks if block.kind == "system")
         return MessageView(Message("system", texts), self.store.usage) if texts else None
+
+    @cached_property
+    def history(self) -> RecordedHistory:
+        """The steps and lines of the recording, for the judge of notes."""
+        return RecordedHistory([view.message for view in self.views])
 
     @cached_property
     def identifiers(self) -> Mapping[str, list[int]]:

@@ -28,6 +28,9 @@ SHARES = {
     "find": ("found", "sought"),
     "find_all": ("found_all", "sought"),
     "room": ("used", "goal"),
+    "true": ("quoted_true", "quoted"),
+    "shown": ("edits_shown", "edits"),
+    "placed": ("edit_lines_placed", "edit_lines"),
 }
 """Figure → (column of what was kept, column of what was needed); shown in percent.  Calls on which
 the policy failed are not counted."""
@@ -92,6 +95,8 @@ class Tally:
             "over": sums["over"],
             "invalid": sums["invalid"],
             "failed": sums["failed"],
+            "stale": sums["stale"],
+            "call_like": sums["call_like"],
             "sent": sums["tokens"],
             "billed": self.billed,
             "dollars": self.dollars if self.priced and worked else None,

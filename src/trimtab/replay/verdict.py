@@ -24,6 +24,8 @@ COLUMNS: Mapping[str, str] = {
     "old lines": "of the older lines that the agent wrote again, those that were still there word "
     "for word",
     "constraints": "sentences in which the user demands or forbids something, still there",
+    "true": "of the lines that notes quote, those that stand under the step and file they came "
+    "from, and that no later step changed",
     "recallable": "of the names, paths and numbers that were no longer there, those that can be "
     "had again by a handle: by you, and by the model where recall is on",
 }
@@ -209,6 +211,7 @@ def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:
         "used again": _percent(figures.get("recall")),
         "old lines": _percent(figures.get("lines")),
         "constraints": _percent(figures.get("user")),
+        "true": _percent(figures.get("true")),
         "recallable": _percent(figures.get("handle")),
     }
     return [cells[head] if worked or head == "refused" else "–" for head in heads]

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from trimtab.transcript.model import Block, Message
-from truth.recorded_edits import (
+from trimtab.replay.truth.recorded_edits import (
     EDIT_KEYS,
     PATH_KEYS,
-    FileEdit,
+    RecordedEdit,
     arguments_of,
     edits_of,
     path_of,
     stripped_lines,
 )
+from trimtab.transcript.model import Block, Message
 
 MIN_CHARS = 12
 """Shorter lines (braces, "return") say too little to have a source."""
@@ -45,19 +45,21 @@ class Origin(NamedTuple):
 
 
 @dataclass
-class Step:
+class RecordedCall:
     """One call: what it was applied to (``objects``), the files it names, what it changed.
 
-    ``failed``: its result is an error, so what it would have changed stayed as it was.
+    ``number`` counts calls, ``turn`` the model's turns, both from 0.  ``failed``:
+    its result is an error, so what it would have changed stayed as it was.
     """
 
     number: int
+    turn: int
     message: int
     tool: str
     arguments: Mapping[str, Any]
     objects: tuple[str, ...]
     files: tuple[str, ...]
-    edits: tuple[FileEdit, ...]
+    edits: tuple[RecordedEdit, ...]
     results: list[str] = field(default_factory=list)
     failed: bool = False
     answered: int = -1
@@ -69,16 +71,17 @@ class Step:
         return self.files[0] if len(self.files) == 1 and not self.edits else ""
 
 
-class History:
+class RecordedHistory:
     """All steps and lines of one recording, in order."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self.steps: list[Step] = []
+        self.steps: list[RecordedCall] = []
         self.origins: dict[str, list[Origin]] = {}
         self.texts: set[tuple[str, str]] = set()
         """(speaker, text) of everything that was said."""
         self.ids: dict[str, list[int]] = {}
         """Id of a call → numbers of the steps that have it."""
+        self._turns = list(_turns(messages))
         for number, message in enumerate(messages):
             for block in message.blocks:
                 self._add(number, message.role, block)
@@ -103,16 +106,18 @@ class History:
                 return found
         cut, mark, _ = line.strip().partition("…")
         cut = cut.rstrip(" [(")
+        cut_found = list[Origin]()
         if mark and len(cut) >= MIN_CUT_CHARS:
-            at = bisect_left(self._sorted, cut)
-            if at < len(self._sorted) and self._sorted[at].startswith(cut):
-                return self.origins[self._sorted[at]]
-        return []
+            for at in range(bisect_left(self._sorted, cut), len(self._sorted)):
+                if not self._sorted[at].startswith(cut):
+                    break
+                cut_found += self.origins[self._sorted[at]]
+        return cut_found
 
     def named_files(self, text: str) -> frozenset[str]:
         """The files that a text names by path, by an end of it that no other file has, or by its
         beginning cut off with "…"."""
-        named = set()
+        named = set[str]()
         for token in re.finditer(r"[\w./@+~:-]+(?: ?…)?", text.replace("\\", "/")):
             word = token[0]
             if word.endswith("…"):
@@ -144,8 +149,9 @@ class History:
         path = path_of(arguments)
         is_file = "." in path.rsplit("/", 1)[-1]
         files = [edit.file for edit in edits] or ([path] if is_file else [])
-        step = Step(
+        step = RecordedCall(
             len(self.steps),
+            self._turns[number],
             number,
             tool,
             arguments,
@@ -169,7 +175,7 @@ class History:
             step.failed |= block.error or _FAILED.match(block.text) is not None
             self._note(block.text, Origin("result", step.number, number))
 
-    def _add_edits(self, step: Step) -> None:
+    def _add_edits(self, step: RecordedCall) -> None:
         for edit in step.edits:
             for kind, lines in (("old", edit.old), ("new", edit.new)):
                 for line in lines:
@@ -185,6 +191,17 @@ class History:
             known = self.origins.setdefault(line, [])
             if origin not in known[-4:]:
                 known.append(origin)
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[int]:
+    """The number of the model's turn that each message belongs to or follows, from 0."""
+    number, may_begin = -1, True
+    for message in messages:
+        if message.results or message.role == "user":
+            may_begin = True
+        elif may_begin and message.role != "system":
+            number, may_begin = number + 1, False
+        yield number
 
 
 def spellings(line: str) -> Iterator[str]:

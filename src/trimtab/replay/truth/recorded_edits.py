@@ -35,7 +35,7 @@ _MOVED = re.compile(r"\*\*\* Move to: (.+)")
 
 
 @dataclass(frozen=True)
-class FileEdit:
+class RecordedEdit:
     """One file changed by one call.  ``whole``: ``new`` is all that the file has now.  Lines are
     stripped; blank ones are left out."""
 
@@ -73,17 +73,17 @@ def path_of(arguments: Mapping[str, Any]) -> str:
     return next((value for value in values if isinstance(value, str) and value), "")
 
 
-def edits_of(tool: str, arguments: Mapping[str, Any]) -> tuple[FileEdit, ...]:
+def edits_of(tool: str, arguments: Mapping[str, Any]) -> tuple[RecordedEdit, ...]:
     """The edits of one call; empty if it changes no file that can be told."""
     path = path_of(arguments)
     if path and (pairs := [*_pairs(arguments)]):
         old = tuple(line for pair in pairs for line in stripped_lines(pair[0]))
         new = tuple(line for pair in pairs for line in stripped_lines(pair[1]))
-        return (FileEdit(path, old, new),)
+        return (RecordedEdit(path, old, new),)
     whole = next((arguments[key] for key in _WHOLE if isinstance(arguments.get(key), str)), None)
     command = str(arguments.get("command", ""))
     if path and whole is not None and (_WRITES.search(tool) or _WRITES.search(command)):
-        return (FileEdit(path, (), stripped_lines(whole), whole=True),)
+        return (RecordedEdit(path, (), stripped_lines(whole), whole=True),)
     return tuple(
         edit
         for text in _strings(arguments.values())
@@ -114,13 +114,13 @@ def _strings(values: Any) -> Iterator[str]:
             yield from _strings(value)
 
 
-def _patched(patch: str) -> Iterator[FileEdit]:
+def _patched(patch: str) -> Iterator[RecordedEdit]:
     """The files of one patch in the notation of apply_patch."""
     file, old, new, whole = "", [""], [""], False
     for line in [*patch.splitlines(), "*** Delete File: "]:
         if found := _PATCHED.match(line) or re.match(r"\*\*\* Delete File: ()", line):
             if file:
-                yield FileEdit(file, _kept(old), _kept(new), whole)
+                yield RecordedEdit(file, _kept(old), _kept(new), whole)
             file, old, new = found[1].strip(), [], []
             whole = not line.startswith("*** Update")
         elif moved := _MOVED.match(line):
