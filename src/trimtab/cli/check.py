@@ -1,4 +1,7 @@
-"""``trimtab check``: would the provider accept this request, by its rules and by its window?"""
+"""``trimtab check``: would the provider accept this request, by its rules and by its window?
+
+With ``--session``: is what the notes of a recorded session say true?
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import trimtab
 from trimtab import wire
+from trimtab.cli import check_session
 from trimtab.cli.exit_codes import DONE, VIOLATIONS
 from trimtab.cli.logged_requests import add_turn, is_log, request_of
 from trimtab.cli.options import add_request, setting
@@ -21,12 +25,19 @@ def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab check``."""
     add_request(parser, "format", "model", "counter", "window", "open_tail")
     add_turn(parser)
+    parser.add_argument(
+        "--session", action="store_true",
+        help="FILE is a log, or a folder of them: fit each session turn by turn at --window and "
+        "check that its notes are true",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="violations as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: Namespace) -> int:
     """Print each violation (the place, the rule, the provider's own words), or the size."""
+    if args.session:
+        return check_session.run(args)
     asked_for = request_of(args)
     tree = parse_bytes(asked_for.data)
     asked: dict[str, Any] = {

@@ -15,6 +15,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trimtab check request.json",
         "trimtab check messages.json --format anthropic --json",
         "trimtab check ~/.codex/sessions/2026/11/23/rollout-1.jsonl",
+        "trimtab check --session ~/.claude/projects/-work-app/0f3a.jsonl --window 60k",
     ),
     "explain": (
         "trimtab explain request.json --window 128k",

@@ -19,7 +19,8 @@ INTERNAL = 70
 
 MEANINGS = {
     DONE: "done; check: the request is acceptable",
-    VIOLATIONS: "check, fit --strict: the request breaks rules of the provider; doctor: a fault; "
+    VIOLATIONS: "check, fit --strict: the request breaks rules of the provider; check --session: "
+    "a note says something untrue; doctor: a fault; "
     "conform: a property does not hold; batch: records failed",
     USAGE: "wrong usage: an option is missing, malformed or contradicts another",
     UNREADABLE: "the input is not JSON, or a file or store cannot be read or written",

@@ -26,6 +26,7 @@ IN_WORDS = "edits whose new lines are in the model's text"
 CALLS = "call-like rows in the model's text"
 QUOTED, TRUE = "quoted lines", "true lines"
 """Lines whose source is known, and those of them of which nothing is wrong."""
+NOTES = "notes"
 EDITS, SHOWN = "edits", "edits that show new lines"
 PLACED, EDITED = "under their file", "edited lines"
 STALE = "stale"
@@ -126,7 +127,7 @@ class NoteJudge:
         if end - first < 2:
             return  # one result, shortened
         turn, steps = self._run(block.text, range(first, end), arrived)
-        self.tally["notes"] += 1
+        self.tally[NOTES] += 1
         own = self.history.steps[anchor]
         under = _Under("", [own], frozenset(own.files))
         self._lines(block.text, _Note(turn, steps, block.call_id or "", arrived, under))
