@@ -1,4 +1,6 @@
-"""The judge of notes tells a line under its own file from one under another, and old from new."""
+"""The judge of notes tells a line under its own step and file from one under another, and old from
+new.
+"""
 
 from __future__ import annotations
 
@@ -97,3 +99,86 @@ def test_what_a_later_step_of_the_note_replaced_is_stale_where_it_is_shown_as_ne
 )
 def test_a_call_in_the_models_words_is_seen(words: str, rows: int) -> None:
     assert verdict(f"2 Edit src/rates.py → ok\n+{NEW}", words=words)[CALLS] == rows
+
+
+# --- whose a quoted line is, by the number and the tool above it ---
+
+READS = [
+    ASKED,
+    call(0, "Read", file_path="src/a.py"), result(0, "alpha is defined here\nshared by both files"),
+    call(1, "Read", file_path="src/b.py"), result(1, "beta is defined here\nshared by both files"),
+    call(2, "Bash", command="pytest -q"), result(2, "gamma has failed at last"),
+    {"role": "assistant", "content": "Read."},
+]  # fmt: skip
+
+
+def of_reads(note: str, there: tuple[int, ...] = (0,), head: str = HEAD) -> Counter[str]:
+    """The counts of a note in the result of the first call that is left."""
+    first, *others = there
+    sent = [ASKED, READS[1 + 2 * first], result(first, f"{head}\n{note}")]
+    for number in others:
+        sent += READS[1 + 2 * number : 3 + 2 * number]
+    judge = NoteJudge(RecordedHistory(messages(READS)))
+    judge.read(messages([*sent, READS[-1]]), len(READS))
+    assert judge.tally[QUOTED] - judge.tally[TRUE] == len(judge.untrue)
+    return judge.tally
+
+
+@pytest.mark.parametrize(
+    ("note", "wrong"),
+    [
+        ("1 Read src/a.py → 2 lines\n alpha is defined here\n shared by both files", 0),
+        ("2 Read src/b.py → 2 lines\n beta is defined here\n shared by both files", 0),
+        ("3 Bash pytest -q → exit 1\n gamma has failed at last", 0),
+        ("1 Read src/a.py → 2 lines\n beta is defined here", 1),
+        ("1 Read src/b.py → 2 lines\n alpha is defined here", 1),
+        ("2 Read src/b.py → 2 lines\n alpha is defined here\n gamma has failed at last", 2),
+        ("2 Read src/b.py → 2 lines\n a line that nobody said", 0),
+    ],
+)
+def test_a_quoted_line_belongs_to_the_step_above_it(note: str, wrong: int) -> None:
+    assert of_reads(note)[ELSEWHERE] == wrong
+
+
+def test_a_part_of_what_the_step_said_is_its_own() -> None:
+    assert of_reads("3 Bash pytest -q → exit 1\n gamma has failed")[ELSEWHERE] == 0
+
+
+def test_a_note_may_begin_behind_steps_that_were_taken_out_by_themselves() -> None:
+    head = "[2 earlier steps, of which this record is left]"
+    note = "1 Read src/b.py → 2 lines\n beta is defined here\n2 Bash pytest -q → exit 1\n"
+    assert of_reads(f"{note} gamma has failed at last", (1,), head)[ELSEWHERE] == 0
+    assert of_reads(f"{note} alpha is defined here", (1,), head)[ELSEWHERE] == 1
+
+
+def test_of_calls_made_at_once_a_line_belongs_to_the_one_that_is_named() -> None:
+    both = {"role": "assistant", "content": [READS[1]["content"][0], READS[3]["content"][0]]}
+    told = {"role": "user", "content": [READS[2]["content"][0], READS[4]["content"][0]]}
+    steps = [ASKED, both, told, READS[-1]]
+    for path, wrong in (("src/a.py", 0), ("src/b.py", 1)):
+        judge = NoteJudge(RecordedHistory(messages(steps)))
+        note = f"{HEAD}\n1 Read {path}\n alpha is defined here"
+        judge.read(messages([ASKED, READS[1], result(0, note), READS[-1]]), len(steps))
+        assert judge.tally[ELSEWHERE] == wrong
+
+
+def test_what_was_read_and_later_replaced_is_stale_unless_its_head_says_so() -> None:
+    read = f"1 Read src/rates.py → 2 lines{{}}\n {OLD}"
+    assert verdict(read.format(""))[STALE] == 1
+    assert verdict(read.format(", edited in step 2"))[STALE] == 0
+    assert verdict("1 Read src/rates.py → 2 lines\n import rates")[STALE] == 0
+
+
+def test_replaced_text_without_a_sign_is_untrue() -> None:
+    told = [*STEPS[:1], *edit(1, "src/rates.py", OLD, NEW), *STEPS[5:]]
+    for row, wrong in ((f"-{OLD}", 0), (f" {OLD}", 1)):
+        judge = NoteJudge(RecordedHistory(messages(told)))
+        note = f"[2 earlier steps, of which this record is left]\n1 Edit src/rates.py → ok\n{row}"
+        judge.read(messages([ASKED, told[1], result(1, note), STEPS[-1]]), len(told))
+        assert [found.kind for found in judge.untrue] == ["old text without a sign"] * wrong
+
+
+def test_a_hidden_folder_is_a_file_s_own_name() -> None:
+    told = [*STEPS[:3], *edit(1, ".claude/rates.json", OLD, NEW), *STEPS[5:]]
+    tally = verdict(f"2 Edit src/limits.py → ok\n .claude/rates.json:\n+{NEW}", told)
+    assert tally["under their file"] == 1

@@ -195,9 +195,13 @@ def _explained(name: str, about: str, width: int) -> Iterator[str]:
 
 
 def plain_heads(rows: Sequence[SummaryRow]) -> list[str]:
-    """The columns with figures: dollars only if a model has a price."""
-    priced = any(row.figures.get("priced") for row in rows)
-    return [head for head in COLUMNS if head != "dollars" or priced]
+    """The columns with figures: dollars only if a model has a price, true only if a policy makes
+    notes."""
+    has = {
+        "dollars": any(row.figures.get("priced") for row in rows),
+        "true": any(row.figures.get("true") is not None for row in rows),
+    }
+    return [head for head in COLUMNS if has.get(head, True)]
 
 
 def plain_cells(row: SummaryRow, heads: Sequence[str]) -> list[str]:

@@ -198,16 +198,24 @@ class NoteJudge:
         """What the lines below a row belong to, if it is a head."""
         if row.startswith((" ", "+", "-")):
             return None
-        head, run = _HEAD.match(row), _RUN.match(row)
-        if head and (tool := _tool(head)) in self.history.tools:
-            number = int(head[1] or 0)
-            own = [
-                call
-                for call in (self.history.steps[n] for n in note.steps)
-                if call.tool == tool and (not number or call.turn == note.turn + number - 1)
-            ]
-            return _Under(row, own, self.history.named_files(row))
-        return _Under(row, (), self.history.named_files(row)) if run else None
+        head, files = _HEAD.match(row), self.history.named_files(row)
+        if head and _tool(head) in self.history.tools:
+            return _Under(row, self._named_calls(head, files, note), files)
+        return _Under(row, (), files) if _RUN.match(row) else None
+
+    def _named_calls(
+        self, head: re.Match[str], files: frozenset[str], note: _Note
+    ) -> Sequence[RecordedCall]:
+        """The calls of the note that a head names: by number and tool, of parallel ones by what
+        they were applied to; by tool and file where the numbered one is of another file."""
+        calls = [self.history.steps[n] for n in note.steps]
+        calls = [call for call in calls if call.tool == _tool(head)]
+        number = int(head[1] or 0)
+        numbered = [call for call in calls if not number or call.turn == note.turn + number - 1]
+        if alike := [call for call in numbered if _is_head_of(head, [call])]:
+            return alike
+        named = [call for call in calls if files.intersection(call.files)]
+        return named if named and all(call.files for call in numbered) else numbered
 
     def _quoted(self, row: str, note: _Note) -> None:
         """Judge one line below a head."""
@@ -231,6 +239,8 @@ class NoteJudge:
     def _origins(self, row: str, arrived: int) -> tuple[list[Origin], str]:
         """Where a row may come from, and the sign before it."""
         sign = row[:1] if row[:1] in ("+", "-") else ""
+        if sign and len(row[1:].strip()) < MIN_CHARS:
+            return [], sign
         found = self.history.find(row[1:] if sign else row) or (
             self.history.find(row) if sign else []
         )
