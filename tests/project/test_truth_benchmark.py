@@ -11,7 +11,7 @@ import pytest
 
 from trimtab import wire
 from trimtab.replay.truth.history import RecordedHistory
-from trimtab.replay.truth.judge import CALLS, NoteJudge
+from trimtab.replay.truth.judge import CALLS, ELSEWHERE, QUOTED, STALE, TRUE, NoteJudge
 
 OLD, NEW, NEWER = "rate = load_rate(4711)", "rate = load_rate(8080)", "rate = load_rate(9090)"
 OTHER = "limit = read_limit(config)"

@@ -45,7 +45,7 @@ def test_a_session_whose_notes_are_true_is_said_to_be_so(
 ) -> None:
     assert check(noted_log(tmp_path), "--window", NOTE_WINDOW) == DONE
     told = capsys.readouterr().out
-    assert "14 model calls at 3,000 tokens; " in told
+    assert "15 model calls at 3,000 tokens; " in told
     assert " quoted lines; " in told
     assert "true: each line stands under the step and file it came from" in told
     assert "untrue" not in told
@@ -69,7 +69,7 @@ def test_each_line_that_is_not_true_is_told_and_the_exit_code_is_1(
 def test_json_has_every_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert check(noted_log(tmp_path), "--window", NOTE_WINDOW, "--json") == VIOLATIONS
     (session,) = json.loads(capsys.readouterr().out)["sessions"]
-    assert session["calls"] == 14
+    assert session["calls"] == 15
     assert len(session["untrue"]) > 20
     assert {found["kind"] for found in session["untrue"]} == {
         "under another step", "under another file",
@@ -91,10 +91,12 @@ def test_what_cannot_be_played_is_said_in_one_line(
     log = noted_log(tmp_path)
     assert check("-") == USAGE
     assert check(log, "--turn", "3") == USAGE
-    assert check(tmp_path / "nowhere.jsonl") == MISSING
+    assert check(tmp_path / "nowhere.jsonl", "--window", "8k") == MISSING
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3
+    assert all(line.startswith("trimtab: ") for line in said)
     (tmp_path / "empty.jsonl").write_text("")
     assert check(tmp_path / "empty.jsonl", "--window", "8k") == UNREADABLE
-    assert all(line.startswith("trimtab: ") for line in capsys.readouterr().err.splitlines())
 
 
 def test_calls_that_cannot_fit_are_counted(

@@ -125,9 +125,8 @@ class RecordedHistory:
                 if len(cut) >= MIN_CHARS and "/" in cut:
                     named.update(file for file in self.files if file.startswith(cut))
                 continue
-            word = (
-                re.sub(r":\d[\d:-]*$", "", word.rstrip(".:").lstrip(":~")) if ":" in word else word
-            )
+            if ":" in word:
+                word = re.sub(r":\d[\d:-]*$", "", word.rstrip(".:").lstrip(":~"))
             found = self._tails.get(word.strip(":").removeprefix("./").strip("/").rstrip("."), ())
             if len(found) == 1:
                 named.update(found)
