@@ -140,8 +140,39 @@ def test_a_quoted_line_belongs_to_the_step_above_it(note: str, wrong: int) -> No
     assert of_reads(note)[ELSEWHERE] == wrong
 
 
+def sent_for(steps: list[dict[str, Any]], note: str) -> Counter[str]:
+    """The counts of a request in which this note stands for all of these steps."""
+    judge = NoteJudge(RecordedHistory(messages(steps)))
+    judge.read(messages([ASKED, steps[1], result(0, f"{HEAD}\n{note}"), steps[-1]]), len(steps))
+    return judge.tally
+
+
 def test_a_part_of_what_the_step_said_is_its_own() -> None:
-    assert of_reads("3 Bash pytest -q → exit 1\n gamma has failed")[ELSEWHERE] == 0
+    paths = result(1, "the failed one is src/alpha.py of 17")
+    steps = [*READS[:4], paths, READS[5], result(2, "src/alpha.py"), READS[-1]]
+    assert sent_for(steps, "2 Read src/b.py\n src/alpha.py")[ELSEWHERE] == 0
+    assert sent_for(steps, "1 Read src/a.py\n src/alpha.py")[ELSEWHERE] == 1
+
+
+def test_a_line_that_was_cut_off_may_be_any_that_begins_so() -> None:
+    same = "a long beginning that both of these lines have, then "
+    steps = [*READS[:2], result(0, f"{same}one"), READS[3], result(1, f"{same}two"), *READS[5:]]
+    for number, path in ((1, "src/a.py"), (2, "src/b.py")):
+        note = f"{number} Read {path} → ok\n {same}…"
+        assert sent_for(steps, note)[ELSEWHERE] == 0
+    assert sent_for(steps, f"3 Bash pytest -q → ok\n {same}…")[ELSEWHERE] == 1
+
+
+def test_a_short_line_behind_a_sign_has_no_source() -> None:
+    shown = result(0, "a diff:\n+    return {\nits end")
+    steps = [READS[0], READS[1], shown, *edit(1, "src/b.py", OLD, f"{NEW}\nreturn {{"), *READS[5:]]
+    assert sent_for(steps, "2 Edit src/b.py → ok\n+    return {")[ELSEWHERE] == 0
+
+
+def test_a_sentence_of_the_model_that_begins_like_a_call_is_its_own() -> None:
+    said = {"role": "assistant", "content": "1. Read the rates first\nand then the limits."}
+    for words, rows in ((said["content"].splitlines()[0], 0), ("1. Read src/rates.py", 1)):
+        assert verdict("2 Edit src/rates.py → ok", [*STEPS, ASKED, said], words)[CALLS] == rows
 
 
 def test_a_note_may_begin_behind_steps_that_were_taken_out_by_themselves() -> None:

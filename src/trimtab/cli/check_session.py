@@ -55,7 +55,7 @@ def told(session: SessionTruth, window: int) -> Iterator[str]:
         yield f"{recording.id}: {calls}; no note was made, so there is nothing to check"
         return
     edits = counts[judge.EDITS]
-    shown = f"; {counts[judge.SHOWN]:,} of {many(edits, 'edit')} in them show new lines"
+    shown = f"; new lines are shown of {counts[judge.SHOWN]:,} of {many(edits, 'edit')} in them"
     yield (
         f"{recording.id}: {calls}; {many(counts[judge.NOTES], 'note')} with "
         f"{many(counts[judge.QUOTED], 'quoted line')}{shown if edits else ''}"

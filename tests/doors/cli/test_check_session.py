@@ -46,7 +46,7 @@ def test_a_session_whose_notes_are_true_is_said_to_be_so(
     assert check(noted_log(tmp_path), "--window", NOTE_WINDOW) == DONE
     told = capsys.readouterr().out
     assert "15 model calls at 3,000 tokens; " in told
-    assert " quoted lines; " in told
+    assert " quoted lines; new lines are shown of 6 of 6 edits in them" in told
     assert "true: each line stands under the step and file it came from" in told
     assert "untrue" not in told
 
