@@ -134,6 +134,12 @@ def of_reads(note: str, there: tuple[int, ...] = (0,), head: str = HEAD) -> Coun
         ("1 Read src/b.py → 2 lines\n alpha is defined here", 1),
         ("2 Read src/b.py → 2 lines\n alpha is defined here\n gamma has failed at last", 2),
         ("2 Read src/b.py → 2 lines\n a line that nobody said", 0),
+        (
+            "1 Read src/b.py → 2 lines\n alpha is defined here\n"
+            "2 Read src/a.py → 2 lines\n beta is defined here\n"
+            "3 Bash pytest -q → exit 1\n gamma has failed at last",
+            2,
+        ),
     ],
 )
 def test_a_quoted_line_belongs_to_the_step_above_it(note: str, wrong: int) -> None:
@@ -183,13 +189,15 @@ def test_a_note_may_begin_behind_steps_that_were_taken_out_by_themselves() -> No
 
 
 def test_of_calls_made_at_once_a_line_belongs_to_the_one_that_is_named() -> None:
-    both = {"role": "assistant", "content": [READS[1]["content"][0], READS[3]["content"][0]]}
-    told = {"role": "user", "content": [READS[2]["content"][0], READS[4]["content"][0]]}
+    lint = call(1, "Bash", command="ruff check src")["content"][0]
+    both = {"role": "assistant", "content": [READS[5]["content"][0], lint]}
+    said = [result(2, "gamma has failed at last"), result(1, "alpha is too long a name")]
+    told = {"role": "user", "content": [one["content"][0] for one in said]}
     steps = [ASKED, both, told, READS[-1]]
-    for path, wrong in (("src/a.py", 0), ("src/b.py", 1)):
+    for command, wrong in (("pytest -q", 0), ("ruff check src", 1)):
         judge = NoteJudge(RecordedHistory(messages(steps)))
-        note = f"{HEAD}\n1 Read {path}\n alpha is defined here"
-        judge.read(messages([ASKED, READS[1], result(0, note), READS[-1]]), len(steps))
+        note = f"{HEAD}\n1 Bash {command} → 1 line\n gamma has failed at last"
+        judge.read(messages([ASKED, READS[5], result(2, note), READS[-1]]), len(steps))
         assert judge.tally[ELSEWHERE] == wrong
 
 
