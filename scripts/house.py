@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 
-IDLE_FILES = 43
+IDLE_FILES = 44
 CUTTING_FILES = 106
 """The bound is this high because each kind of reduction has a file of its own."""
 LONG_FILE_LINES = 400

@@ -8,7 +8,7 @@ from math import ceil
 
 from trimtab import rules
 from trimtab.errors import InvalidSetting
-from trimtab.planning.planner import Bounds
+from trimtab.planning.eligibility import Bounds
 from trimtab.planning.presets import PRESETS
 from trimtab.pricing import models
 from trimtab.pricing.calibration import Calibration, Factors
@@ -19,6 +19,8 @@ from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import Counter
 from trimtab.transcript.transcript import Transcript
 
+LASTS = 8
+"""Model calls that a cut should last, unless a target is given."""
 BELOW_TRIGGER = 0.9
 """A preset's target is at most this share of the trigger."""
 
@@ -94,6 +96,8 @@ def effective_limits(
         body_bytes=byte_limit(settings, transcript),
         result_chars=settings.result_chars,
         images=hard.get("images") if settings.images is None else settings.images,
+        lasts=0 if own or settings.target is not None else LASTS,
+        history=None if own or settings.target is not None else PRESETS[settings.preset].history,
     )
     return EffectiveLimits(window, reserve, bounds, own, window_of, trigger=trigger)
 

@@ -9,9 +9,10 @@ from trimtab.errors import CannotFit
 from trimtab.jsontext import paths
 from trimtab.planning.advice import advice, advice_beside, size_in_bytes
 from trimtab.planning.crossing import cross_all
+from trimtab.planning.eligibility import Bounds
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.operations import in_order
-from trimtab.planning.planner import SHORTEST, Bounds, Planner
+from trimtab.planning.planner import SHORTEST, Planner
 from trimtab.planning.reasoning_signatures import unbind, with_option
 from trimtab.prepared_request import PreparedRequest
 from trimtab.reducers.base import json_bytes

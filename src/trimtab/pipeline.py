@@ -24,11 +24,12 @@ from trimtab.jsontext import paths
 from trimtab.message_cache import MessageCache
 from trimtab.minimum import cannot_fit, lower_bound, smallest_or_cannot_fit
 from trimtab.planning.edits import handle
+from trimtab.planning.eligibility import Bounds
 from trimtab.planning.hard_limits import meet_images, meet_result_chars
 from trimtab.planning.make_room import make_room
 from trimtab.planning.on_arrival import arrive
 from trimtab.planning.operations import Applied, in_order
-from trimtab.planning.planner import Bounds, Planner
+from trimtab.planning.planner import Planner
 from trimtab.planning.presets import PRESETS
 from trimtab.planning.reasoning_signatures import unbind, with_option
 from trimtab.prepared_request import PreparedRequest, SessionFacts, checked, repair_key
@@ -215,9 +216,7 @@ def _with_lost_cache(prepared: PreparedRequest, limits: EffectiveLimits) -> Effe
     """The limits with an earlier trigger if the cache has expired, or if the client has emptied a
     result with most of the request behind it."""
     idle, table = prepared.idle_seconds, prepared.settings.prices
-    cold = idle is not None and economics.is_cache_cold(
-        idle, None if table is None else prices.named(table)
-    )
+    cold = idle is not None and idle > economics.lifetime(table, prepared.transcript)
     cleared = not cold and prepared.tokens_behind_cleared > MOSTLY * limits.bounds.trigger
     if not (cold or cleared):
         return limits
@@ -340,9 +339,9 @@ def _with_journal_edits_alone(prepared: PreparedRequest, step: str) -> FitResult
         return None
     if prepared.too_many_images or prepared.too_long_result:
         return None
-    bounds = prepared.limits.bounds
     result = _applied(prepared, prepared.active, (), None, step)
-    if result.tokens_after > min(bounds.trigger, bounds.capacity):
+    bounds = prepared.bounds_at(result.tokens_after)
+    if result.tokens_after > min(bounds.begin, bounds.capacity):
         return None
     limit = bounds.body_bytes
     if limit is not None and prepared.may_exceed(limit) and result.sent.body_bytes > limit:
@@ -356,7 +355,10 @@ def _plan_batch(
     """Plan a batch: the planner, and the tokens before it chose any new edit."""
     planner = prepared.planner(bounds, drops=drops, to_target=to_target)
     before = planner.state.tokens
-    free = to_target and not planner.over() and before > bounds.trigger
+    if to_target and prepared.bounds_at(before).pays_above is not None:
+        bounds = replace(bounds, pays_above=prepared.bounds_at(before).pays_above)
+        planner = prepared.planner(bounds, drops=drops)
+    free = to_target and not planner.over() and before > bounds.begin
     acted = _choose_edits(prepared, planner)
     saved = before - planner.state.tokens
     if (acted and free) and not economics.is_worthwhile(
@@ -372,12 +374,12 @@ def _choose_edits(prepared: PreparedRequest, planner: Planner) -> bool:
     before = (planner.state.tokens, len(planner.state.shown))
     if prepared.arriving:
         arrive(planner, prepared.settings.on_arrival, prepared.quotable)
-    if planner.state.tokens <= planner.bounds.trigger or planner.waits_for_the_window:
+    if planner.state.tokens <= planner.bounds.begin or planner.waits_for_the_window:
         for dead in prepared.early_dead_weight(planner):
             planner.show(dead.place, dead.offer)
     meet_images(planner)
     meet_result_chars(planner)
-    if planner.state.tokens > planner.bounds.trigger or planner.over():
+    if planner.state.tokens > planner.bounds.begin or planner.over():
         make_room(planner)
     acted = (planner.state.tokens, len(planner.state.shown)) != before
     if acted or prepared.new_repairs:
@@ -389,8 +391,8 @@ def _answers(planner: Planner, say: Callable[..., Any], before: int) -> Answers:
     """The summarizer's answers; articles that it shortened are shown whole again if there is room
     under the target."""
     bounds, goal = planner.bounds, None
-    if before > min(bounds.trigger, bounds.capacity) and bounds.result_chars is None:
-        goal = min(bounds.capacity, planner.eligibility.target(bounds.target, bounds.trigger))
+    if before > min(bounds.begin, bounds.capacity) and bounds.result_chars is None:
+        goal = min(bounds.capacity, planner.goal or planner.eligibility.target(bounds))
     return answer(planner, say, goal, steps=bool(getattr(say, "steps", True)))
 
 

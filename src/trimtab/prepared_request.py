@@ -21,15 +21,16 @@ from trimtab.message_cache import MessageCache
 from trimtab.planning import on_arrival
 from trimtab.planning.dead_weight import DeadBlock
 from trimtab.planning.edits import gone_items
-from trimtab.planning.eligibility import PlanInputs
+from trimtab.planning.eligibility import Bounds, Eligibility, PlanInputs
 from trimtab.planning.offers import OfferCache, Which
 from trimtab.planning.operations import Applied
-from trimtab.planning.planner import Bounds, Planner
+from trimtab.planning.planner import Planner
 from trimtab.planning.presets import PRESETS
 from trimtab.planning.query_context import QueryContext
 from trimtab.planning.redundancy import CallHistory, Redundancy
-from trimtab.pricing import early, prices
+from trimtab.pricing import early, economics
 from trimtab.pricing.calibration import Calibration
+from trimtab.pricing.economics import EditBatch
 from trimtab.reducers import DEEP, Config, Offer, Reducer, levels, with_extra
 from trimtab.report import ReportEdit
 from trimtab.rules import Repair, Repaired, Violation, ignored
@@ -221,8 +222,8 @@ class PreparedRequest:
 
     def needs_edits(self, tokens: int) -> bool:
         """Whether anything exceeds a trigger or a limit, or is to be reduced on arrival."""
-        bounds = self.limits.bounds
-        if tokens > bounds.trigger or tokens > bounds.capacity:
+        bounds = self.bounds_at(tokens)
+        if tokens > bounds.begin or tokens > bounds.capacity:
             return True
         if self.arriving or self.dead_weight_due:
             return True
@@ -230,6 +231,40 @@ class PreparedRequest:
             return True
         limit = bounds.body_bytes
         return limit is not None and self.repaired.exceeds(limit)
+
+    def bounds_at(self, tokens: int) -> Bounds:
+        """The limits if ``tokens`` would be sent: a cut begins before the trigger where it pays.
+
+        Decided from sums over the history as it arrived, so that a request that was cut is not cut
+        again before as many calls have passed.
+        """
+        bounds = self.limits.bounds
+        if bounds.history is None or tokens <= bounds.history:
+            return bounds
+        target, before = self._target_and_head
+        batch = EditBatch(max(0, target - before), tokens - target, self.limits.cold)
+        table = economics.prices_of(self.settings.prices, self.transcript)
+        if not economics.pays(table, batch, tokens, self._calls_since_cut):
+            return bounds
+        return replace(bounds, pays_above=target)
+
+    @cached_property
+    def _target_and_head(self) -> tuple[int, int]:
+        """(the tokens that a cut goes down to, the tokens before the first closed step)."""
+        transcript, sizes, bounds = self.transcript, self.sizes, self.limits.bounds
+        inputs = self._inputs(drops=True, to_target=True)
+        target = Eligibility(transcript, sizes, inputs, bounds.capacity).target(bounds)
+        first = next((one.first for one in transcript.groups if one.closed and one.has_calls), 0)
+        return target, sizes.head(transcript) + sum(map(sizes.message, transcript.messages[:first]))
+
+    @cached_property
+    def _calls_since_cut(self) -> int:
+        """Model calls of the history that came after the newest cut that applies to it."""
+        refs, messages = self.transcript.refs, self.transcript.messages
+        cuts = [refs[edit.witness].message for edit in self.active if edit.witness in refs]
+        roles = [message.role for message in messages[max(cuts, default=-1) + 1 :]]
+        pairs = zip(roles, ["", *roles], strict=False)
+        return sum(role == "assistant" != before for role, before in pairs)
 
     @property
     def too_many_images(self) -> bool:
@@ -269,8 +304,8 @@ class PreparedRequest:
         """The dead weight to remove before the trigger, in a plan with nothing chosen yet."""
         if not self._early:
             return ()
-        named = prices.named(self.settings.prices or early.DEFAULT)
-        return early.worth_pruning(plan, named, self._early, cold=self.limits.cold)
+        table = economics.prices_of(self.settings.prices, self.transcript)
+        return early.worth_pruning(plan, table, self._early, cold=self.limits.cold)
 
     @property
     def _early(self) -> int | None:
@@ -329,14 +364,20 @@ class PreparedRequest:
         self, bounds: Bounds | None = None, *, drops: bool = True, to_target: bool = True
     ) -> Planner:
         """A planner for this request, with the journal's edits already applied."""
+        bounds, inputs = bounds or self.limits.bounds, self._inputs(drops, to_target)
+        if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
+            return Planner(self.transcript, self.sizes, inputs, bounds, self.active)
+        size, item_bytes = self.repaired.body_bytes, self.repaired.item_bytes
+        return Planner(self.transcript, self.sizes, inputs, bounds, self.active, size, item_bytes)
+
+    def _inputs(self, drops: bool, to_target: bool) -> PlanInputs:
         settings, transcript = self.settings, self.transcript
         preset = PRESETS[settings.preset]
-        bounds = bounds or self.limits.bounds
         config = Config(self.sizes.counter, settings.recall, articles=settings.articles)
         held = settings.protected_tools, settings.protected_paths, settings.protected_turns
         edited = {target for edit in self.active for target in edit.targets}
         context = QueryContext(transcript, config, edited)
-        inputs = PlanInputs(
+        return PlanInputs(
             config=config,
             about=context.about,
             asked=context.asked,
@@ -361,10 +402,6 @@ class PreparedRequest:
             recent=preset.recent_results,
             handle_key=self.facts.handle_key,
         )
-        if bounds.body_bytes is None or not self.may_exceed(bounds.body_bytes):
-            return Planner(transcript, self.sizes, inputs, bounds, self.active)
-        size, item_bytes = self.repaired.body_bytes, self.repaired.item_bytes
-        return Planner(transcript, self.sizes, inputs, bounds, self.active, size, item_bytes)
 
     def without_pins(self) -> PreparedRequest:
         """The same request without any pins."""

@@ -67,6 +67,10 @@ class PruneKeywords(FitKeywords, total=False):
     conversation: str | None
 
 
+WARM_SECONDS = 240
+"""Every prompt cache lives longer than this after its last use."""
+
+
 class Session(EditHistory):
     """Fits requests turn by turn; each edit is made once and then stays.
 
@@ -76,8 +80,9 @@ class Session(EditHistory):
     With ``store`` (a URL or a ``Store``) it is any number of conversations of one ``tenant``.  A
     conversation is found by its first messages, in any process, and every original stays
     recallable.  ``conversation`` names one whose first messages the client changes; ``fit``
-    and ``prune`` take such a name for each request too.  ``clock`` returns seconds; it measures
-    how long a conversation lay idle, and so whether the prompt cache has expired.
+    and ``prune`` take such a name for each request too.  ``clock`` returns seconds since the epoch;
+    it measures by the minute how long a conversation lay idle, and so whether the prompt cache has
+    expired.  The minute is kept in the store: replicas and restarts agree.
     """
 
     @naming_nearest
@@ -96,7 +101,7 @@ class Session(EditHistory):
         tenant: str = "default",
         conversation: str | None = None,
         journal: Mapping[str, Any] | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         expect(callable(clock), "clock", clock, "a function that returns seconds")
         if conversation is not None:
@@ -200,17 +205,17 @@ class Session(EditHistory):
         with conversation:
             if in_control_arm and not conversation.journal.entries:
                 wanted = untouched(wanted)
-            now, before = self._clock(), conversation.sent_at
+            minute = int(self._clock() // 60)
             facts = SessionFacts(
                 calibrations=self._observed.calibrations,
-                idle_seconds=None if before is None else max(0.0, now - before),
+                idle_seconds=self._idle_seconds(conversation, minute),
                 compacted=compaction_edit,
                 destination=sent_to.destination,
                 refused=tuple(sent_to.refused),
             )
             turn, fitted = self._take_turn(conversation, request, wanted, facts)
             if not turn.is_client_request:
-                conversation.sent_at = now
+                conversation.stats.sent_minute = minute
                 self._count(conversation, turn.result, fitted)
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""
@@ -224,6 +229,14 @@ class Session(EditHistory):
             fitted.conversation = conversation.id or name or self._conversation_name or ""
             fitted.hint = name
         return fitted
+
+    def _idle_seconds(self, conversation: Conversation, minute: int) -> float | None:
+        """Seconds since any process last sent a request of this conversation, by the minute; None
+        for its first.  The store is asked where this process would take the cache for lost."""
+        last = conversation.stats.sent_minute
+        if self._conversations is not None and 60 * (minute - last) > WARM_SECONDS:
+            last = max(last, self._conversations.sent_minute(conversation))
+        return 60.0 * max(0, minute - last) if last else None
 
     def _conversation_of(self, request: Any, wanted: Settings, name: str | None) -> Conversation:
         """The conversation of a request, by its name or its first messages."""

@@ -34,9 +34,37 @@ OLD_WORDS = 0.4
 room for a batch, which may fold old turns."""
 LEAST_ROOM = 4_000
 """Tokens: in a smaller room, the error of the estimated lines is larger than LEFT_FREE."""
+NEWEST_GROUPS = 12
+"""The present growth is that of so many of the newest steps."""
+MIN_HISTORY = 0.3
+"""A cut leaves this share of the room, however fast the request grows."""
 CROWDED, LEFT_FREE = 0.25, 0.02
 """If there is little room and the newest turn takes CROWDED of it, a batch leaves only LEFT_FREE of
 the room free below the trigger: the next turn needs another batch anyway (measured)."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Tokens may reach ``capacity``; a cut begins above ``trigger`` and goes down to the share
+    ``target`` of the room; None where there is no such limit."""
+
+    capacity: int
+    trigger: int
+    target: float
+    body_bytes: int | None = None
+    result_chars: int | None = None
+    images: int | None = None
+    lasts: int = 0
+    """Model calls that a cut should last at the present growth, where the room allows it."""
+    history: int | None = None
+    """The most tokens of history that a cut leaves."""
+    pays_above: int | None = None
+    """Tokens above which a cut begins before the trigger, because it pays; None: none does."""
+
+    @property
+    def begin(self) -> int:
+        """Tokens above which a cut begins."""
+        return self.trigger if self.pays_above is None else min(self.trigger, self.pays_above)
 
 
 @dataclass(frozen=True)
@@ -168,19 +196,40 @@ class Eligibility:
         said = without_notes(text)
         return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
-    def target(self, share: float, trigger: int) -> int:
-        """The size in tokens at which a batch stops: the fixed part plus a share of the room.
+    def target(self, bounds: Bounds) -> int:
+        """The size in tokens at which a cut stops: the fixed part plus a share of the room.
 
         With any size of the head, the same share of the room below the trigger stays free;
-        otherwise the next turn would need another batch.
+        otherwise the next turn would need another cut.
         """
+        share, trigger = bounds.target, bounds.trigger
         part = min(1.0, share * self.capacity / trigger) if trigger else share
         if self._newest_turn_is_large:
             return trigger - int(LEFT_FREE * max(0, trigger - self.fixed))
         return min(
             self.fixed + int(self.room * share),
             trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
+            self.fixed + (self.room if bounds.history is None else bounds.history),
         )
+
+    def lasting(self, bounds: Bounds) -> int:
+        """The size at which a cut stops that cannot do without loss: ``target``, or less where the
+        request grows fast, so that ``bounds.lasts`` more calls fit, down to MIN_HISTORY of the
+        room."""
+        if self._newest_turn_is_large:
+            return self.target(bounds)
+        least = self.fixed + int(MIN_HISTORY * self.room)
+        free = bounds.lasts * self.growth
+        return min(self.target(bounds), max(least, bounds.trigger - free))
+
+    @cached_property
+    def growth(self) -> int:
+        """Tokens that a model call adds now, its results included; 0 without calls."""
+        newest = [group for group in self.transcript.groups if group.has_calls and group.closed]
+        newest = newest[-NEWEST_GROUPS:]
+        messages = self.transcript.messages
+        sizes = [sum(map(self.usage.message, messages[one.first : one.last + 1])) for one in newest]
+        return sum(min(size, self.arrival_tokens) for size in sizes) // max(1, len(sizes))
 
     @property
     def has_little_room(self) -> bool:

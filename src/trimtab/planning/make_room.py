@@ -19,8 +19,8 @@ from trimtab.planning.presets import STALE
 def make_room(planner: Planner) -> None:
     """Reduce to the target if that is cheap, and below the limits in any case."""
     bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
-    goal, came_over = eligibility.target(bounds.target, bounds.trigger), planner.over()
-    if planner.inputs.to_target and state.tokens > bounds.trigger:
+    goal, came_over = eligibility.target(bounds), planner.over()
+    if planner.inputs.to_target and state.tokens > bounds.begin:
         planner.goal = goal
         places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
         most_loss = planner.inputs.most_loss
@@ -45,6 +45,8 @@ def make_room(planner: Planner) -> None:
         remove_dead_weight(planner, lambda: state.tokens <= goal, first)
         if planner.over():
             most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
+        if state.tokens > goal:
+            goal = planner.goal = eligibility.lasting(bounds)
         if state.tokens > goal and most_loss == 1.0:
             _cut_newest(planner)
             if state.tokens > goal and planner.inputs.folds:

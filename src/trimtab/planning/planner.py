@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import sqrt
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from trimtab.lazy import cached_property
 from trimtab.planning import runs
 from trimtab.planning.dropped_ranges import DroppedRange
 from trimtab.planning.edits import handle
-from trimtab.planning.eligibility import Eligibility, PlanInputs
+from trimtab.planning.eligibility import Bounds, Eligibility, PlanInputs
 from trimtab.planning.line_selection import CandidateLines
 from trimtab.planning.offers import Which, value
 from trimtab.planning.plan_state import PlanState
@@ -58,19 +58,6 @@ only its first and last 100 chars."""
 
 Steps = Iterator[tuple[float, Offer, int]]
 """(value lost per token saved, offer, tokens) of each level of one block."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Limits as numbers: tokens may reach ``capacity``; a batch starts above ``trigger`` and goes
-    down to the share ``target`` of the room; None where there is no such limit."""
-
-    capacity: int
-    trigger: int
-    target: float
-    body_bytes: int | None = None
-    result_chars: int | None = None
-    images: int | None = None
 
 
 class FoldedSteps(Protocol):

@@ -14,9 +14,6 @@ from trimtab.planning.planner import Planner
 from trimtab.pricing.economics import EditBatch, extra_cost, requests_left
 from trimtab.pricing.prices import Prices
 
-DEFAULT = "claude-5m"
-"""The price table if none is named: one in which a lost cache is dear."""
-
 SURE_SHARE = 0.5
 """This share of the expected requests must pay for a lost cache.  With all of them, sessions that
 end sooner than expected cost more than sending everything (1.006 in one of ten sources)."""

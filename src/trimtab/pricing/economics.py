@@ -17,15 +17,15 @@ from math import inf
 from typing import Any
 
 from trimtab.planning.dead_weight import SentTokens
-from trimtab.planning.planner import Bounds, Planner
+from trimtab.planning.eligibility import Bounds
+from trimtab.planning.planner import Planner
+from trimtab.pricing import models
 from trimtab.pricing.forecast import growth
-from trimtab.pricing.prices import Prices
+from trimtab.pricing.prices import TABLES, Prices, named, of_model
 from trimtab.transcript.model import Edit
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 
-COLD_SECONDS = 3600
-"""The cache's lifetime without a price table: the longest default of any provider in our tables."""
 COLD_SHARE = 0.5
 """With a lost cache a batch starts at this share of the way from the target to the trigger."""
 
@@ -125,16 +125,52 @@ def batch_cost(
     )  # fmt: skip
 
 
+MIN_SAVED = 0.25
+"""Share of a request that a cut before the trigger must save: a cut moves the whole cache."""
+
+
+def pays(prices: Prices, batch: EditBatch, tokens: int, calls: int) -> bool:
+    """Whether a cut of a request of ``tokens`` pays before the trigger, after ``calls`` calls
+    without one.
+
+    As many calls are expected as there were: with no knowledge of the future a cut made when the
+    past calls would have paid for it costs at most twice the best (the rule of renting skis).
+    """
+    return batch.saved >= MIN_SAVED * tokens and break_even(prices, batch) < calls
+
+
 def requests_left(transcript: Transcript) -> int:
     """The expected number of requests still to come: as many as there were so far, the usual
     estimate for a session of unknown length."""
     return max(1, sum(1 for message in transcript.messages if message.role == "assistant"))
 
 
-def is_cache_cold(idle_seconds: float | None, prices: Prices | None) -> bool:
-    """Whether the cached prefix has expired."""
-    lives = COLD_SECONDS if prices is None else prices.ttl_seconds
-    return idle_seconds is not None and lives is not None and idle_seconds > lives
+DEFAULT, HOUR = TABLES["claude-5m"], TABLES["claude-1h"]
+"""DEFAULT applies where nothing else is known: with it a lost cache is expensive."""
+
+COLD_SECONDS = 3600
+"""The lifetime of a cached prefix where neither a table nor the request says it: the longest
+default of any provider in our tables."""
+
+
+def lifetime(table: str | None, transcript: Transcript) -> float:
+    """Seconds that a cached prefix lives: by the named table, else as the request's own breakpoints
+    say; ``inf`` where it is not documented."""
+    if table is not None:
+        return named(table).ttl_seconds or inf
+    seconds: int | None = transcript.facts.extra.get("cache_seconds")
+    return seconds or COLD_SECONDS
+
+
+def prices_of(table: str | None, transcript: Transcript) -> Prices:
+    """The prices of a request: the named table, else what its breakpoints say, else its model."""
+    if table is not None:
+        return named(table)
+    seconds: int | None = transcript.facts.extra.get("cache_seconds")
+    if seconds is not None:
+        return HOUR if seconds > (DEFAULT.ttl_seconds or 0) else DEFAULT
+    model = models.find(transcript.facts.model or "")
+    return DEFAULT if model is None or model.read is None else of_model(model)
 
 
 def bounds_for_lost_cache(bounds: Bounds) -> Bounds:

@@ -49,8 +49,6 @@ class Conversation:
     """Handles of the originals that were given to the store."""
     control_key: str = ""
     """The key that decides whether it is in the control arm; "" until it is needed."""
-    sent_at: float | None = None
-    """When this process fitted its last request, by the session's clock."""
     stats: ConversationStats = field(default_factory=ConversationStats)
     """Statistics of its turns in this process."""
     compactions: tuple[Any, ...] | None = None

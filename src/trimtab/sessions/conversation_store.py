@@ -287,6 +287,11 @@ class ConversationStore:
         self.writer.close()
         self.store.store.close()
 
+    def sent_minute(self, conversation: Conversation) -> int:
+        """When any process last took a turn of it, in minutes of the sessions' clock; 0: never."""
+        rows = self._answer_to(lambda: self.store.facts(f"{STATS}{conversation.id}/")) or {}
+        return max([int(row.get("sent_minute") or 0) for row in rows.values()], default=0)
+
     def write_stats(self, conversation: Conversation) -> None:
         """Write the statistics of this process soon, in the background."""
         name = f"{STATS}{conversation.id}/{self._process}"

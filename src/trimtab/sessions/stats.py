@@ -19,7 +19,8 @@ PREFIX = "stats/"
 class ConversationStats:
     """``saved``: tokens by cause, each edit counted once; ``kept_out``: tokens that were not sent,
     counted for each request that would have contained them; ``failed``: number of failed calls
-    whose inputs were removed, by the category of their error."""
+    whose inputs were removed, by the category of their error; ``sent_minute``: when the last turn
+    was, in minutes of the session's clock."""
 
     turns: int = 0
     batches: int = 0
@@ -27,6 +28,7 @@ class ConversationStats:
     repairs: int = 0
     tokens_arrived: int = 0
     tokens_sent: int = 0
+    sent_minute: int = 0
     saved: Tally[str] = field(default_factory=Tally)
     failed: Tally[str] = field(default_factory=Tally)
 
@@ -50,6 +52,7 @@ class ConversationStats:
         """Add the statistics of another process."""
         for name in ("turns", "batches", "edits", "repairs", "tokens_arrived", "tokens_sent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.sent_minute = max(self.sent_minute, other.sent_minute)
         self.saved.update(other.saved)
         self.failed.update(other.failed)
 

@@ -13,6 +13,7 @@ from trimtab.transcript.transcript import Transcript
 from trimtab.wire.base import (
     alone,
     any_call,
+    breakpoint_facts,
     compact,
     in_result,
     linking_ids,
@@ -144,22 +145,11 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "compacting": bool(tree.get("compaction")),
             "container": tree.get("container") is not None,
             "more_tools": _has_more_tools(tree),
-            "late_hours": tuple(_late_hours(tree)),
+            **breakpoint_facts(_breakpoints(tree)),
             "sampling": tuple(key for key in _SAMPLING if key in tree),
         },
         managed=_is_managed(tree.get("context_management")),
     )
-
-
-def _late_hours(tree: Any) -> Iterator[Path]:
-    """Paths of breakpoints of one hour behind one of five minutes; the API reads tools first, then
-    the system prompt, then the messages."""
-    short = False
-    for path, mark in _breakpoints(tree):
-        hour = isinstance(mark, dict) and mark.get("ttl") == "1h"
-        if hour and short:
-            yield path
-        short = short or not hour
 
 
 def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any, Protocol
@@ -399,3 +399,23 @@ def json_flaw(text: str) -> str:
     except (ValueError, RecursionError):
         return "json"
     return ""
+
+
+HOUR, FIVE_MINUTES = 3600, 300
+"""Seconds: the two lifetimes that Anthropic and Bedrock offer (``ttl``: "1h", "5m"; default 5m)."""
+
+
+def breakpoint_facts(points: Iterable[tuple[Path, Any]]) -> Mapping[str, Any]:
+    """``late_hours``: paths of breakpoints of an hour behind one of five minutes, which are
+    refused; ``cache_seconds``: the longest lifetime, None without breakpoints.
+
+    ``points``: (path, breakpoint) in the order in which the API reads them.
+    """
+    late, seconds, short = list[Path](), None, False
+    for path, mark in points:
+        hour = isinstance(mark, dict) and mark.get("ttl") == "1h"
+        if hour and short:
+            late.append(path)
+        short = short or not hour
+        seconds = HOUR if hour else seconds or FIVE_MINUTES
+    return {"late_hours": tuple(late), "cache_seconds": seconds}

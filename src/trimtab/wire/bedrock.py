@@ -14,7 +14,15 @@ from typing import Any
 from trimtab.jsontext.paths import Path
 from trimtab.transcript.model import Block, Facts, Group, Message, Part
 from trimtab.transcript.transcript import Transcript
-from trimtab.wire.base import alone, any_call, compact, linking_ids, media_block, other_block
+from trimtab.wire.base import (
+    alone,
+    any_call,
+    breakpoint_facts,
+    compact,
+    linking_ids,
+    media_block,
+    other_block,
+)
 from trimtab.wire.grouping import group_turns
 
 name = "bedrock"
@@ -162,27 +170,22 @@ def read_facts(tree: Any, model: str | None) -> Facts:
             "marked_head": tuple(marked),
             "empty_system": tuple(empty),
             "thinking_key": key,
-            "late_hours": tuple(_late_hours(tree)),
+            **breakpoint_facts(_breakpoints(tree)),
         },
     )
 
 
-def _late_hours(tree: Any) -> Iterator[Path]:
-    """Paths of cache points of one hour behind one of five minutes: tools, system, messages."""
+def _breakpoints(tree: Any) -> Iterator[tuple[Path, Any]]:
+    """(path, cache point) in the API's order: tools, system, messages."""
     lists: list[tuple[Path, Any]] = [(("toolConfig", "tools"), _tools(tree))]
     lists.append((("system",), _items(tree.get("system"))))
     for number, message in enumerate(_items(tree.get("messages"))):
         content = message.get("content") if isinstance(message, dict) else None
         lists.append((("messages", number, "content"), _items(content)))
-    short = False
     for path, items in lists:
         for index, item in enumerate(items):
             if (mark := mark_of(item)) is not None:
-                point = _inner(item, "cachePoint") or mark
-                hour = point.get("ttl") == "1h" if isinstance(point, dict) else False
-                if hour and short:
-                    yield (*path, index)
-                short = short or not hour
+                yield (*path, index), _inner(item, "cachePoint") or mark
 
 
 def _tool_name(tool: Any) -> str:

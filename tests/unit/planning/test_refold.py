@@ -81,7 +81,7 @@ def name(number: int) -> str:
 @pytest.fixture(scope="module")
 def cuts() -> list[tuple[int, list[str]]]:
     """(steps so far, notes) after each cut of a session of 100 steps, 13 times its window."""
-    settings = trimtab.Settings(counter="o200k")
+    settings = trimtab.Settings(counter="o200k", target=0.7)
     session, body = trimtab.Session(window=6_000, reserve=0, settings=settings), request(0)
     found: list[tuple[int, list[str]]] = [(0, [])]
     for number in range(100):

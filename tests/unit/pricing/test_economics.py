@@ -11,8 +11,9 @@ import pytest
 from settings_words import as_keywords
 
 import trimtab
+from trimtab import wire
 from trimtab.errors import InvalidSetting
-from trimtab.planning.planner import Bounds
+from trimtab.planning.eligibility import Bounds
 from trimtab.prepared_request import PreparedRequest
 from trimtab.pricing.economics import (
     BatchCost,
@@ -21,12 +22,15 @@ from trimtab.pricing.economics import (
     bounds_for_lost_cache,
     break_even,
     extra_cost,
-    is_cache_cold,
     is_worthwhile,
+    lifetime,
+    pays,
+    prices_of,
 )
-from trimtab.pricing.prices import TABLES
+from trimtab.pricing.prices import TABLES, Prices
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.tokens import counter_for
+from trimtab.transcript.transcript import Transcript
 
 CLAUDE, HOUR, GEMINI = TABLES["claude-5m"], TABLES["claude-1h"], TABLES["gemini"]
 
@@ -76,16 +80,66 @@ def test_dollars_are_the_gain_at_the_models_price() -> None:
     assert "it never pays" in str(never)
 
 
-def test_a_cache_is_cold_after_its_own_lifetime_and_never_where_none_is_documented() -> None:
-    assert [is_cache_cold(seconds, CLAUDE) for seconds in (None, 0, 300, 301)] == [
-        False,
-        False,
-        False,
-        True,
-    ]
-    assert (is_cache_cold(3_600, HOUR), is_cache_cold(3_601, HOUR)) == (False, True)
-    assert (is_cache_cold(3_600, None), is_cache_cold(3_601, None)) == (False, True)
-    assert not is_cache_cold(10**9, GEMINI)
+@pytest.mark.parametrize(
+    ("table", "mark", "seconds"),
+    [
+        ("claude-5m", None, 300), ("claude-1h", None, 3_600), ("gemini", None, inf),
+        (None, None, 3_600), (None, {}, 300), (None, {"ttl": "5m"}, 300),
+        (None, {"ttl": "1h"}, 3_600), ("claude-5m", {"ttl": "1h"}, 300),
+    ],
+)  # fmt: skip
+def test_a_cache_lives_as_its_table_says_or_as_the_requests_own_breakpoints_say(
+    table: str | None, mark: dict[str, str] | None, seconds: float
+) -> None:
+    assert lifetime(table, marked(mark)) == seconds
+
+
+@pytest.mark.parametrize(
+    ("mark", "model", "write"),
+    [({"ttl": "1h"}, "claude-sonnet-4-5", 2.0), ({}, "claude-sonnet-4-5", 1.25),
+     (None, "gpt-5.1", 1.0), (None, "nobody-knows-it", 1.25)],
+)  # fmt: skip
+def test_prices_are_those_of_the_breakpoints_or_else_of_the_model(
+    mark: dict[str, str] | None, model: str, write: float
+) -> None:
+    assert prices_of(None, marked(mark, model)).write == write
+    assert prices_of("gemini", marked(mark, model)).name == "gemini"
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_bedrocks_cache_points_say_how_long_its_cache_lives_too(nested: bool) -> None:
+    for ttl, seconds in (({"ttl": "1h"}, 3_600), ({}, 300)):
+        point = {"cachePoint": {"type": "default", **ttl}}
+        text = {"role": "user", "content": [{"text": "Hi"}, *([point] if nested else [])]}
+        body = {"modelId": "anthropic.claude-sonnet-4-5", "messages": [text],
+                "system": [{"text": "Be kind."}, *([] if nested else [point])]}  # fmt: skip
+        assert lifetime(None, wire.read(body, wire.FORMATS["bedrock"])) == seconds
+
+
+def marked(mark: dict[str, str] | None, model: str = "claude-sonnet-4-5") -> Transcript:
+    """A request whose system text has this breakpoint."""
+    control = {} if mark is None else {"cache_control": {"type": "ephemeral", **mark}}
+    system = [{"type": "text", "text": "Be kind.", **control}]
+    messages = [{"role": "user", "content": "Hi"}]
+    body = {"model": model, "max_tokens": 9, "system": system, "messages": messages}
+    return wire.read(body, wire.FORMATS["anthropic"])
+
+
+@pytest.mark.parametrize(
+    ("saved", "rewritten", "calls", "prices", "yes"),
+    [
+        (40_000, 20_000, 4, CLAUDE, False), (40_000, 20_000, 5, CLAUDE, True),
+        (40_000, 20_000, 8, HOUR, False), (40_000, 20_000, 9, HOUR, True),
+        (40_000, 0, 1, CLAUDE, True), (9_000, 20_000, 10**6, CLAUDE, False),
+    ],
+)  # fmt: skip
+def test_a_cut_pays_when_the_calls_so_far_would_have_paid_for_it(
+    saved: int, rewritten: int, calls: int, prices: Prices, yes: bool
+) -> None:
+    """(1.25 − 0.1) · 20,000 = 0.1 · 40,000 · 5.75, and the request itself is one of the calls."""
+    tokens = saved + rewritten + 10_000
+    assert pays(prices, EditBatch(rewritten, saved), tokens, calls) is yes
+    assert pays(prices, EditBatch(rewritten, saved, cold=True), tokens, 1) is (saved > 10_000)
 
 
 def test_where_the_cache_is_lost_bounds_act_half_way_between_target_and_trigger() -> None:
@@ -163,7 +217,7 @@ def test_where_the_calls_that_are_left_fit_a_cold_cache_cuts_nothing() -> None:
 
 
 def test_a_session_measures_how_long_a_conversation_lay_idle_with_the_clock_it_is_given() -> None:
-    now = [0.0]
+    now = [600_000.0]
     request = talk(17)
     window = int(fit(request, 10**6).tokens_before / 0.85)
     for pause, cut in ((100.0, False), (5_000.0, True)):
