@@ -392,7 +392,7 @@ def _answers(planner: Planner, say: Callable[..., Any], before: int) -> Answers:
     under the target."""
     bounds, goal = planner.bounds, None
     if before > min(bounds.begin, bounds.capacity) and bounds.result_chars is None:
-        goal = min(bounds.capacity, planner.goal or planner.eligibility.target(bounds))
+        goal = min(bounds.capacity, planner.goal or planner.eligibility.target)
     return answer(planner, say, goal, steps=bool(getattr(say, "steps", True)))
 
 

@@ -253,7 +253,7 @@ class PreparedRequest:
         """(the tokens that a cut goes down to, the tokens before the first closed step)."""
         transcript, sizes, bounds = self.transcript, self.sizes, self.limits.bounds
         inputs = self._inputs(drops=True, to_target=True)
-        target = Eligibility(transcript, sizes, inputs, bounds.capacity).target(bounds)
+        target = Eligibility(transcript, sizes, inputs, bounds).target
         first = next((one.first for one in transcript.groups if one.closed and one.has_calls), 0)
         return target, sizes.head(transcript) + sum(map(sizes.message, transcript.messages[:first]))
 

@@ -57,7 +57,7 @@ class Bounds:
     lasts: int = 0
     """Model calls that a cut should last at the present growth, where the room allows it."""
     history: int | None = None
-    """The most tokens of history that a cut leaves."""
+    """The most room that the history gets, in tokens, whatever the capacity; None: all there is."""
     pays_above: int | None = None
     """Tokens above which a cut begins before the trigger, because it pays; None: none does."""
 
@@ -111,12 +111,17 @@ class PlanInputs:
 
 @dataclass(frozen=True)
 class Eligibility:
-    """One transcript, one capacity (tokens), one inputs."""
+    """One transcript, with the inputs and bounds of one plan."""
 
     transcript: Transcript
     usage: TokenSizes
     inputs: PlanInputs
-    capacity: int
+    bounds: Bounds
+
+    @property
+    def capacity(self) -> int:
+        """Tokens that may be sent."""
+        return self.bounds.capacity
 
     def pinned(self, place: Place) -> bool:
         """Whether the user wants this block whole."""
@@ -186,8 +191,9 @@ class Eligibility:
 
     @property
     def room(self) -> int:
-        """Tokens for the history: the capacity minus ``fixed``."""
-        return max(0, self.capacity - self.fixed)
+        """Tokens for the history: the capacity minus ``fixed``, at most ``bounds.history``."""
+        room = max(0, self.capacity - self.fixed)
+        return room if self.bounds.history is None else min(room, self.bounds.history)
 
     def _said_cost(self, place: Place) -> int:
         """Tokens of the user's own words.  Our notes are left out; otherwise the room would change
@@ -196,31 +202,32 @@ class Eligibility:
         said = without_notes(text)
         return cost if said is text else cost - self.usage.counter(text) + self.usage.counter(said)
 
-    def target(self, bounds: Bounds) -> int:
+    @property
+    def target(self) -> int:
         """The size in tokens at which a cut stops: the fixed part plus a share of the room.
 
         With any size of the head, the same share of the room below the trigger stays free;
         otherwise the next turn would need another cut.
         """
-        share, trigger = bounds.target, bounds.trigger
+        share, trigger = self.bounds.target, self.bounds.trigger
         part = min(1.0, share * self.capacity / trigger) if trigger else share
         if self._newest_turn_is_large:
             return trigger - int(LEFT_FREE * max(0, trigger - self.fixed))
         return min(
             self.fixed + int(self.room * share),
             trigger - int((1.0 - part) * max(0, trigger - self.fixed)),
-            self.fixed + (self.room if bounds.history is None else bounds.history),
         )
 
-    def lasting(self, bounds: Bounds) -> int:
+    @property
+    def lasting_target(self) -> int:
         """The size at which a cut stops that cannot do without loss: ``target``, or less where the
         request grows fast, so that ``bounds.lasts`` more calls fit, down to MIN_HISTORY of the
         room."""
         if self._newest_turn_is_large:
-            return self.target(bounds)
+            return self.target
         least = self.fixed + int(MIN_HISTORY * self.room)
-        free = bounds.lasts * self.growth
-        return min(self.target(bounds), max(least, bounds.trigger - free))
+        free = self.bounds.lasts * self.growth
+        return min(self.target, max(least, self.bounds.trigger - free))
 
     @cached_property
     def growth(self) -> int:

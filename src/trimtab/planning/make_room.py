@@ -19,7 +19,7 @@ from trimtab.planning.presets import STALE
 def make_room(planner: Planner) -> None:
     """Reduce to the target if that is cheap, and below the limits in any case."""
     bounds, state, eligibility = planner.bounds, planner.state, planner.eligibility
-    goal, came_over = eligibility.target(bounds), planner.over()
+    goal, came_over = eligibility.target, planner.over()
     if planner.inputs.to_target and state.tokens > bounds.begin:
         planner.goal = goal
         places = list(planner.reducible(0, eligibility.raw_from, prose=False, protected=False))
@@ -46,7 +46,7 @@ def make_room(planner: Planner) -> None:
         if planner.over():
             most_loss = 1.0  # whatever it takes, and far enough down to last for some turns
         if state.tokens > goal:
-            goal = planner.goal = eligibility.lasting(bounds)
+            goal = planner.goal = eligibility.lasting_target
         if state.tokens > goal and most_loss == 1.0:
             _cut_newest(planner)
             if state.tokens > goal and planner.inputs.folds:

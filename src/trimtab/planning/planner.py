@@ -83,7 +83,7 @@ class Planner:
         item_bytes: Callable[[Path], int] | None = None,
     ) -> None:
         self.transcript, self.usage, self.inputs, self.bounds = transcript, usage, inputs, bounds
-        self.eligibility = Eligibility(transcript, usage, inputs, bounds.capacity)
+        self.eligibility = Eligibility(transcript, usage, inputs, bounds)
         self.state = PlanState(
             transcript, usage, recall=inputs.config.recall, handle_key=inputs.handle_key,
             item_bytes=item_bytes,

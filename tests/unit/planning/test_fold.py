@@ -253,7 +253,7 @@ def test_a_batch_late_in_a_session_chooses_from_no_more_lines_than_an_early_one(
         monkeypatch.setattr("trimtab.planning.refold.PAST", horizon + 1)
         monkeypatch.setattr("trimtab.planning.fold.FAIR_SHARE", 9.0)
         monkeypatch.setattr("trimtab.planning.fold.LineSelector", Counted)
-        session, body = trimtab.Session(), request(steps)
+        session, body = trimtab.Session(target=0.7), request(steps)
         for end in range(3, len(body["messages"]), 2):
             fit({**body, "messages": body["messages"][:end]}, session)
         assert len(found) > steps / 20
