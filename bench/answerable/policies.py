@@ -58,7 +58,7 @@ def start(name: str, world: World, window: int) -> Step:
 
 NAMES = (
     "none", "drop-oldest-safe", "mask-old-observations", "langchain-clear", "summarize",
-    "compaction", "head-tail", "trimtab:balanced", "trimtab:cautious", "trimtab:deep",
+    "compaction", "head-tail", "trimtab:balanced", "trimtab:cautious", "trimtab:economy",
     "trimtab:in-place", "trimtab:prune",
 )  # fmt: skip
 SHOWN = {

@@ -40,7 +40,7 @@ def test_the_page_says_each_key_that_a_file_can_have(tmp_path: Path) -> None:
     (tmp_path / "trimtab.toml").write_text(blocks("toml")[0])
     loaded = config.load(tmp_path, {"TRIMTAB_PLUGINS": "0"})
     assert loaded.problems == []
-    assert loaded.settings().preset == "deep"
+    assert loaded.settings().preset == "economy"
     for path, _ in config.leaves(config.SETTINGS):
         assert f"| `{path[-1]}` |" in PAGE
 

@@ -28,7 +28,7 @@ def pick(flag: bool) -> int:
     careful = Settings(protected_tools=["todo*"], preset="cautious", thinking="drop_block")
     fitted = trimtab.fit(messages, window=32_000, settings=careful)
     both = careful | Settings(on_arrival="large", duplicates=Duplicates(enabled=False))
-    session = trimtab.Session(window=32_000, preset="deep", settings=both, store="memory:")
+    session = trimtab.Session(window=32_000, preset="economy", settings=both, store="memory:")
     session.fit(messages, conversation="c", target=0.5, settings=Settings(calls_left=3))
     trimtab.fit(b"[]", format="openai-chat:deepseek", recall=flag)
     trimtab.Session.from_config(window=5, tenant="t")

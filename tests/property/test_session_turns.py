@@ -158,7 +158,7 @@ def test_whatever_else_changed_is_planned_anew(change: Any, in_place: bool) -> N
 
 @pytest.mark.parametrize(
     "keywords",
-    [{"window": 9_000}, {"recall": True}, {"pins": ["0123456789abcdef.0"]}, {"preset": "deep"}],
+    [{"window": 9_000}, {"recall": True}, {"pins": ["0123456789abcdef.0"]}, {"preset": "economy"}],
     ids=str,
 )
 def test_other_settings_are_heeded_at_once(keywords: dict[str, Any]) -> None:

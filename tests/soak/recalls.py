@@ -147,7 +147,7 @@ def run(least: int, seed: int) -> Tally:
             request, **as_keywords(window=10**8, reserve=0, **keywords)
         ).report.tokens_before
         window = max(1, int(rng.choice(SHARES) * size))
-        recall, preset = rng.random() < 0.5, rng.choice(("balanced", "deep", "in-place"))
+        recall, preset = rng.random() < 0.5, rng.choice(("balanced", "economy", "in-place"))
         try:
             fitted = trimtab.fit(
                 request,

@@ -170,7 +170,7 @@ ALL = """
 window = "128k"
 trigger = "90%"
 target = 0.6
-preset = "deep"
+preset = "economy"
 protected-tools = ["task", "todo*"]
 protected_paths = ["**/.env"]
 protected_turns = 4
@@ -198,7 +198,7 @@ def test_every_setting_can_stand_in_trimtab_toml(tmp_path: Path) -> None:
         window=128_000,
         trigger=0.9,
         target=0.6,
-        preset="deep",
+        preset="economy",
         protected_tools=("task", "todo*"),
         protected_paths=("**/.env",),
         protected_turns=4,
@@ -262,7 +262,7 @@ def test_the_nearest_file_is_the_projects_and_trimtab_toml_comes_first(tmp_path:
         ("target = 2", "target: expected a share above 0 and up to 1"),
         ("target = true", "target: expected a share"),
         ("strict = 1", "strict: expected true or false, got 1 (int)"),
-        ('preset = "wild"', 'preset: expected "cautious", "balanced", "deep"'),
+        ('preset = "wild"', 'preset: expected "cautious", "balanced", "economy"'),
         ('prices = "read"', 'prices: expected "claude-5m", "claude-1h", "openai"'),
         ('protected_tools = "bash"', "protected_tools: expected a list of texts, got 'bash' (str)"),
         ("duplicates = true", "duplicates: expected a table, got True (bool)"),
@@ -341,7 +341,7 @@ def test_the_environment_has_every_key(tmp_path: Path) -> None:
     [
         (
             {"preset": "wild"},
-            'preset=\'wild\': give "cautious", "balanced", "deep", "in-place", "pr',
+            'preset=\'wild\': give "cautious", "balanced", "economy", "in-place", "pr',
         ),
         ({"target": 0}, "target=0: give a share"),
         ({"protected_turns": -1}, "protected_turns=-1: give a whole number"),
@@ -389,7 +389,7 @@ def test_the_command_line_takes_files_and_its_options_win(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "none"))
     (tmp_path / "request.json").write_text(json.dumps(body()))
-    (tmp_path / "trimtab.toml").write_text('window = "10m"\npreset = "deep"\ntaget = 1\n')
+    (tmp_path / "trimtab.toml").write_text('window = "10m"\npreset = "economy"\ntaget = 1\n')
     assert main(["fit", "request.json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out) == body()
@@ -417,7 +417,9 @@ def test_cautious_takes_only_what_is_lossless_or_came_again(format: str) -> None
     assert must.report.tokens_after <= must.report.limits["target_tokens"] < size // 2
 
 
-@pytest.mark.parametrize("preset", ["cautious", "balanced", "deep", "in-place", "manual", "prune"])
+@pytest.mark.parametrize(
+    "preset", ["cautious", "balanced", "economy", "in-place", "manual", "prune"]
+)
 def test_no_preset_changes_what_was_sent_more_than_once_in_five_turns(preset: str) -> None:
     steps = [Step("ask", {"n": n}, f"answer {n}: " + f"w{n} " * 300) for n in range(80)]
     messages = conversation("openai-chat", *steps)["messages"]
@@ -434,25 +436,18 @@ def test_no_preset_changes_what_was_sent_more_than_once_in_five_turns(preset: st
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_deep_goes_down_to_half_the_room_and_the_dial_wins_over_the_preset(format: str) -> None:
+def test_economy_leaves_little_history_and_the_dial_wins_over_the_preset(format: str) -> None:
     given = body(format)
     size = trimtab.fit(
         given, window=10**9, format=format, settings=trimtab.Settings(counter="o200k")
     ).report.tokens_before
     fits = {"window": int(size / 0.97), "reserve": 0, "format": format, "counter": "o200k"}
-    balanced = trimtab.fit(given, **as_keywords(**fits)).report
-    deep = trimtab.fit(given, **as_keywords(preset="deep", **fits)).report
-    dialled = trimtab.fit(given, **as_keywords(preset="deep", target=0.7, **fits)).report
-    limits = trimtab.fit(given, **as_keywords(preset="deep", target=0.7, **fits)).report
-    assert deep.limits["target_tokens"] < balanced.limits["target_tokens"]
-    assert dialled.limits == limits.limits == balanced.limits
-    assert deep.tokens_after <= deep.limits["target_tokens"]
-    session = trimtab.Session(**as_keywords(preset="deep", **fits))
-    assert session.fit(given).report.tokens_after == deep.tokens_after
-    assert (
-        trimtab.Session(**as_keywords(**fits)).fit(given, preset="deep").report.limits
-        == deep.limits
-    )
+    dialled = trimtab.fit(given, **as_keywords(preset="economy", target=0.7, **fits)).report
+    balanced = trimtab.fit(given, **as_keywords(target=0.7, **fits)).report
+    assert dialled.limits == balanced.limits
+    session = trimtab.Session(**as_keywords(preset="economy", **fits))
+    again = trimtab.Session(**as_keywords(**fits)).fit(given, preset="economy").report
+    assert session.fit(given).report.limits == again.limits
 
 
 # --- the log -----------------------------------------------------------------------------------

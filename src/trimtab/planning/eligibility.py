@@ -222,12 +222,12 @@ class Eligibility:
     def lasting_target(self) -> int:
         """The size at which a cut stops that cannot do without loss: ``target``, or less where the
         request grows fast, so that ``bounds.lasts`` more calls fit, down to MIN_HISTORY of the
-        room."""
+        room below the trigger."""
         if self._newest_turn_is_large:
             return self.target
-        least = self.fixed + int(MIN_HISTORY * self.room)
-        free = self.bounds.lasts * self.growth
-        return min(self.target, max(least, self.bounds.trigger - free))
+        trigger = self.bounds.trigger
+        least = self.fixed + int(MIN_HISTORY * max(0, trigger - self.fixed))
+        return min(self.target, max(least, trigger - self.bounds.lasts * self.growth))
 
     @cached_property
     def growth(self) -> int:

@@ -21,9 +21,9 @@ EARLY = 1_000
 
 
 ECONOMY_ROOM = 28_000
-"""Tokens: with its target ``economy`` leaves a history of 20,000.  On the prompt sizes of 268 recorded sessions a cut to so much,
-made when it pays, costs .71 (caches of five minutes) and .77 (of an hour) of everything sent; the
-agent's own compaction at 160k costs .81 and .83."""
+"""Tokens: with its target ``economy`` leaves a history of 20,000.  A cut to so much, made when it
+pays, costs .62 (caches of five minutes) and .69 (of an hour) of everything sent, the agent's own
+compaction at 160k .76 and .78 (``python bench/when_to_cut.py``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,11 @@ class Preset:
     history: int | None = None
 
 
-PresetName = Literal["cautious", "balanced", "deep", "economy", "in-place", "prune", "manual"]
+PresetName = Literal["cautious", "balanced", "economy", "in-place", "prune", "manual"]
 
 PRESETS: dict[PresetName, Preset] = {
     "cautious": Preset(target=0.7, most_loss=LOSSLESS_AND_DUPLICATES),
     "balanced": Preset(target=0.7),
-    "deep": Preset(target=0.5),
     "economy": Preset(target=0.7, history=ECONOMY_ROOM),
     "in-place": Preset(target=0.6, folds=False, recent_results=5, recent_turns=10),
     "manual": Preset(target=0.7, trigger=1.0),

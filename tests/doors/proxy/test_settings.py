@@ -62,11 +62,11 @@ def test_the_page_says_every_key() -> None:
 
 def test_what_is_nearer_wins_and_what_is_fitted_adds_up(tmp_path: Path) -> None:
     file = tmp_path / "proxy.toml"
-    file.write_text('plan_seconds = 5\nmost_parts = "9k"\n[fit]\npreset = "deep"\n')
+    file.write_text('plan_seconds = 5\nmost_parts = "9k"\n[fit]\npreset = "economy"\n')
     settings = from_environment({"TRIMTAB_PROXY_PLAN_SECONDS": "6"}, load(file))
     settings = settings.over({"plan_seconds": 7.0, "fit": {"window": 9_000}})
     assert (settings.plan_seconds, settings.most_parts) == (7.0, 9_000)
-    assert (settings.fit.preset, settings.fit.window) == ("deep", 9_000)
+    assert (settings.fit.preset, settings.fit.window) == ("economy", 9_000)
 
 
 def test_an_unknown_variable_and_key_are_named_with_the_nearest(tmp_path: Path) -> None:

@@ -231,7 +231,7 @@ def test_above_the_window_everything_is_allowed_down_to_the_target() -> None:
 
 
 @pytest.mark.row("B7")
-@pytest.mark.parametrize("preset", ["balanced", "deep", "in-place", "prune"])
+@pytest.mark.parametrize("preset", ["balanced", "economy", "in-place", "prune"])
 def test_given_reducers_mean_what_they_say_below_the_window(preset: str) -> None:
     body = long_ago("openai-chat", READ, READ, WRONG)
     window = int(size(body) / 0.95)

@@ -92,17 +92,15 @@ class Agent:
     """One agent.
 
     ``trigger``: share of the window at which we cut; below the share at which the agent would
-    compact its conversation itself (``compacts``), which would lose more.  ``target``: share of the
-    room that a batch cuts down to: half the trigger or less, so that many turns read the cache
-    before the next batch. ``waits_seconds``: how long connecting to an unreachable provider is
-    retried, for agents that wait for the network themselves: to them the proxy is the network.
+    compact its conversation itself (``compacts``), which would lose more.  ``waits_seconds``: how
+    long connecting to an unreachable provider is retried, for agents that wait for the network
+    themselves: to them the proxy is the network.
     """
 
     name: str
     prepare: Callable[[LaunchContext], Setup]
     install: str
     trigger: float
-    target: float
     compacts: str
     command: str = ""
     waits_seconds: float = 0.0

@@ -63,6 +63,6 @@ def _given(values: dict[str, Any]) -> list[str]:
 
 
 AGENT = Agent(
-    "codex", prepare, "npm install -g @openai/codex", 0.85, 0.4,
+    "codex", prepare, "npm install -g @openai/codex", 0.85,
     "at 90 % of the window (model_auto_compact_token_limit)", waits_seconds=600.0,
 )  # fmt: skip

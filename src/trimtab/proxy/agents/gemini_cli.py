@@ -53,11 +53,11 @@ def prepare_qwen(place: LaunchContext) -> Setup:
 
 
 GEMINI = Agent(
-    "gemini", prepare_gemini, "npm install -g @google/gemini-cli", 0.45, 0.15,
+    "gemini", prepare_gemini, "npm install -g @google/gemini-cli", 0.45,
     "at half of the window", own_window=256_000,
 )  # fmt: skip
 QWEN = Agent(
-    "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65, 0.25,
+    "qwen", prepare_qwen, "npm install -g @qwen-code/qwen-code", 0.65,
     "at 85 % of the window, or 33,000 tokens before its end (0.15.10: at 70 %)",
     own_window=131_072, of_window=True, least_window=100_000,
 )  # fmt: skip

@@ -93,7 +93,7 @@ def _run_agent(command: Sequence[str], setup: Setup, proxy: str) -> int:
 
 def _private(settings: ProxySettings, agent: Agent, setup: Setup) -> ProxySettings:
     """The settings on a free port of loopback, with the agent's own upstreams, trigger and wait."""
-    fit = Settings(target=agent.target) | settings.fit
+    fit = settings.fit
     if fit.trigger is None and fit.window_trigger is None:
         begins = agent.begins(fit.window)
         fit |= Settings(window_trigger=begins) if agent.of_window else Settings(trigger=begins)

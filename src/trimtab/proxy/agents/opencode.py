@@ -72,7 +72,7 @@ def show_status(place: LaunchContext, setup: Setup, command: Sequence[str]) -> N
 
 
 AGENT = Agent(
-    "opencode", prepare, "npm install -g opencode-ai", 0.85, 0.22,
+    "opencode", prepare, "npm install -g opencode-ai", 0.85,
     "when the window less the model's output limit (32,000 at most) is full",
     show_status=show_status,
 )  # fmt: skip

@@ -36,12 +36,10 @@ def prepare(place: LaunchContext) -> Setup:
     return setup
 
 
-AIDER = Agent(
-    "aider", prepare, "pip install aider-chat", 0.85, 0.4, "it summarizes its chat history"
-)
-MINI = Agent("mini", prepare, "pip install mini-swe-agent", 0.9, 0.4, "it never does")
+AIDER = Agent("aider", prepare, "pip install aider-chat", 0.85, "it summarizes its chat history")
+MINI = Agent("mini", prepare, "pip install mini-swe-agent", 0.9, "it never does")
 
 
 def any_program(name: str) -> Agent:
     """Any program that reads these variables."""
-    return Agent(name, prepare, "", 0.75, 0.35, "unknown")
+    return Agent(name, prepare, "", 0.75, "unknown")
