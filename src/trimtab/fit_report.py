@@ -134,7 +134,7 @@ def _reason(result: FitResult) -> str:
         cause = f"{before:,} of {capacity} tokens is above the trigger {share:.0%}"
     else:
         of = "" if limits.window >= NO_WINDOW else f" of {capacity}"
-        cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared)}"
+        cause = f"{before:,}{of} tokens would fit, but {_why_below(prepared, before)}"
         return f"{cause}: reduced to {after:,}"
     hint = "; trigger=1.0 cuts only when it must" if before <= limits.bounds.capacity else ""
     room = ""
@@ -143,7 +143,7 @@ def _reason(result: FitResult) -> str:
     return f"{cause}: reduced to {after:,}{room}{hint}"
 
 
-def _why_below(prepared: PreparedRequest) -> str:
+def _why_below(prepared: PreparedRequest, tokens: int) -> str:
     """Why the request was reduced although it is below the trigger."""
     if prepared.too_many_images or prepared.too_long_result:
         return "bytes, chars or images do not"
@@ -151,6 +151,13 @@ def _why_below(prepared: PreparedRequest) -> str:
         return "dead weight among them pays for the cache it breaks"
     if prepared.arriving:
         return "new results are shown smaller from the start"
+    if prepared.facts.is_preview:
+        return "this is what a cut would do now"
+    if goal := prepared.bounds_at(tokens).pays_above:
+        return (
+            f"{prepared.calls_since_cut} calls without a cut pay for the cache that one down to "
+            f"{goal:,} breaks"
+        )
     return "bytes, chars or images do not"
 
 

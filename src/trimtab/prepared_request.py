@@ -58,6 +58,8 @@ class SessionFacts:
     destination: str = ""
     """The endpoint and model that the request goes to, ``api.openai.com|gpt-5.1``; "": only the
     model is known.  After ``prepare`` its ``refused_rules.destination_of``."""
+    is_preview: bool = False
+    """Whether a cut is made although none is due: to show what it would take."""
     refused: tuple[str, ...] = ()
     """Rules that a refusal of this request named, or that its endpoint is known for."""
 
@@ -238,13 +240,15 @@ class PreparedRequest:
         Decided from sums over the history as it arrived, so that a request that was cut is not cut
         again before as many calls have passed.
         """
-        bounds = self.limits.bounds
-        if bounds.history is None or tokens <= bounds.history:
+        bounds, preview = self.limits.bounds, self.facts.is_preview
+        if not preview and (bounds.history is None or tokens <= bounds.history):
             return bounds
         target, before = self._target_and_head
+        if preview:
+            return replace(bounds, pays_above=target)
         batch = EditBatch(max(0, target - before), tokens - target, self.limits.cold)
         table = economics.prices_of(self.settings.prices, self.transcript)
-        if not economics.pays(table, batch, tokens, self._calls_since_cut):
+        if not economics.pays(table, batch, tokens, self.calls_since_cut):
             return bounds
         return replace(bounds, pays_above=target)
 
@@ -258,7 +262,7 @@ class PreparedRequest:
         return target, sizes.head(transcript) + sum(map(sizes.message, transcript.messages[:first]))
 
     @cached_property
-    def _calls_since_cut(self) -> int:
+    def calls_since_cut(self) -> int:
         """Model calls of the history that came after the newest cut that applies to it."""
         refs, messages = self.transcript.refs, self.transcript.messages
         cuts = [refs[edit.witness].message for edit in self.active if edit.witness in refs]

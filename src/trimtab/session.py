@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
@@ -440,6 +441,17 @@ class Session(EditHistory):
             request, keywords, lambda prepared: compress(prepared, first, last, words)
         )
 
+    def preview(self, request: Any, **keywords: Unpack[PruneKeywords]) -> Fitted:
+        """The request as a cut made now would leave it, due or not: ``report`` says what would be
+        taken.  Nothing is kept of it, and the next ``fit`` does what it would have done.  Raises
+        what ``fit`` raises."""
+        from trimtab.pipeline import run
+
+        conversation, prepared = self._prepared(request, keywords)
+        with conversation:
+            result = run(replace(prepared, facts=replace(prepared.facts, is_preview=True)))
+        return Fitted(result, result.originals)
+
     def sweep(
         self, request: Any, most: int | None = None, **keywords: Unpack[PruneKeywords]
     ) -> Pruned:
@@ -476,12 +488,12 @@ class Session(EditHistory):
         if (name := keywords.pop("conversation", None)) is not None:
             expect_text("conversation", name)
         wanted, conversations, conversation = self._with(keywords), self._conversations, self._last
-        facts = SessionFacts()
+        facts = SessionFacts(calibrations=self._observed.calibrations)
         if conversations is not None:
             request = self._parser.parse(request)
             id = conversation_id(request, wanted.format)
             conversation = conversations.conversation(id, name or self._conversation_name)
-            facts = SessionFacts(handle_key=conversations.refresh(conversation))
+            facts = replace(facts, handle_key=conversations.refresh(conversation))
         with conversation:
             return conversation, prepare(
                 request, wanted, conversation.cache, conversation.journal, facts

@@ -41,6 +41,10 @@ def add_fit(parser: ArgumentParser) -> None:
         "--journal", metavar="FILE",
         help="keep the choice and the originals there, and go on from it if it exists",
     )  # fmt: skip
+    out.add_argument(
+        "--dry-run", action="store_true",
+        help="write nothing: report what a cut would take now, even if none is due",
+    )  # fmt: skip
     out.add_argument("--json", action="store_true", help="report as JSON")
     add_settings(parser, SETTINGS)
     parser.usage = "trimtab fit [OPTIONS] [FILE]"
@@ -53,6 +57,11 @@ def run_fit(args: Namespace) -> int:
     data, facts = request_of(args)
     settings = facts | settings
     lines: list[str] = []
+    if args.dry_run:
+        journal = file_format.to_dict(journal_file.load(args.journal)) if args.journal else None
+        fitted = trimtab.Session(settings=settings, journal=journal).preview(data)
+        _report(fitted.report, lines, as_json=args.json)
+        return DONE
     if args.journal is None:
         fitted = trimtab.fit(data, settings=settings)
     else:

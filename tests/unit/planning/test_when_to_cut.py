@@ -184,3 +184,35 @@ def test_a_replica_knows_that_another_has_just_sent_the_conversation(tmp_path: P
     one.close()
     now[0] += 400
     assert replica().fit(agent(10)).report.edits  # a restart knows that it has expired
+
+
+# --- what the next cut would take ---
+
+
+def test_a_preview_says_what_a_cut_would_take_and_changes_nothing() -> None:
+    one, other = session(60_000), session(60_000)
+    played(one, 9)
+    seen = one.preview(agent(10))
+    assert any(edit.new for edit in seen.report.edits)
+    assert "this is what a cut would do now" in seen.report.reason
+    assert seen.recall(seen.report.edits[0].handle)
+    assert one.history() == []
+    sent = [one.fit(agent(n)).request for n in range(10, 20)]
+    assert sent == [fitted.request for fitted in played(other, 19)][9:]
+
+
+def test_a_preview_of_a_stored_conversation_keeps_nothing_either(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'kept.db'}"
+    with_store = session(60_000, store=url)
+    handle = with_store.preview(agent(10)).report.edits[0].handle
+    with pytest.raises(trimtab.UnknownHandle):
+        with_store.recall(handle)
+    assert with_store.fit(agent(10)).request is not None
+    assert with_store.history() == []
+    with_store.close()
+
+
+def test_a_report_says_why_a_cut_was_made_for_money() -> None:
+    thrifty = played(session(200_000, preset="economy"), 30)
+    reason = thrifty[cuts(thrifty)[0]].report.reason
+    assert "calls without a cut pay for the cache" in reason
