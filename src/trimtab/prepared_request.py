@@ -37,7 +37,7 @@ from trimtab.rules import Repair, Repaired, Violation, ignored
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.transcript.model import Block, Edit, Place
-from trimtab.transcript.protected import pinned, protected
+from trimtab.transcript.protected import pinned, pinned_by_words, protected
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
 from trimtab.wire.body import RequestBody
@@ -91,8 +91,12 @@ class PreparedRequest:
 
     @cached_property
     def active(self) -> tuple[Edit, ...]:
-        """The journal's edits that apply to this request."""
-        return self.journal.active(self.transcript) if self.journal.entries else ()
+        """The journal's edits that apply to this request; none of what is pinned by its words."""
+        if not self.journal.entries:
+            return ()
+        edits = self.journal.active(self.transcript)
+        whole = pinned_by_words(self.transcript, self.journal.pins)
+        return tuple(edit for edit in edits if whole.isdisjoint(edit.targets)) if whole else edits
 
     @cached_property
     def _hidden(self) -> set[str]:

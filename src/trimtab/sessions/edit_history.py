@@ -20,6 +20,7 @@ from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
 from trimtab.transcript.model import Edit
+from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
 if TYPE_CHECKING:
     from trimtab.sessions.compactions import Compactions
@@ -139,18 +140,39 @@ class EditHistory:
 
     # --- pins, undo and reports ---
 
-    def pin(self, ref: str) -> None:
-        """Keep a block whole from now on, as long as it fits.  ``ref`` is a block's ref in a
-        report, or the handle of an edit: then its blocks stay as the edit left them.  For a block
-        that must be kept in any case, use the setting ``pins``.  Raises UnknownHandle."""
-        conversation, edit = self._edit(ref)
-        self._add(conversation, lambda journal: journal.pinned(edit.targets if edit else [ref]))
+    def pin(self, ref: str = "", *, text: str = "", file: str = "", conversation: str = "") -> None:
+        """Keep something whole from now on, as long as it fits.  ``text``: the newest block that
+        has these words; ``file``: the newest read of this path and the calls about it since then;
+        both come back whole where they were cut.  ``ref``: a block's ref in a report, or the handle
+        of an edit, whose blocks stay as the edit left them.  For what must be kept in any case use
+        the setting ``pins``.  ``conversation``: its id in the store; "": the one fitted last.
+        Raises UnknownHandle."""
+        named, pins = self._named(ref, text, file, conversation)
+        self._add(named, lambda journal: journal.pinned(pins))
 
-    def unpin(self, ref: str) -> None:
-        """Remove a pin; ``ref`` as for ``pin``.  Raises UnknownHandle."""
-        conversation, edit = self._edit(ref)
-        refs = edit.targets if edit else [ref]
-        self._add(conversation, lambda journal: journal.pinned(refs, pin=False))
+    def unpin(
+        self, ref: str = "", *, text: str = "", file: str = "", conversation: str = ""
+    ) -> None:
+        """Remove a pin, named as for ``pin``.  Raises UnknownHandle."""
+        named, pins = self._named(ref, text, file, conversation)
+        self._add(named, lambda journal: journal.pinned(pins, pin=False))
+
+    def pins(self) -> list[str]:
+        """What is pinned in the conversation fitted last: refs, ``text:…`` and ``file:…``."""
+        return sorted(self._last.journal.pins)
+
+    def _named(self, ref: str, text: str, file: str, id: str) -> tuple[Conversation, Sequence[str]]:
+        """(the conversation, the pins as a journal has them)."""
+        one = sum(map(bool, (ref, text, file))) == 1
+        expect(one, "pin", ref or text or file, "one of a ref, text= and file=")
+        if ref:
+            conversation, edit = self._edit(ref)
+            return conversation, edit.targets if edit else [ref]
+        conversation = self._last
+        if id and self._conversations is not None:
+            conversation = self._conversations.by_id(id)
+            self._conversations.refresh(conversation)
+        return conversation, [f"{TEXT_PIN}{text}" if text else f"{FILE_PIN}{file}"]
 
     def undo(self, handle: str) -> None:
         """Show the original of an edit again from the next request on, and pin it.

@@ -23,6 +23,7 @@ from trimtab.reporting.log import log_fit, may_warn
 from trimtab.settings import Settings
 from trimtab.summarizers.summarizer import Summarizer
 from trimtab.telemetry import listening
+from trimtab.transcript.protected import pinned
 
 
 @dataclass(frozen=True)
@@ -73,9 +74,13 @@ def _run(prepared: PreparedRequest) -> FitResult:
             raise
         refused = error
     transcript, sizes = prepared.transcript, prepared.sizes
-    standing = (ref for ref in prepared.journal.pins if ref in transcript.refs)
-    tokens = {ref: sizes.block(transcript, transcript.refs[ref]) for ref in standing}
-    pins = sorted(tokens, key=lambda ref: (-tokens[ref], ref))
+    blocks = {pin: pinned(transcript, [pin]) for pin in prepared.journal.pins}
+    tokens = {
+        pin: sum(sizes.block(transcript, transcript.refs[ref]) for ref in refs)
+        for pin, refs in blocks.items()
+        if refs
+    }
+    pins = sorted(tokens, key=lambda pin: (-tokens[pin], pin))
     over, freed, count = refused.minimum - refused.allowed, 0, 0
     while count < len(pins):
         while count < len(pins) and freed < over:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from trimtab.errors import InvalidSetting
-from trimtab.transcript.call_arguments import files_in_text
+from trimtab.transcript.call_arguments import files_in_text, read_call
 from trimtab.transcript.model import Block
 from trimtab.transcript.transcript import Transcript
 
@@ -16,6 +16,9 @@ Key = tuple[int, int]
 """(message, index) of a block."""
 Pin = str | Callable[[Block], bool]
 """A ref (from a report or from ``measure``), or a predicate over blocks."""
+
+
+TEXT_PIN, FILE_PIN = "text:", "file:"
 
 
 def pinned(
@@ -33,11 +36,47 @@ def pinned(
         raise InvalidSetting(f"pin {odd[0]!r}: give a ref or a function from block to bool")
     refs = {pin for pin in pins if isinstance(pin, str)}
     tests = [pin for pin in pins if not isinstance(pin, str)]
-    return frozenset(
+    return pinned_by_words(transcript, refs) | frozenset(
         ref
         for ref, place in transcript.refs.items()
         if ref in refs or any(_holds(test, place.block, warnings) for test in tests)
     )
+
+
+def pinned_by_words(transcript: Transcript, pins: Iterable[str]) -> frozenset[str]:
+    """Refs of what pins such as ``text:Never push`` and ``file:src/a.py`` name: the newest block
+    that has the text; the newest read of the file, and all calls about it since then."""
+    refs = set[str]()
+    for pin in pins:
+        if pin.startswith(TEXT_PIN):
+            refs |= _newest_with(transcript, pin.removeprefix(TEXT_PIN))
+        elif pin.startswith(FILE_PIN):
+            refs |= _about_file(transcript, pin.removeprefix(FILE_PIN))
+    return frozenset(refs)
+
+
+def _newest_with(transcript: Transcript, text: str) -> set[str]:
+    for group in (-1, *range(len(transcript.messages)))[::-1]:
+        for place in transcript.places_in(group):
+            if text in place.block.text and not place.block.sealed:
+                return {transcript.ref(place)}
+    return set()
+
+
+def _about_file(transcript: Transcript, path: str) -> set[str]:
+    patterns, refs = compiled((path,)), set[str]()
+    for group in reversed(transcript.groups):
+        calls = [place.block for place in group.places if place.block.kind == "call"]
+        named = [call for call in calls if _names(call, patterns)]
+        own = {(call.call_id, "" if call.call_id else call.tool) for call in named}
+        refs |= {
+            transcript.ref(place)
+            for place in group.places
+            if (place.block.call_id, "" if place.block.call_id else place.block.tool) in own
+        }
+        if any(read_call(call.tool or "", call.text).action == "read" for call in named):
+            break
+    return refs
 
 
 def _holds(test: Callable[[Block], bool], block: Block, warnings: list[str] | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -231,7 +231,10 @@ class Tenants:
         session = self._of(record)
         if session is None:
             raise UnknownHandle("this session's upstream is no longer configured: add it again")
-        {"undo": session.undo, "pin": session.pin, "unpin": session.unpin}[name](edit.handle)
+        acts: Mapping[str, Callable[[str], None]] = {
+            "undo": session.undo, "pin": session.pin, "unpin": session.unpin,
+        }  # fmt: skip
+        acts[name](edit.handle)
         edit.pinned = name != "unpin"
         if name == "undo":
             edit.undone = record.count + 1
