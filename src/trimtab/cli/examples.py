@@ -10,6 +10,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trimtab fit request.json --window 32k -o fitted.json",
         "trimtab fit ~/.claude/projects/-work-app/0f3a.jsonl --turn 40 --window 100k",
         "trimtab fit request.json --window 32k --journal kept.json > fitted.json",
+        "trimtab fit request.json --window 32k --dry-run",
     ),
     "check": (
         "trimtab check request.json",
@@ -27,6 +28,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "recall": (
         "trimtab recall rn5ee4xezey --journal kept.json",
         "trimtab recall rn5ee4xezey --store sqlite:///kept.db --search 'error test_parser'",
+    ),
+    "pin": (
+        "trimtab pin --text 'Never push to main.'",
+        "trimtab pin --file src/clock.py --journal kept.json",
+        "trimtab pin --list",
     ),
     "sweep": ("trimtab sweep request.json --newest 3 --journal kept.json -o swept.json",),
     "mcp": (

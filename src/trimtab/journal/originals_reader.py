@@ -127,6 +127,30 @@ class OriginalsReader:
         self._store.write(self._store.batch(conversation, new))
         return f"{handle} is pinned: it stands whole again from the next request on"
 
+    def pin_words(self, pin: str, conversation: str = "", *, pinned: bool = True) -> str:
+        """Pin what ``text:…`` or ``file:…`` names (``transcript.protected``), or unpin it.
+
+        ``conversation``: its id; "": the one written last.  Returns what was done.  Raises
+        UnknownHandle without any conversation.
+        """
+        conversation = conversation or next((row.conversation for row in self._kept()), "")
+        if not conversation:
+            raise UnknownHandle("no conversation is kept here yet: name the one that is meant")
+        data, _ = self._store.read(conversation)
+        before = replayed(Journal(), data)
+        new = rows(before, before.pinned([pin], pin=pinned), int(self._now()))
+        if new:
+            self._store.write(self._store.batch(conversation, new))
+        if not pinned:
+            return f"{pin} is no longer pinned in conversation {conversation}"
+        return f"{pin} is pinned in conversation {conversation}, from its next request on"
+
+    def pins(self, conversation: str = "") -> list[str]:
+        """What is pinned in a conversation; "": in the one written last."""
+        kept = conversation or next((row.conversation for row in self._kept()), "")
+        data, _ = self._store.read(kept)
+        return sorted(replayed(Journal(), data).pins)
+
     def _kept(self) -> list[ConversationInfo]:
         """This tenant's conversations, newest first."""
         mine = [

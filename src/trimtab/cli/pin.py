@@ -1,0 +1,73 @@
+"""``trimtab pin``: keep a sentence, a file or a block of a conversation whole in every cut."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+import trimtab
+from trimtab.cli import journal_file
+from trimtab.cli.exit_codes import DONE, USAGE, ExitWith
+from trimtab.cli.store_options import STORES, add_tenant, existing_store, originals_of, own_store
+from trimtab.cli.terminal import clean
+from trimtab.journal import file_format
+from trimtab.settings import NO_WINDOW
+from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
+
+
+def add(parser: ArgumentParser) -> None:
+    """The options of ``trimtab pin``."""
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("handle", metavar="HANDLE", nargs="?", help="of a cut: its original, whole")
+    what.add_argument("--text", help="the newest block that has these words")
+    what.add_argument(
+        "--file", metavar="PATH", help="the newest read of this file, and calls about it since then"
+    )
+    what.add_argument("--list", action="store_true", help="what is pinned")
+    parser.add_argument("--remove", action="store_true", help="pin it no longer")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
+    where.add_argument("--store", metavar="URL", help=f"{STORES} (default: the proxy's own)")
+    parser.add_argument(
+        "--conversation", metavar="ID", default="", help="default: the one written last"
+    )
+    add_tenant(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: Namespace) -> int:
+    """Pin, unpin or list, and say what was done."""
+    if not (args.handle or args.text or args.file or args.list):
+        raise ExitWith(USAGE, "name a HANDLE, --text WORDS or --file PATH; --list shows all pins")
+    if args.handle and args.remove:
+        raise ExitWith(
+            USAGE, "what a handle named is unpinned in the dashboard, or by Session.unpin"
+        )
+    told = _in_journal(args) if args.journal else _in_store(args)
+    print("\n".join(map(clean, told)), file=sys.stdout if args.list else sys.stderr)
+    return DONE
+
+
+def _in_journal(args: Namespace) -> list[str]:
+    journal = journal_file.load(args.journal, must_exist=not args.text and not args.file)
+    session = trimtab.Session(journal=file_format.to_dict(journal), window=NO_WINDOW)
+    if args.list:
+        return session.pins() or ["nothing is pinned"]
+    if args.handle:
+        session.undo(args.handle)
+    else:
+        change = session.unpin if args.remove else session.pin
+        change(text=args.text or "", file=args.file or "")
+    journal_file.save(args.journal, session.journal)
+    return [f"{args.handle or args.text or args.file} is {'un' * args.remove}pinned"]
+
+
+def _in_store(args: Namespace) -> list[str]:
+    args.store = args.store or own_store()
+    reader = originals_of(args, existing_store(args.store))
+    if args.list:
+        return reader.pins(args.conversation) or ["nothing is pinned"]
+    if args.handle:
+        return [reader.pin(args.handle)]
+    pin = f"{TEXT_PIN}{args.text}" if args.text else f"{FILE_PIN}{args.file}"
+    return [reader.pin_words(pin, args.conversation, pinned=not args.remove)]
