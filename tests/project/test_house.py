@@ -182,7 +182,7 @@ PARTS = (
 )  # fmt: skip
 SESSION = {
     "afit", "close", "compacted", "compress", "contents", "distill", "fit", "follow", "from_config",
-    "history", "journal", "learned", "observe", "pin", "prune", "recall", "refused", "search",
+    "history", "journal", "learned", "observe", "pin", "pins", "preview", "prune", "recall", "refused", "search",
     "settings", "shown", "stats", "sweep", "take_back", "undo", "unpin",
 }  # fmt: skip
 

@@ -40,9 +40,7 @@ def run(args: Namespace) -> int:
     if not (args.handle or args.text or args.file or args.list):
         raise ExitWith(USAGE, "name a HANDLE, --text WORDS or --file PATH; --list shows all pins")
     if args.handle and args.remove:
-        raise ExitWith(
-            USAGE, "what a handle named is unpinned in the dashboard, or by Session.unpin"
-        )
+        raise ExitWith(USAGE, "--remove takes --text or --file; Session.unpin takes a handle")
     told = _in_journal(args) if args.journal else _in_store(args)
     print("\n".join(map(clean, told)), file=sys.stdout if args.list else sys.stderr)
     return DONE
