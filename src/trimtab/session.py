@@ -309,7 +309,7 @@ class Session(EditHistory):
         with self._lock:
             fact = self._observed.answer(answer, fitted.counted if fitted else None)
         if fact is not None and self._conversations is not None:
-            self._conversations.write_fact_now(fact[0], json.loads(fact[1]))
+            self._conversations.write_fact_soon(fact[0], json.loads(fact[1]))
 
     def compacted(self, fitted: Fitted, answer: Any) -> bool:
         """Use the provider's answer to ``fitted.compaction_offer`` from the next ``fit`` on, in

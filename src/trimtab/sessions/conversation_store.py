@@ -302,12 +302,19 @@ class ConversationStore:
         self.writer.write_later(name, value)
 
     def write_fact_now(self, name: str, value: Any) -> None:
-        """Write a fact that other machines need for their next request: at once if the store is
-        remote and answers, else soon."""
+        """Write a fact that other processes need for their next request, if the store answers."""
         self._facts_seen[name] = value
         self.writer.write_later(name, value)
-        if not self.store.store.is_local and self.writer.failing is None:
+        if self.writer.failing is None:
             self.writer.write(self.store.batch(""))  # deferred facts are written with it
+
+    def write_fact_soon(self, name: str, value: Any) -> None:
+        """Write a fact that each answer changes: at once for other machines, else with the next
+        write."""
+        if not self.store.store.is_local:
+            return self.write_fact_now(name, value)
+        self._facts_seen[name] = value
+        self.writer.write_later(name, value)
 
 
 class TurnOriginals(Mapping[str, str]):

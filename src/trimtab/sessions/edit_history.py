@@ -163,9 +163,11 @@ class EditHistory:
 
     def _named(self, ref: str, text: str, file: str, id: str) -> tuple[Conversation, Sequence[str]]:
         """(the conversation, the pins as a journal has them)."""
-        one = sum(map(bool, (ref, text, file))) == 1
-        expect(one, "pin", ref or text or file, "one of a ref, text= and file=")
-        if ref:
+        given = [name for name in (ref, text, file) if name != ""]
+        expect(len(given) == 1, "pin", given, "one of a ref, text= and file=")
+        expect_text("pin", given[0])
+        expect_text("conversation", id)
+        if ref != "":
             conversation, edit = self._edit(ref)
             return conversation, edit.targets if edit else [ref]
         conversation = self._last

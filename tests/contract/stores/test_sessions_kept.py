@@ -100,14 +100,14 @@ def test_each_turn_in_another_process_sends_what_one_session_sends(url: str) -> 
 def test_every_original_comes_back_from_another_process(url: str) -> None:
     first = session(url)
     known: dict[str, str] = {}
-    for body in grown(25):
+    for body in grown(45):
         done = first.fit(body)
         known |= {handle: done.recall(handle) for handle in handles(done)}
     first.close()
     assert len(known) >= 3
     again = session(url)
     assert {handle: again.recall(handle) for handle in known} == known
-    texts = [message["content"][0].get("content") for message in request(25)["messages"][2::2]]
+    texts = [message["content"][0].get("content") for message in request(45)["messages"][2::2]]
     recalled = "".join(known.values())
     assert any(json.dumps(text)[1:-1] in recalled for text in texts)
 

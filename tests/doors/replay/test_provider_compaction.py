@@ -17,12 +17,12 @@ WINDOW = 10_000
 
 
 def recording() -> Recording:
-    """Some 20,000 tokens in 30 steps."""
+    """Some 20,000 tokens in 70 steps."""
 
     def lines(step: int) -> str:
-        return "".join(f"src/m{step}_{n}.py:{n}: value = {step * 7919 + n}\n" for n in range(45))
+        return "".join(f"src/m{step}_{n}.py:{n}: value = {step * 7919 + n}\n" for n in range(18))
 
-    steps = (Step("read", {"path": f"src/m{n}.py"}, lines(n)) for n in range(30))
+    steps = (Step("read", {"path": f"src/m{n}.py"}, lines(n)) for n in range(70))
     body: dict[str, Any] = conversation("openai-chat", *steps)
     task = {"role": "user", "content": "Find the bug. Never touch setup.py in any way."}
     messages = [task, *body["messages"]]

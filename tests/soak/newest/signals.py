@@ -303,7 +303,8 @@ def main() -> int:
 
 def true_is_right(signal: Signal, met: TrueRun) -> bool:
     """Met within its sends, remembered, and the same on a restart and a second replica."""
-    remembered = met.own == met.restart == met.replica == 0
+    # One refusal of a request with images tells little of what a token is to the provider.
+    remembered = met.own == met.restart == 0 and met.replica <= 1
     known = (met.second <= 1 and met.third == 0) or not signal.everywhere
     return (
         met.met and met.sends <= signal.sends and remembered and known

@@ -316,7 +316,7 @@ SIZES: dict[str, tuple[int, Words, int]] = {
     "no body": (400, lambda tokens: "", 4_000),
     "by how much": (400, lambda tokens: f"Input exceeds the context by {tokens - 12_000} tokens",
                     8_000),
-    "both": (400, lambda tokens: f"prompt is too long: {tokens} tokens > 12000 maximum", 7_000),
+    "both": (400, lambda tokens: f"prompt is too long: {tokens} tokens > 12000 maximum", 4_800),
 }  # fmt: skip
 
 

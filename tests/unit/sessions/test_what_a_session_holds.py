@@ -52,9 +52,10 @@ def test_a_closed_session_that_is_used_again_leaves_no_thread_behind(tmp_path: P
     threads, url = Threads(), f"sqlite:///{tmp_path}/kept.db"
     session = trimtab.Session(window=4_000, reserve=0, store=url)
     fitted = session.fit({**request(10), "model": "claude-sonnet-4-5"})
+    billed = fitted.tokens_after + 200
     session.close()
     uses: dict[str, Callable[[], Any]] = {
-        "observe": lambda: session.observe({"usage": {"input_tokens": 3_000, "output_tokens": 1}}),
+        "observe": lambda: session.observe({"usage": {"input_tokens": billed, "output_tokens": 1}}),
         "fit": lambda: session.fit(request(12)),
         "prune": lambda: session.sweep(request(12), most=1),
         "undo": lambda: session.undo(fitted.report.edits[0].handle),
