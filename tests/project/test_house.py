@@ -182,8 +182,8 @@ PARTS = (
 )  # fmt: skip
 SESSION = {
     "afit", "close", "compacted", "compress", "contents", "distill", "fit", "follow", "from_config",
-    "history", "journal", "learned", "observe", "pin", "pins", "preview", "prune", "recall", "refused", "search",
-    "settings", "shown", "stats", "sweep", "take_back", "undo", "unpin",
+    "history", "journal", "learned", "observe", "pin", "pins", "preview", "prune", "recall",
+    "refused", "search", "settings", "shown", "stats", "sweep", "take_back", "undo", "unpin",
 }  # fmt: skip
 
 

@@ -144,7 +144,7 @@ class _Seldom:
 def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
     """Set the worth of lines for what they say: what is asked for, then by the kind of content."""
     lines = source.lines
-    if source.sign == "+":
+    if source.sign == "+" or _only_takes_out(source):
         changed = (index for index in range(len(lines)) if index not in source.plain)
         source.worth.update(dict.fromkeys(islice(changed, EDIT_LINES), EDIT))
     if source.far or len(lines) < MIN_WEIGHED or source.kind not in ("result", "text"):
@@ -175,6 +175,16 @@ def _weigh(planner: Planner, source: CandidateLines, seldom: _Seldom) -> None:
             if not _near(lines, index, hits):
                 continue  # of a long line only the pieces around the name
         source.worth[index] = worth
+
+
+def _only_takes_out(source: CandidateLines) -> bool:
+    """Whether these are the old lines of a call that wrote no new ones."""
+    entry = source.head
+    return (
+        source.sign == "-"
+        and isinstance(entry, Entry)
+        and not any(one.sign == "+" for one in entry.sources)
+    )
 
 
 def _near(lines: Lines, index: int, hits: Sequence[int]) -> bool:

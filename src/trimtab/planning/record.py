@@ -16,6 +16,7 @@ is known to have changed is shown.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -35,6 +36,12 @@ HEAD_RATE = 0.35
 """About the tokens of one char of a head."""
 MAX_FILES = 2
 """So many files are named in a line for several steps; of more, the number is."""
+_WRAPPED = re.compile(
+    r"(?:Chunk ID: |Wall time: |Process exited with code |Process running with session ID |"
+    r"Original token count: |Output:$|Total output lines: |</?system-reminder>)"
+)
+"""Lines that agents put around what a command printed; they say nothing of it."""
+_FOLDER = re.compile(r"cd [^\s&;]+ *(?:&&|;) *")
 _EXIT = re.compile(r"\b[Ee]xit(?:ed)?\b.{0,40}?\b(?:code|status)\b\D{0,12}(-?\d+)")
 _ROW = re.compile(r"(\d+) ")
 
@@ -68,7 +75,12 @@ class Entry:
     @property
     def matters(self) -> bool:
         """Whether it changed a file or failed: such steps are told apart longest."""
-        return bool(self.edits or self.call.failed or _exit_code(self.call))
+        return bool(self.edits) or self.failed
+
+    @property
+    def failed(self) -> bool:
+        """Whether its result is flagged, says that it failed, or names an exit code but 0."""
+        return bool(self.call.failed or _exit_code(self.call))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -96,7 +108,7 @@ class Entry:
             if arguments.action == "read" and (arguments.first > 1 or arguments.last):
                 shown += f" {arguments.first}–{arguments.last or 'end'}"
             return shown
-        return self.header.partition(" ")[2]
+        return _FOLDER.sub("", self.header.partition(" ")[2], count=1)
 
     def rows(self) -> Iterator[str]:
         """Its head and the chosen lines below it."""
@@ -132,14 +144,29 @@ def _outcome(entry: Entry) -> str:
     size = f"{call.lines:,} lines"
     if code:
         return f"exit {code}, {size}" if call.lines > 1 else f"exit {code}"
-    if entry.edits or not text.strip():
-        return "ok"
+    if entry.edits:
+        return f"ok, {_changed(entry.edits)}"
+    if not text.strip():
+        return "no output"
     if text.startswith("\0"):
         return "media"
     if call.lines > 1:
         return size
     line = error_line(text)
     return line if len(text) <= OUTCOME_CHARS else f"{call.chars:,} chars"
+
+
+def _changed(edits: Sequence[FileEdit]) -> str:
+    """``+7 −1``: lines that the edits added and took out."""
+    added = taken = 0
+    for edit in edits:
+        new, old = Counter(_rows(edit.new)), Counter(_rows(edit.old))
+        added, taken = added + (new - old).total(), taken + (old - new).total()
+    return f"+{added:,} −{taken:,}"
+
+
+def _rows(text: str) -> list[str]:
+    return text.split("\n") if text else []
 
 
 class StepRecord:
@@ -192,7 +219,7 @@ def _together(entries: Sequence[Entry]) -> str:
 
 
 def _of_tool(tool: str, entries: Sequence[Entry]) -> str:
-    failed = sum(bool(entry.call.failed) for entry in entries)
+    failed = sum(entry.failed for entry in entries)
     files = tuple(dict.fromkeys(file for entry in entries for file in entry.files))
     of = ""
     if files:
@@ -288,6 +315,8 @@ def _of_call(
         stays = [n for n, line in enumerate(new) if not (state and state.is_stale(line))]
         left = [n for n, line in enumerate(old) if line not in now]
         written, replaced = only(new, stays), only(old, left)
+        if was >= now:  # it only takes out: what is around that is not what it did
+            written = only(new, [])
         if len(replaced):
             source = make(entry, "old", call, replaced)
             source.sign, source.path = "-", edit.path
@@ -337,6 +366,8 @@ def _of_results(
             continue  # "The file was updated": its head says so
         if len(source.lines) == 1 and source.lines[0].strip() in entry.head:
             continue
+        said = [n for n, line in enumerate(source.lines) if not _WRAPPED.match(line)]
+        source.lines = only(source.lines, said) if len(said) < len(source.lines) else source.lines
         if is_read and states:
             lines = source.lines
             stays = [n for n, line in enumerate(lines) if not any(s.is_stale(line) for s in states)]

@@ -86,26 +86,26 @@ HEADS: dict[str, tuple[Step, str]] = {
     "a read": (read(), "1 Read a.py → 5 lines"),
     "a read of some lines": (read(offset=40, limit=20), "1 Read a.py 40–59 → 5 lines"),
     "a read to the end": (read(offset=40), "1 Read a.py 40–end → 5 lines"),
-    "an edit": (edit(), "1 Edit a.py → ok"),
+    "an edit": (edit(), "1 Edit a.py → ok, +1 −1"),
     "an edit of several places": (
         Step("MultiEdit", {"file_path": "a.py", "edits": [
             {"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}]}, "ok"),
-        "1 MultiEdit a.py → ok",
+        "1 MultiEdit a.py → ok, +2 −2",
     ),
-    "a write": (write(FILE), "1 Write a.py → ok"),
+    "a write": (write(FILE), "1 Write a.py → ok, +5 −0"),
     "a cell of a notebook": (
         Step("NotebookEdit", {"notebook_path": "n.ipynb", "new_source": "x = 1"}, "Updated cell"),
-        "1 NotebookEdit n.ipynb → ok",
+        "1 NotebookEdit n.ipynb → ok, +1 −0",
     ),
     "a patch of two files": (
         Step("apply_patch", {"input": "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n"
              "*** Add File: b.py\n+z\n*** End Patch"}, "Success. Updated the following files"),
-        "1 apply_patch a.py, b.py → ok",
+        "1 apply_patch a.py, b.py → ok, +2 −1",
     ),
     "a patch of many files": (
         Step("apply_patch", {"input": "*** Begin Patch\n" + "".join(
             f"*** Add File: {name}.py\n+z\n" for name in "abcde") + "*** End Patch"}, "ok"),
-        "1 apply_patch a.py, b.py, c.py, … → ok",
+        "1 apply_patch a.py, b.py, c.py, … → ok, +5 −0",
     ),
     "OpenHands' view": (
         Step("str_replace_editor", {"command": "view", "path": "a.py", "view_range": [3, 9]}, FILE),
@@ -114,12 +114,12 @@ HEADS: dict[str, tuple[Step, str]] = {
     "OpenHands' insert": (
         Step("str_replace_editor",
              {"command": "insert", "path": "a.py", "insert_line": 3, "new_str": "x"}, "ok"),
-        "1 str_replace_editor a.py → ok",
+        "1 str_replace_editor a.py → ok, +1 −0",
     ),
     "a command": (bash("ls -la", "a.py\nb.py"), "1 Bash ls -la → 2 lines"),
     "a command that reads a file": (bash("cat a.py", FILE), "1 Bash cat a.py → 5 lines"),
     "a command that says one thing": (bash("pwd", "/src"), "1 Bash pwd → /src"),
-    "a command that says nothing": (bash("mkdir x", ""), "1 Bash mkdir x → ok"),
+    "a command that says nothing": (bash("mkdir x", ""), "1 Bash mkdir x → no output"),
     "a long line": (bash("date", "x" * 500), "1 Bash date → 500 chars"),
     "exit code in front": (
         bash("pytest", "Exit code: 1\nFAILED a\nFAILED b"), "1 Bash pytest → exit 1, 3 lines"),
@@ -171,7 +171,7 @@ def test_an_edit_that_failed_changed_nothing() -> None:
 
 def test_an_edits_new_text_is_told_apart_from_the_old_and_from_what_it_left() -> None:
     rows = whole(edit(f"def parse(text):\n{OLD}", f"def parse(text):\n{NEW}"))
-    assert rows == ["1 Edit a.py → ok", f"-{OLD}", " def parse(text):", f"+{NEW}"]
+    assert rows == ["1 Edit a.py → ok, +1 −1", f"-{OLD}", " def parse(text):", f"+{NEW}"]
 
 
 def test_where_a_call_changed_several_files_each_line_is_under_its_own() -> None:
@@ -181,7 +181,7 @@ def test_where_a_call_changed_several_files_each_line_is_under_its_own() -> None
     )
     rows = whole(Step("apply_patch", {"input": patch}, "Done"))
     assert rows == [
-        "1 apply_patch a.py, b.py → ok", " a.py:", "-x = 1", "+x = 2", " b.py:", "+y = 1",
+        "1 apply_patch a.py, b.py → ok, +2 −1", " a.py:", "-x = 1", "+x = 2", " b.py:", "+y = 1",
     ]  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def test_a_patch_in_a_custom_tool_of_codex_is_an_edit_too() -> None:
     ]
     body: Any = {"model": "gpt-5.5", "input": items}
     assert whole(body, format="openai-responses") == [
-        "1 apply_patch a.py → ok", "-x = 1", "+x = 2",
+        "1 apply_patch a.py → ok, +1 −1", "-x = 1", "+x = 2",
     ]  # fmt: skip
 
 
@@ -286,7 +286,7 @@ def test_neighbours_of_which_nothing_is_shown_are_one_line() -> None:
     entries = entries_of(*steps)
     assert listed(entries, 4) == [
         "1–3: 2 Read of a.py, b.py, 1 Bash",
-        "4 Edit a.py → ok",
+        "4 Edit a.py → ok, +1 −1",
         "5–6: 1 Bash, 1 Read of c.py",
     ]
     assert listed(entries, 4, 5)[2:] == ["5 Bash pwd → /", "6 Read c.py → 5 lines"]
@@ -316,3 +316,28 @@ def test_the_rows_of_a_record_are_found_again_under_their_steps() -> None:
         1: set(filter(None, FILE.split("\n"))), 2: {"x", "y"}, 3: {OLD, NEW},
     }  # fmt: skip
     assert quoted_rows(f"1–3: 3 Read of 2 files\n stray\n4 Bash ls → ok\n{' row'}") == {4: {"row"}}
+
+
+def test_lines_that_an_agent_puts_around_an_output_are_left_out_of_it() -> None:
+    text = (
+        "Chunk ID: 86f177\nWall time: 1.2 seconds\nProcess exited with code 1\n"
+        "Original token count: 30\nOutput:\n30 pass\n2 fail"
+    )
+    rows = whole(bash("bun test", text))
+    assert rows[0] == "1 Bash bun test → exit 1, 7 lines"
+    assert rows[1:] == [" 30 pass", " 2 fail"]
+
+
+def test_steps_that_failed_by_their_exit_code_alone_are_counted_in_a_line_for_several() -> None:
+    failed = [bash(f"make {n}", "Process exited with code 2\nno rule\nstop") for n in range(2)]
+    assert StepRecord(entries_of(*failed)).rows() == ["1–2: 2 Bash (2 failed)"]
+
+
+def test_the_folder_that_a_command_changes_to_does_not_hide_the_command() -> None:
+    rows = whole(bash("cd /home/me/app && npm test", "ok\nok"))
+    assert rows[0].startswith("1 Bash npm test → ")
+
+
+def test_an_edit_that_only_takes_out_shows_what_it_took_out_alone() -> None:
+    rows = whole(edit(old="first = 1\nsecond = 2\nthird = 3", new="first = 1\nthird = 3"))
+    assert rows == ["1 Edit a.py → ok, +0 −1", "-second = 2"]
