@@ -18,6 +18,7 @@ from trimtab.cli.terminal import Terminal
 from trimtab.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from trimtab.logs.recording import Recording
     from trimtab.replay.summary import ReplaySummary
 
 WINDOW = 100_000
@@ -49,7 +50,11 @@ def add(parser: ArgumentParser) -> None:
     what.add_argument("--each", type=int, metavar="N", help="a random sample of N of each source")
     what.add_argument("--seed", type=int, default=0, help="of these samples (default 0)")
     how = parser.add_argument_group("how")
-    how.add_argument("--prices", default="claude-5m", metavar="TABLE", help="default claude-5m")
+    how.add_argument(
+        "--prices", metavar="TABLE",
+        help="default: claude-1h where the logs' cache writes were mostly for an hour, "
+        "else claude-5m",
+    )  # fmt: skip
     how.add_argument(
         "--columns", choices=("plain", "all"), default="plain",
         help="what the terminal shows: figures that explain themselves, or every one by source",
@@ -98,6 +103,7 @@ def run(args: Namespace) -> int:
     if args.html:
         _check_pages()  # before hours of work
     recordings, left_out = _recordings(args, min(windows))
+    args.prices = args.prices or _paid(recordings)
     if args.turn is not None or args.show or args.lost:
         return _closer(args, recordings, names, windows[0])
     results = _results(args, recordings, names, windows)
@@ -110,6 +116,13 @@ def run(args: Namespace) -> int:
     if args.columns == "all":
         print(f"\n{table.table(summed.lines, prices=args.prices)}")
     return DONE
+
+
+def _paid(recordings: Sequence[Recording]) -> str:
+    """The price table of the cache that most of the recorded writes went to."""
+    usages = [usage for one in recordings for usage in one.usages if usage is not None]
+    hour, short = (sum(getattr(u, kind) for u in usages) for kind in ("written_1h", "written"))
+    return "claude-1h" if hour > short else "claude-5m"
 
 
 def _keep_warm(args: Namespace) -> int:

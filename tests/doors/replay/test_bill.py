@@ -360,3 +360,14 @@ def test_logs_without_any_usage_are_an_error_that_says_what_is_missing(
     )
     assert main(["bill", str(tmp_path)]) != 0
     assert "no usage" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("hour", "table"), [(9_000, "claude-1h"), (0, "claude-5m")])
+def test_replay_prices_by_the_cache_that_the_logs_wrote_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], hour: int, table: str
+) -> None:
+    usage = claude_usage(0, 500, hour, 10, 50)
+    (tmp_path / "a.jsonl").write_text(as_lines(claude_session(usages=[usage] * 3)))
+    asked = ["replay", str(tmp_path / "a.jsonl"), "--policy", "none", "--no-outgrown"]
+    assert main([*asked, "--window", "9k", "--workers", "1"]) == 0
+    assert f"at {table} prices" in capsys.readouterr().out
