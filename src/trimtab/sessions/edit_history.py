@@ -157,9 +157,9 @@ class EditHistory:
         named, pins = self._named(ref, text, file, conversation)
         self._add(named, lambda journal: journal.pinned(pins, pin=False))
 
-    def pins(self) -> list[str]:
-        """What is pinned in the conversation fitted last: refs, ``text:…`` and ``file:…``."""
-        return sorted(self._last.journal.pins)
+    def pins(self, conversation: str = "") -> list[str]:
+        """What is pinned in a conversation, named as for ``pin``: refs, ``text:…``, ``file:…``."""
+        return sorted(self._conversation(conversation).journal.pins)
 
     def _named(self, ref: str, text: str, file: str, id: str) -> tuple[Conversation, Sequence[str]]:
         """(the conversation, the pins as a journal has them)."""
@@ -170,11 +170,15 @@ class EditHistory:
         if ref != "":
             conversation, edit = self._edit(ref)
             return conversation, edit.targets if edit else [ref]
-        conversation = self._last
-        if id and self._conversations is not None:
-            conversation = self._conversations.by_id(id)
-            self._conversations.refresh(conversation)
-        return conversation, [f"{TEXT_PIN}{text}" if text else f"{FILE_PIN}{file}"]
+        return self._conversation(id), [f"{TEXT_PIN}{text}" if text else f"{FILE_PIN}{file}"]
+
+    def _conversation(self, id: str) -> Conversation:
+        """The conversation with this id in the store, as it is now; "": the one fitted last."""
+        if not id or self._conversations is None:
+            return self._last
+        conversation = self._conversations.by_id(id)
+        self._conversations.refresh(conversation)
+        return conversation
 
     def undo(self, handle: str) -> None:
         """Show the original of an edit again from the next request on, and pin it.

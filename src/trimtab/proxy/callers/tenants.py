@@ -6,10 +6,11 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
+from trimtab.fitted import Fitted
 from trimtab.forking import Lock
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy.config.settings import ProxySettings
@@ -26,6 +27,7 @@ from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
 from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
+from trimtab.wire.detect import FormatName
 from trimtab.wire.incremental_json import IncrementalParser
 
 MOST = 200
@@ -225,6 +227,31 @@ class Tenants:
             return session.recall(handle), session.shown(handle)
         except TrimtabError:
             return None, ""
+
+    def pins(self, record: SessionRecord) -> list[str]:
+        """What is pinned in a session's conversation; [] if it is not known yet."""
+        session = self._of(record)
+        if session is None or not record.conversation:
+            return []
+        return session.pins(record.conversation)
+
+    def keep(self, record: SessionRecord, *, text: str, file: str, pinned: bool) -> None:
+        """Pin a sentence or a file of a session's conversation, or unpin it.  Raises
+        TrimtabError."""
+        session = self._of(record)
+        if session is None or not record.conversation:
+            raise UnknownHandle("this session has sent nothing yet: pin after its next request")
+        change = session.pin if pinned else session.unpin
+        change(text=text, file=file, conversation=record.conversation)
+
+    def preview(self, record: SessionRecord, body: bytes) -> Fitted | None:
+        """What a cut made now would leave of a session's request; None if it cannot be said."""
+        session = self._of(record)
+        try:
+            format = cast(FormatName, record.format)
+            return session.preview(body, format=format) if session else None
+        except TrimtabError:
+            return None
 
     def act(self, name: str, record: SessionRecord, edit: EditRecord) -> None:
         """Undo an edit, pin its blocks, or unpin them.  Raises TrimtabError."""

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, quote, unquote
 from trimtab.errors import TrimtabError
 from trimtab.proxy.callers.access import COOKIE, Access
 from trimtab.proxy.callers.tenants import Tenants
-from trimtab.proxy.dashboard import exports, request_views, spend_view, views
+from trimtab.proxy.dashboard import exports, keep_view, request_views, spend_view, views
 from trimtab.proxy.dashboard.page import HOME, message, page_templates, policy, sign_in
 from trimtab.proxy.dashboard.status import session_status
 from trimtab.proxy.http.asgi import Body, HttpResponse, Receive, Scope
@@ -181,6 +181,8 @@ async def _session(data: DashboardData, id: str, rest: list[str], query: dict[st
         return Shown(200, exports.session(session), JSON)
     if not rest:
         return Shown(200, views.session(session, now, query.get("q", "")[:200], problem))
+    if rest == ["keep"]:
+        return Shown(200, await _keep(data, session, query))
     edit = session.edits.get(rest[1]) if len(rest) == 2 and rest[0] == "e" else None
     if edit is None:
         return Shown(404, message("Not found", "This session has no such edit."))
@@ -190,6 +192,20 @@ async def _session(data: DashboardData, id: str, rest: list[str], query: dict[st
     return Shown(200, await in_worker(
         lambda: views.edit(session, edit, *texts, token=token, said=said, step=step)
     ))  # fmt: skip
+
+
+async def _keep(data: DashboardData, session: SessionRecord, query: dict[str, str]) -> bytes:
+    """The page about what stays."""
+    newest = data.records.requests.newest(session.id)
+
+    def show() -> bytes:
+        body = request_views.texts(newest).get("came", "") if newest else ""
+        preview = data.tenants.preview(session, body.encode()) if body else None
+        pins = data.tenants.pins(session)
+        said = _SAID.get(query.get("done", ""), "")
+        return keep_view.keep(session, pins, preview, token=data.access.form_token(), said=said)
+
+    return await in_worker(show)
 
 
 async def _filled(data: DashboardData, session: SessionRecord) -> None:
@@ -203,6 +219,8 @@ _SAID = {
     "undo": "Undone: the original is sent from the next turn on, as long as it fits.",
     "pin": "Pinned: it is reduced no further.",
     "unpin": "Unpinned: it may be reduced again.",
+    "keep": "Pinned: it is whole from the next turn on, as long as it fits.",
+    "release": "Unpinned: the next cut may take it.",
 }
 
 
@@ -240,6 +258,9 @@ async def _act(data: DashboardData, name: str, form: dict[str, str], reply: Http
     session = data.records.activity.sessions.get(form.get("session", ""))
     if session is not None:
         await _filled(data, session)
+    if session is not None and name in ("keep", "release"):
+        await _pin(data, name, session, form, reply)
+        return
     edit = session.edits.get(form.get("handle", "")) if session else None
     if session is None or edit is None or name not in _SAID:
         await _page(reply, 404, message("Not found", "This session has no such edit."))
@@ -251,4 +272,20 @@ async def _act(data: DashboardData, name: str, form: dict[str, str], reply: Http
         await _page(reply, 409, message("Not done", str(error)))
         return
     to = f"{HOME}s/{session.id}/e/{quote(edit.handle, safe='')}?done={name}"
+    await reply.whole(303, [(b"location", to.encode())])
+
+
+async def _pin(
+    data: DashboardData, name: str, session: SessionRecord, form: dict[str, str],
+    reply: HttpResponse,
+) -> None:  # fmt: skip
+    text, file = form.get("text", "").strip(), form.get("file", "").strip()
+    try:
+        await in_worker(
+            lambda: data.tenants.keep(session, text=text, file=file, pinned=name == "keep")
+        )
+    except TrimtabError as error:
+        await _page(reply, 409, message("Not done", str(error)))
+        return
+    to = f"{HOME}s/{session.id}/keep?done={name}"
     await reply.whole(303, [(b"location", to.encode())])

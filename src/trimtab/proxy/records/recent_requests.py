@@ -95,6 +95,11 @@ class RecentRequests:
                 self._held -= old.texts.held_bytes
                 old.texts = None
 
+    def newest(self, session: str) -> RequestRecord | None:
+        """A session's newest request whose texts are kept; None without one."""
+        own = (row for row in reversed(self.rows) if row.session == session)
+        return next((row for row in own if row.texts is not None), None)
+
     def get(self, number: int) -> RequestRecord | None:
         """The request with this number, or None once it is dropped."""
         return next((row for row in reversed(self.rows) if row.number == number), None)

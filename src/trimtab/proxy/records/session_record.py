@@ -177,6 +177,8 @@ class SessionRecord:
     """Handles of the edits that the last request had."""
     beginning: tuple[tuple[str, int], ...] = ()
     """Hashes of its last request (``prefix_breaks.beginning``)."""
+    conversation: str = ""
+    """Its id in the tenant's store; "" until its first request of this run."""
     loaded: bool = True
     """Whether its turns and edits are in memory; else they are in the store only."""
 
@@ -207,6 +209,7 @@ class SessionRecord:
             share = turn.trigger / turn.window if turn.window else 1.0
             turn.window, turn.trigger = room, int(room * share)
         turn.arrived = fitted.tokens_before
+        self.conversation = fitted.conversation or self.conversation
         self.in_force = tuple(filter(None, fitted.handles))
         turn.edits, turn.repairs = len(fitted.handles), fitted.repairs
         edits: Iterable[EditRecord | ReportEdit]

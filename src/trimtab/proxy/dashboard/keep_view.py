@@ -1,0 +1,37 @@
+"""The page of one session about what stays: what is pinned, and what the next cut would take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trimtab.fitted import Fitted
+from trimtab.proxy.dashboard.page import HOME, SESSIONS, page
+from trimtab.proxy.records.session_record import SessionRecord
+from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
+
+SHOWN_EDITS = 40
+
+
+def keep(
+    session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None, *, token: str,
+    said: str = "",
+) -> bytes:  # fmt: skip
+    """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept."""
+    named = [
+        ("text", pin.removeprefix(TEXT_PIN)) if pin.startswith(TEXT_PIN)
+        else ("file", pin.removeprefix(FILE_PIN))
+        for pin in pins
+        if pin.startswith((TEXT_PIN, FILE_PIN))
+    ]  # fmt: skip
+    edits = [edit for edit in next_cut.report.edits if edit.new] if next_cut else []
+    return page(
+        "keep.html", "What stays", trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
+        session=session.id, token=token, said=said, known=bool(session.conversation),
+        named=named, others=len(pins) - len(named),
+        preview=next_cut is not None, reason=next_cut.report.reason if next_cut else "",
+        edits=[
+            (edit.kind, edit.tool or edit.role, edit.why,
+             (f"{edit.tokens_before:,}", f"{edit.tokens_after:,}"))
+            for edit in edits[:SHOWN_EDITS]
+        ],
+    )  # fmt: skip
