@@ -9,9 +9,10 @@ from trimtab import wire
 from trimtab.effective_limits import calibration_key
 from trimtab.errors import StoreError, UnknownHandle, expect_text
 from trimtab.fit_report import report_of
+from trimtab.journal.archive import Archived, of_transcript
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
 from trimtab.lazy import cached_property
-from trimtab.pipeline import FitResult
+from trimtab.pipeline import FitResult, taken_out
 from trimtab.planning.advice import advice, size_in_bytes
 from trimtab.pricing.observed_usage import Counted
 from trimtab.report import Report
@@ -195,6 +196,15 @@ class Fitted:
         compacted = self._result.prepared.facts.compacted
         theirs = (compacted.handle,) if compacted else ()
         return (*theirs, *(applied.edit.handle for applied in self._result.applied))
+
+    @cached_property
+    def archive(self) -> tuple[Archived, ...]:
+        """What ``request`` lacks of the one received: its originals, newest first."""
+        result = self._result
+        compacted = result.prepared.facts.compacted
+        more = (*taken_out(result.prepared), *((compacted.handle,) if compacted else ()))
+        edits = [applied.edit for applied in result.applied]
+        return of_transcript(result.prepared.transcript, edits, more)
 
     @cached_property
     def made_edits(self) -> bool:

@@ -1,4 +1,4 @@
-"""An MCP server for one tenant's originals: the tools recall, search, status and pin.
+"""An MCP server for one tenant's originals: the tools recall, status and pin.
 
 Serves standard input and output, or HTTP on this machine only.  Needs the extra ``mcp``.
 """
@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from trimtab.errors import MissingExtra, StoreError, UnknownHandle
-from trimtab.journal.excerpts import LINE_CHARS, MOST_HITS, Said, answer
+from trimtab.journal.excerpts import Said, answer
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.sessions.recall_tool import DESCRIPTION, NAME, SCHEMA
 
@@ -31,13 +31,6 @@ def _takes(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
     (NAME, DESCRIPTION, SCHEMA, True),
-    (
-        "search",
-        "Finds lines in everything that was shortened or left out, with the handles to recall; "
-        "where no line holds all the words, the passages that match them best.",
-        _takes(text={**_TEXT, "description": "words to look for"}),
-        True,
-    ),
     ("status", "Says how much is kept of this user's conversations.", _takes(), True),
     (
         "pin",
@@ -57,35 +50,14 @@ def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Sa
             return answer(stored, arguments)
         if name == "status":
             return Said(stored.status())
-        key = "text" if name == "search" else "handle"
-        value = arguments.get(key)
-        if not isinstance(value, str) or not value.strip():
-            return Said(f"give {key}", failed=True)
-        if name == "search":
-            return _searched(stored, value)
-        return Said(stored.pin(value.strip()))
+        handle = arguments.get("handle")
+        if not isinstance(handle, str) or not handle.strip():
+            return Said("give handle", failed=True)
+        return Said(stored.pin(handle.strip()))
     except UnknownHandle as error:
         return Said(str(error), failed=True)
     except StoreError as error:
         return Said(f"the originals cannot be read now: {error}", failed=True)
-
-
-def _searched(stored: OriginalsReader, wanted: str) -> Said:
-    matches = stored.search(wanted)
-    if not matches:
-        return Said(f"nothing that was left out has a line with {wanted[:LINE_CHARS]!r}", True)
-    rows = [
-        f"{one.handle} (chars {one.hit.start}-{one.hit.end}): {_shortened(one.hit.text)}"
-        for one in matches
-    ]
-    if len(matches) == MOST_HITS:
-        rows.append(f"[the first {MOST_HITS} lines; search for more words to see others]")
-    return Said("\n".join(rows))
-
-
-def _shortened(text: str) -> str:
-    """A passage in full, or the beginning of a long line."""
-    return f"\n{text}" if "\n" in text else text[:LINE_CHARS]
 
 
 def server(stored: OriginalsReader, version: str = "") -> Any:

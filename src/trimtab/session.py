@@ -218,6 +218,7 @@ class Session(EditHistory):
             if not turn.is_client_request:
                 conversation.stats.sent_minute = minute
                 self._count(conversation, turn.result, fitted)
+                self._fitted_last = fitted
             if wanted.control:
                 outgrown = ", outgrown" if conversation.journal.entries else ""
                 fitted.arm = f"control{outgrown}" if in_control_arm else "treated"

@@ -1,15 +1,26 @@
-"""An original as text for a model: the whole, a part, or the lines that contain a text.
+"""The one look-up at every door: lists what was taken out, searches it, and reads of it.
 
-Positions are in characters.
+Positions are in characters from 0, lines from 1; both in what the same handle and steps give.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
 
-from trimtab.errors import StoreError, UnknownHandle, expect, expect_text
+from trimtab.errors import StoreError, UnknownHandle, expect
+from trimtab.journal.archive import (
+    CHARS_A_TOKEN,
+    Archived,
+    Originals,
+    Step,
+    archive_of,
+    steps_in,
+    steps_of_archive,
+)
+from trimtab.journal.archived_files import NoReading, file_reading
 from trimtab.journal.folded_steps import (
     CONTENTS_CHARS,
     contents,
@@ -17,34 +28,17 @@ from trimtab.journal.folded_steps import (
     step_range,
     steps_of,
 )
-from trimtab.journal.passages import PassageIndex
+from trimtab.journal.passages import MAX_HITS, Hit, find, hits, numbered_lines
 
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 """Most chars of one answer to a model: an original may exceed the window it was cut for."""
-MOST_HITS, MOST_PASSAGES = 40, 5
-LEAST_WORDS = 3
-"""Least words of a query that searches for passages."""
+FOUND_CHARS = 8_000
+"""Most chars of what a search or a list says: some 2,000 tokens."""
+MAX_ROWS, MAX_READ_CHARS = 60, 32_000_000
+"""Rows of a list, and characters of originals that a list or a search reads, the newest first."""
 LINE_CHARS = 240
-LONG_LINE_CHARS = 1_000
-_ESCAPED = re.compile(r"\\+n")
 HANDLE_CHARS = 64
-
-
-class Originals(Protocol):
-    """Anything that returns originals: a ``Session``, a ``Fitted``, a store's reader."""
-
-    def recall(self, handle: str) -> str:
-        """The exact original.  Raises UnknownHandle."""
-        ...
-
-
-class Hit(NamedTuple):
-    """One line that contains the searched text: its number from 1, its start and end."""
-
-    line: int
-    start: int
-    end: int
-    text: str
+HOW = 'recall(handle="…", steps="…") reads one'
 
 
 class Said(NamedTuple):
@@ -70,93 +64,56 @@ def part(text: str, start: int | None = None, end: int | None = None) -> str:
     return text[max(0, start or 0) : len(text) if end is None else max(0, end)]
 
 
-def hits(text: str, wanted: str, most: int = MOST_HITS) -> list[Hit]:
-    """The lines that contain ``wanted``, ignoring case; if there are none, those with all of its
-    words.  [] if ``wanted`` is blank.  Dropped messages are one line of JSON: there, lines within
-    its strings are searched."""
-    expect_text("text", wanted)
-    for words in ([wanted.strip().lower()], wanted.lower().split()):
-        lines_with = list[Hit]()
-        for hit in _lines(text):
-            low = hit.text.lower()
-            if words and all(word and word in low for word in words):
-                lines_with.append(hit)
-                if len(lines_with) == most:
-                    return lines_with
-        if lines_with:
-            return lines_with
-    return []
-
-
-def best_passages(
-    originals: Iterable[tuple[str, str]], wanted: str, most: int = MOST_PASSAGES
-) -> list[tuple[str, Hit]]:
-    """The passages of these (handle, original) pairs, oldest first, that match the words best: each
-    with its neighbours, at most five and together about 2,000 tokens."""
-    if len(wanted.split()) < LEAST_WORDS:  # probably a name, which has no near matches
-        return []
-    index, texts = PassageIndex(), dict[str, str]()
-    for handle, text in originals:
-        texts[handle] = text
-        index.add(handle, text)
-    ranked = []
-    for passage in index.search(wanted, min(most, MOST_PASSAGES)):
-        text = texts[passage.handle]
-        start, end = passage.lines[0][0], passage.lines[-1][1]
-        line = text.count("\n", 0, start) + 1
-        ranked.append((passage.handle, Hit(line, start, end, passage.text(text))))
-    return ranked
-
-
-def _lines(text: str) -> Iterator[Hit]:
-    """Every line; a very long one in pieces, split at escaped line ends."""
-    position = 0
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        bare = line.rstrip("\r\n")
-        if len(bare) <= LONG_LINE_CHARS:
-            yield Hit(number, position, position + len(bare), bare)
-        else:
-            begin = 0
-            for mark in _ESCAPED.finditer(bare):
-                end = position + mark.start()
-                yield Hit(number, position + begin, end, bare[begin : mark.start()])
-                begin = mark.end()
-            yield Hit(number, position + begin, position + len(bare), bare[begin:])
-        position += len(line)
-
-
 def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
-    """Answer a model's request for an original: the whole, ``start``…``end``, or a ``search``; for
-    a fold its table of contents, or single ``steps``.
+    """Answer a model's look-up: a list, a search, a file's last reading, or an original whole or
+    in part.
 
     Never raises for any arguments of a model; the answer then says what is wrong and what to do.
     """
-    handle = arguments.get("handle")
-    if not isinstance(handle, str) or not handle.strip():
-        return Said('give the handle that the note names: recall("…")', failed=True)
-    handle = handle.strip().strip("\"'`")[:HANDLE_CHARS]
     try:
-        start, end = _position(arguments, "start"), _position(arguments, "end")
-        steps = step_range(arguments.get("steps"))
-    except ValueError as error:
+        asked = _Asked.of(arguments)
+        if asked.handle:
+            return _read(originals, asked)
+        archive = archive_of(originals)
+        if archive is None:
+            return Said('give the handle that the note names: recall("…")', failed=True)
+        if asked.search:
+            return _searched(steps_of_archive(originals, archive, MAX_READ_CHARS), asked)
+        if asked.file:
+            return _of_file(originals, archive, asked)
+        return _listed(originals, archive, asked.start or 0)
+    except (UnknownHandle, StoreError, ValueError) as error:
         return Said(str(error), failed=True)
-    try:
-        text = originals.recall(handle)
-    except (UnknownHandle, StoreError) as error:
-        return Said(str(error), failed=True)
-    wanted = arguments.get("search")
-    if isinstance(wanted, str) and wanted.strip():
-        return _searched(text, wanted)
-    if steps is not None:
-        try:
-            text = steps_of(text, *steps)
-        except ValueError as error:
-            return Said(str(error), failed=True)
-    elif start is None and end is None and len(text) > CONTENTS_CHARS:
-        folded = folded_steps(text)
-        if len(folded) > 1:
-            return Said(contents(folded, len(text), MOST_CHARS))
-    return _shown(text, start, end)
+
+
+class _Asked(NamedTuple):
+    """A look-up's arguments, as they were meant."""
+
+    handle: str = ""
+    search: str = ""
+    file: str = ""
+    steps: tuple[int, int] | None = None
+    start: int | None = None
+    end: int | None = None
+    lines: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> _Asked:
+        """Raises ValueError."""
+        handle, search, file = (_text(arguments.get(key)) for key in ("handle", "search", "file"))
+        return cls(
+            handle.strip("\"'`")[:HANDLE_CHARS], search, file.strip("\"'`"),
+            step_range(arguments.get("steps")), _position(arguments, "start"),
+            _position(arguments, "end"), _line_range(arguments.get("lines")),
+        )  # fmt: skip
+
+    @property
+    def is_part(self) -> bool:
+        return (self.start, self.end, self.lines) != (None, None, None)
+
+
+def _text(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
 
 
 def _position(arguments: Mapping[str, Any], name: str) -> int | None:
@@ -165,51 +122,168 @@ def _position(arguments: Mapping[str, Any], name: str) -> int | None:
         return None
     if isinstance(value, float) and value.is_integer():  # JSON of some models has 5.0
         value = int(value)
-    if isinstance(value, str) and value.strip().isdecimal():
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < 20:
         value = int(value)
     if type(value) is not int or value < 0:
         raise ValueError(f"{name} is a number of characters, 0 or more")
     return value
 
 
-def _shown(text: str, start: int | None, end: int | None) -> Said:
-    begin = min(max(0, start or 0), len(text))
-    wanted = part(text, start, end)
+def _line_range(value: Any) -> tuple[int, int] | None:
+    try:
+        return step_range(value)
+    except ValueError:
+        raise ValueError('lines is a number from 1 ("40") or a range ("40-80")') from None
+
+
+# --- a handle ---
+
+
+def _read(originals: Originals, asked: _Asked) -> Said:
+    text = originals.recall(asked.handle)
+    if asked.search:
+        if asked.steps is not None:
+            text = steps_of(text, *asked.steps)
+        return _searched(steps_in(Archived(asked.handle), text), asked)
+    if asked.steps is not None:
+        text = steps_of(text, *asked.steps)
+    elif not asked.is_part and len(text) > CONTENTS_CHARS:
+        folded = folded_steps(text)
+        if len(folded) > 1:
+            return Said(contents(folded, len(text), MAX_CHARS))
+    return _shown(text, asked)
+
+
+def _shown(text: str, asked: _Asked) -> Said:
+    if asked.lines is not None:
+        return _lines(text, *asked.lines)
+    begin = min(max(0, asked.start or 0), len(text))
+    wanted = part(text, asked.start, asked.end)
     if text and not wanted:
         return Said(f"nothing stands there: the original has {len(text):,} chars", failed=True)
-    if len(wanted) <= MOST_CHARS:
+    if len(wanted) <= MAX_CHARS:
         return Said(wanted)
-    stop = begin + MOST_CHARS
+    stop = begin + MAX_CHARS
     more = (
         f"\n[chars {begin:,} to {stop:,} of {len(text):,}; the rest: start={stop}, "
         "or search for what is needed]"
     )
-    return Said(wanted[:MOST_CHARS] + more)
+    return Said(wanted[:MAX_CHARS] + more)
 
 
-def _searched(text: str, wanted: str) -> Said:
-    matches = hits(text, wanted)
-    if not matches:
-        near = best_passages([("", text)], wanted)
-        if not near:
-            return Said(f"no line of the original holds {wanted[:LINE_CHARS]!r}", failed=True)
-        rows = ["No line holds all of it; nearest:"]
-        rows += [f"chars {hit.start}-{hit.end}:\n{hit.text}" for _, hit in near]
-        return Said("\n".join(rows))
-    rows = [
-        f"line {hit.line} (chars {hit.start}-{hit.end}): {_clipped(hit, wanted)}" for hit in matches
-    ]
-    if len(matches) == MOST_HITS:
-        rows.append(f"[the first {MOST_HITS} lines; search for more words to see others]")
+def _lines(text: str, first: int, last: int) -> Said:
+    """Lines by number: of messages as they were said, without the JSON around them."""
+    is_messages = bool(folded_steps(text))
+    rows, chars, number = list[str](), 0, 0
+    for number, start, end in numbered_lines(text, is_messages):
+        if first <= number <= last:
+            chars += end - start + 1
+            if chars > MAX_CHARS and rows:
+                rows.append(f'[the rest: lines="{number}-{last}"]')
+                break
+            rows.append(readable(text[start:end]) if is_messages else text[start:end])
+            if chars > MAX_CHARS:
+                cut = rows.pop()[:MAX_CHARS]
+                rows.append(f"{cut}\n[line {number} goes on: start and end give its characters]")
+    if not rows:
+        return Said(f"no line {first} to {last}: it has {number:,} lines", failed=True)
     return Said("\n".join(rows))
 
 
-def _clipped(hit: Hit, wanted: str) -> str:
+def readable(text: str) -> str:
+    """A piece of a JSON string with its escapes resolved; as it is where it was cut within one."""
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
+
+
+# --- search and list ---
+
+
+def _searched(steps: Iterable[Step], asked: _Asked) -> Said:
+    wanted, rows = asked.search, list[str]()
+    found = find(steps, wanted)
+    if not found:
+        return Said(f"no line of what was left out holds {wanted[:LINE_CHARS]!r}", failed=True)
+    exact = all(_holds(hit.text, wanted) for _, hit in found)
+    if not exact:
+        rows.append("No line holds all of it; nearest:")
+    of_handle, chars = "", 0
+    for number, (step, hit) in enumerate(found):
+        text = _clipped(hit.text, wanted) if exact else hit.text
+        text = readable(text) if step.number else text
+        head = f"{step.name} ({step.about}):" if step.name != of_handle else ""
+        row = f"line {hit.line} (chars {hit.start}-{hit.end}): {text}" if exact else (
+            f"line {hit.line}…:\n{text}"
+        )
+        chars += len(head) + len(row) + 2
+        if chars > FOUND_CHARS and number:
+            rows.append(f"[{len(found) - number} more; search for more words, or with a handle]")
+            break
+        rows += [head, row] if head else [row]
+        of_handle = step.name
+    if len(found) == MAX_HITS:
+        rows.append(f"[the first {MAX_HITS} lines; search for more words to see others]")
+    return Said("\n".join(rows))
+
+
+def _holds(text: str, wanted: str) -> bool:
+    low = text.lower()
+    return "\n" not in text and all(word in low for word in wanted.lower().split())
+
+
+def _clipped(text: str, wanted: str) -> str:
     """The line; a long one is cut to the text around the first match."""
-    if len(hit.text) <= LINE_CHARS:
-        return hit.text
-    low = hit.text.lower()
+    if len(text) <= LINE_CHARS:
+        return text
+    low = text.lower()
     words = [wanted.strip().lower(), *wanted.lower().split()]
     at = next((place for word in words if (place := low.find(word)) >= 0), 0)
-    begin = max(0, min(at - LINE_CHARS // 3, len(hit.text) - LINE_CHARS))
-    return f"…{hit.text[begin : begin + LINE_CHARS]}…"
+    begin = max(0, min(at - LINE_CHARS // 3, len(text) - LINE_CHARS))
+    return f"…{text[begin : begin + LINE_CHARS]}…"
+
+
+def _listed(originals: Originals, archive: Iterable[Archived], first: int) -> Said:
+    steps = steps_of_archive(originals, archive, MAX_READ_CHARS)
+    rows, chars, handle = list[str](), 0, ""
+    for _ in islice(steps, first):
+        pass
+    for number, step in enumerate(steps, first):
+        row = f"{step.about} (~{step.tokens:,} tokens)"
+        if not step.number:
+            row = f"{step.archived.handle}: {row}"
+        elif step.archived.handle != handle:
+            row = f"{step.archived.handle}, by step:\n {step.number} {row}"
+        else:
+            row = f" {step.number} {row}"
+        handle = step.archived.handle
+        chars += len(row) + 1
+        if number - first == MAX_ROWS or (chars > FOUND_CHARS and rows):
+            rows.append(f"[older ones: start={number}; search finds lines in all]")
+            break
+        rows.append(row)
+    if not rows:
+        return Said("nothing was left out of this conversation" if not first else
+                    "nothing older was left out")  # fmt: skip
+    return Said("\n".join([f"What was left out, newest first ({HOW}):", *rows]))
+
+
+# --- files ---
+
+
+def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -> Said:
+    steps = steps_of_archive(originals, archive, MAX_READ_CHARS)
+    reading = file_reading(steps, asked.file)
+    if isinstance(reading, NoReading):
+        return Said(str(reading), failed=True)
+    shown = _shown(reading.text, asked)
+    if shown.failed:
+        return shown
+    return Said("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))
+
+
+__all__ = [
+    "CHARS_A_TOKEN", "HANDLE_CHARS", "LINE_CHARS", "MAX_CHARS", "MAX_HITS", "Hit", "Originals",
+    "Said", "Sequence", "answer", "find", "hits", "is_handle", "part", "readable",
+]  # fmt: skip

@@ -7,27 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from itertools import islice
 from typing import NamedTuple
 
 from trimtab.errors import UnknownHandle
-from trimtab.journal.excerpts import (
-    HANDLE_CHARS,
-    MOST_HITS,
-    Hit,
-    best_passages,
-    hits,
-    is_handle,
-)
+from trimtab.journal.archive import Archived, of_edits, steps_of_archive
+from trimtab.journal.excerpts import HANDLE_CHARS, MAX_READ_CHARS, is_handle
 from trimtab.journal.file_format import dated_edits, replayed, rows
 from trimtab.journal.journal import Journal
+from trimtab.journal.passages import MAX_HITS, Hit, find
 from trimtab.stores.base import ConversationInfo
 from trimtab.stores.tenant import Original, TenantStore
 from trimtab.transcript.model import Edit
-
-MOST_RANKED_CHARS = 8_000_000
-MOST_SEARCHED = 2_000
-"""Most originals that one search reads, the newest conversations first."""
 
 
 class StoredHit(NamedTuple):
@@ -69,31 +59,27 @@ class OriginalsReader:
             "name the store and tenant of the session that made the edit"
         )
 
-    def search(self, wanted: str, most: int = MOST_HITS) -> list[StoredHit]:
+    @property
+    def archive(self) -> Iterator[Archived]:
+        """What was taken out of all conversations, the newest first: what a conversation's journal
+        stands for, then what repairs and the provider took out."""
+        for row in self._kept():
+            data, _ = self._store.read(row.conversation)
+            edits = [edit for _, edit in dated_edits(data)]
+            yield from of_edits(edits)
+            listed = {edit.handle for edit in edits}
+            for handle in reversed(self._store.store.handles(self._store.tenant, row.conversation)):
+                if handle not in listed:
+                    yield Archived(handle)
+
+    def search(self, wanted: str, most: int = MAX_HITS) -> list[StoredHit]:
         """Lines of all originals that contain ``wanted``, the newest conversations first; if there
         are none, the passages that match best."""
-        lines: list[StoredHit] = []
-        for number, handle in enumerate(self._handles()):
-            if len(lines) >= most or number >= MOST_SEARCHED:
-                break
-            original = self._store.original(handle)
-            text = original.text if original else ""
-            lines += [StoredHit(handle, hit) for hit in hits(text, wanted, most - len(lines))]
-        if not lines:
-            best = best_passages(self._newest(), wanted)
-            lines = [StoredHit(handle, hit) for handle, hit in best]
-        return lines
-
-    def _newest(self) -> Iterator[tuple[str, str]]:
-        """(handle, original) of the newest originals, up to the limits of a ranked search."""
-        left = MOST_RANKED_CHARS
-        for handle in islice(self._handles(), MOST_SEARCHED):
-            original = self._store.original(handle)
-            if original is not None:
-                left -= len(original.text)
-                if left < 0:
-                    return
-                yield handle, original.text
+        steps = steps_of_archive(self, self.archive, MAX_READ_CHARS)
+        return [
+            StoredHit(step.archived.handle, hit.moved(step.offset))
+            for step, hit in find(steps, wanted, most)
+        ]
 
     def status(self) -> str:
         """A one-line summary of how much is kept."""
@@ -157,7 +143,3 @@ class OriginalsReader:
             row for row in self._store.store.conversations() if row.tenant == self._store.tenant
         ]
         return sorted(mine, key=lambda row: -row.used_at)
-
-    def _handles(self) -> Iterator[str]:
-        for row in self._kept():
-            yield from self._store.store.handles(self._store.tenant, row.conversation)

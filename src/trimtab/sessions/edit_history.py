@@ -11,11 +11,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trimtab.errors import InvalidSetting, StoreError, UnknownHandle, expect, expect_text
-from trimtab.fitted import recall
+from trimtab.fitted import Fitted, recall
 from trimtab.forking import loading
 from trimtab.journal import excerpts, file_format
+from trimtab.journal.archive import Archived, of_edits, steps_in, steps_of_archive
 from trimtab.journal.folded_steps import FoldedStep, folded_steps, step_range, steps_of
 from trimtab.journal.journal import Journal
+from trimtab.journal.passages import find
 from trimtab.sessions.conversation import Conversation
 from trimtab.sessions.stats import PREFIX as STATS
 from trimtab.sessions.stats import ConversationStats
@@ -52,6 +54,8 @@ class EditHistory:
     ) -> None:
         self._conversations: ConversationStore | None = None
         self._last = Conversation("")
+        self._fitted_last: Fitted | None = None
+        """The last request that was a turn of a conversation."""
         self._compactions_made: Compactions | None = None
         if store is not None:
             if journal is not None:
@@ -121,17 +125,28 @@ class EditHistory:
         """
         expect(type(most) is int and most > 0, "most", most, "a whole number above 0")
         expect_text("text", text)
-        results = list[SearchHit]()
-        names = self._handles() if handle is None else [handle]
-        for name in reversed(names):
-            hits = excerpts.hits(self.recall(name), text, most - len(results))
-            results += [SearchHit(name, *hit) for hit in hits]
-            if len(results) >= most:
-                break
-        if not results:
-            best = excerpts.best_passages(((name, self.recall(name)) for name in names), text, most)
-            results = [SearchHit(name, *hit) for name, hit in best]
-        return results
+        if handle is None:
+            steps = steps_of_archive(self, self.archive, excerpts.MAX_READ_CHARS)
+        else:
+            steps = iter(steps_in(Archived(handle), self.recall(handle)))
+        return [
+            SearchHit(step.archived.handle, *hit.moved(step.offset))
+            for step, hit in find(steps, text, most)
+        ]
+
+    @property
+    def archive(self) -> tuple[Archived, ...]:
+        """What the request fitted last lacks, newest first; before the first one, what the journal
+        stands for."""
+        if self._fitted_last is not None:
+            return self._fitted_last.archive
+        return of_edits(self._last.journal.entries)
+
+    def look_up(self, **arguments: Any) -> str:
+        """What the recall tool answers: a list of what was left out, lines with the words of
+        ``search``, the last reading of a ``file``, or of a ``handle`` the whole, ``steps``,
+        ``start`` to ``end`` or ``lines``.  Never raises for a look-up of nothing that is there."""
+        return excerpts.answer(self, arguments).text
 
     def _handles(self) -> Sequence[str]:
         if self._conversations is None:

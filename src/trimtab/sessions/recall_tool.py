@@ -12,27 +12,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import expect, expect_text
-from trimtab.journal.excerpts import Originals, Said, answer
+from trimtab.journal.archive import Originals
+from trimtab.journal.excerpts import Said, answer
 from trimtab.wire.dialects import DIALECTS
 from trimtab.wire.misnamed import no_format
 
 NAME = "recall"
 DESCRIPTION = (
-    "Returns the original of something that was shortened or left out of this conversation to make "
-    'room. Notes name it as recall("handle"). Without more it comes back whole, or, of steps that '
-    "were left out together, as a table of contents: steps gives single ones of them. start and "
-    "end (in characters) give a part of a long one, search gives its lines that hold some words."
+    "Looks up what was shortened or left out of this conversation to make room: use it before you "
+    "run a tool again or say that something is lost. Without arguments: a list of what was left "
+    "out. search: the best lines in all of it. file: the last reading of a file, and edits since. "
+    'handle, as notes name it (recall("handle")): the original, whole or the steps, lines or '
+    "characters asked for."
 )
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {
-        "handle": {"type": "string", "description": "as the note names it"},
+        "search": {"type": "string", "description": "words, rare ones best; with a handle, in it"},
+        "file": {"type": "string", "description": "a path"},
+        "handle": {"type": "string", "description": "as a note, a list or a search names it"},
+        "steps": {"type": "string", "description": 'of folded steps: "3" or "3-5"'},
+        "lines": {"type": "string", "description": '"40-80"'},
         "start": {"type": "integer", "description": "first character, from 0"},
         "end": {"type": "integer", "description": "the character to stop before"},
-        "search": {"type": "string", "description": "words that a line must hold"},
-        "steps": {"type": "string", "description": 'a step of the table of contents, or "3-5"'},
     },
-    "required": ["handle"],
 }
 """The same bytes in every request and release: a changed tool moves the whole prompt cache."""
 
@@ -178,8 +181,8 @@ class RecallTool:
     def result(self, originals: Originals, call: Any) -> dict[str, Any]:
         """The result of one call, as a part that can be placed beside those of other calls.
 
-        ``originals``: a ``Session`` or ``Fitted``.  For an unknown handle or invalid arguments the
-        result says so.
+        ``originals``: what ``fit`` returned, or a ``Session``, which answers for the conversation
+        that it fitted last.  For an unknown handle or invalid arguments the result says so.
         """
         has_recall = callable(getattr(originals, "recall", None))
         expect(has_recall, "originals", originals, "a Session, or what fit returned")
@@ -216,7 +219,12 @@ def _arguments(value: Any) -> Mapping[str, Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            return {"handle": value} if isinstance(value, str) and value.isprintable() else {}
+            return {"handle": value} if isinstance(value, str) and _is_name(value) else {}
         if isinstance(value, str):
             return {"handle": value}
     return value if isinstance(value, Mapping) else {}
+
+
+def _is_name(text: str) -> bool:
+    """Whether arguments that are no JSON can be a handle: ``{`` is JSON that broke off."""
+    return text.isprintable() and text[:1].isalnum()

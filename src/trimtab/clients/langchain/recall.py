@@ -11,20 +11,23 @@ from trimtab.sessions.recall_tool import DESCRIPTION, NAME
 
 
 def recall_tool(sessions: SessionCache) -> BaseTool:
-    """A tool that answers from the session of the agent that calls it."""
+    """A tool that answers from the conversation of the agent that calls it."""
 
     def recall(
-        handle: str,
         runtime: ToolRuntime,
+        search: str | None = None,
+        file: str | None = None,
+        handle: str | None = None,
+        steps: str | None = None,
+        lines: str | None = None,
         start: int | None = None,
         end: int | None = None,
-        search: str | None = None,
-        steps: str | None = None,
     ) -> str:
         arguments = {
-            "handle": handle, "start": start, "end": end, "search": search, "steps": steps,
+            "search": search, "file": file, "handle": handle, "steps": steps, "lines": lines,
+            "start": start, "end": end,
         }  # fmt: skip
-        return answer(sessions.of_state(runtime.state).session, arguments).text
+        return answer(sessions.of_state(runtime.state).originals, arguments).text
 
     # Annotations are text here, and LangChain looks for the injected argument among the types.
     recall.__annotations__["runtime"] = ToolRuntime

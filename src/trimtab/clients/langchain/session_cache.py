@@ -16,6 +16,7 @@ from langgraph.config import get_config
 from trimtab.events import OnEvent
 from trimtab.fitted import Fitted
 from trimtab.forking import Lock
+from trimtab.journal.archive import ByHandle, Originals
 from trimtab.planning.presets import PresetName
 from trimtab.session import Session, SessionKeywords
 from trimtab.settings import FitKeywords, Settings, check_names, with_keywords
@@ -51,12 +52,21 @@ class ConversationSession:
     def __init__(self, key: str, session: Session, stored: bool) -> None:
         self.key, self.session, self._stored = key, session, stored
         self.sent: frozenset[str | None] = frozenset()
+        self._fitted: Fitted | None = None
 
     def fit(self, request: Any, **keywords: Unpack[FitKeywords]) -> Fitted:
         """``session.fit``, naming this conversation if the session is shared."""
-        return self.session.fit(
+        self._fitted = self.session.fit(
             request, conversation=self.key if self._stored else None, **keywords
         )
+        return self._fitted
+
+    @property
+    def originals(self) -> Originals:
+        """What the recall tool answers from: this conversation, never another of its session."""
+        if not self._stored:
+            return self.session
+        return self._fitted or ByHandle(self.session)
 
     def update(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The update of our part of the state; {} if the state has all of the journal."""

@@ -1,0 +1,231 @@
+"""What was taken out of a conversation, as a look-up sees it: step by step, newest first.
+
+A fold's original is a list of messages and has its steps; any other is one text, mostly the result
+of one call.  Steps say what they were in the words of the record that a note shows of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from trimtab import wire
+from trimtab.errors import TrimtabError, UnknownHandle
+from trimtab.journal.folded_steps import FoldedStep, folded_steps
+from trimtab.lazy import cached_property
+from trimtab.planning.lines import lines_of
+from trimtab.planning.record import Entry, edits_of
+from trimtab.transcript.call_arguments import read_call
+from trimtab.transcript.model import Block, Edit, Place
+from trimtab.transcript.tool_calls import CallReader, ToolCall, calls_of
+from trimtab.transcript.transcript import Transcript
+
+CHARS_A_TOKEN = 4
+"""For sizes that a model is told; a count would cost more than it is worth there."""
+
+
+class Originals(Protocol):
+    """Anything that returns originals: a ``Session``, a ``Fitted``, a store's reader.
+
+    With an attribute ``archive``, the originals of the conversation, newest first, it can be
+    listed and searched too.
+    """
+
+    def recall(self, handle: str) -> str:
+        """The exact original.  Raises UnknownHandle."""
+        ...
+
+
+class ByHandle:
+    """Originals by handle alone, where the conversation is not known: nothing is listed."""
+
+    def __init__(self, originals: Originals) -> None:
+        self._originals = originals
+
+    def recall(self, handle: str) -> str:
+        """See ``Originals``."""
+        return self._originals.recall(handle)
+
+
+class Archived(NamedTuple):
+    """An original by its handle, and what it was as far as the door knows: of a block of a call its
+    ``tool`` and the ``call``'s arguments; ``kind`` is the block's ("": unknown, or several)."""
+
+    handle: str
+    kind: str = ""
+    tool: str = ""
+    call: str = ""
+
+
+def archive_of(originals: Originals) -> Iterable[Archived] | None:
+    """What was taken out, newest first; None where only handles are answered."""
+    return getattr(originals, "archive", None)
+
+
+def of_edits(edits: Iterable[Edit]) -> tuple[Archived, ...]:
+    """The originals that edits of a journal stand for, newest first: of each block the last."""
+    archived, claimed = dict[str, Archived](), set[str]()
+    for edit in reversed(tuple(edits)):
+        new = not claimed.issuperset(edit.targets)
+        claimed.update(edit.targets)
+        if new and edit.handle and edit.op not in ("restore", "insert"):
+            archived.setdefault(edit.handle, Archived(edit.handle))
+    return tuple(archived.values())
+
+
+def of_transcript(
+    transcript: Transcript, edits: Iterable[Edit], more: Iterable[str] = ()
+) -> tuple[Archived, ...]:
+    """The originals of these edits, by their place in the conversation, the newest first; then
+    those of the handles in ``more``."""
+    placed = list[tuple[Place, Edit]]()
+    for edit in edits:
+        places = [transcript.refs[ref] for ref in edit.targets if ref in transcript.refs]
+        if places and edit.handle and edit.op != "insert":
+            placed.append((max(places, key=lambda place: (place.message, place.index)), edit))
+    placed.sort(key=lambda one: (-one[0].message, -one[0].index))
+    archived = [_of_place(transcript, place, edit) for place, edit in placed]
+    archived += map(Archived, more)
+    return tuple({one.handle: one for one in archived}.values())
+
+
+def _of_place(transcript: Transcript, place: Place, edit: Edit) -> Archived:
+    if len(edit.targets) > 1 or edit.op in ("drop", "fold"):
+        return Archived(edit.handle)
+    block, call = place.block, ""
+    if block.kind == "result":
+        number = transcript.group_number(place.message, place.index)
+        group = () if number is None else transcript.groups[number].places
+        call = next((p.block.text for p in group if _is_call_of(p.block, block)), "")
+    kind = "user" if _is_user(transcript, place) else block.kind
+    return Archived(edit.handle, kind, transcript.tool(place) or "", call)
+
+
+def _is_call_of(call: Block, result: Block) -> bool:
+    same = call.call_id == result.call_id if result.call_id else call.tool == result.tool
+    return call.kind == "call" and same
+
+
+def _is_user(transcript: Transcript, place: Place) -> bool:
+    there = transcript.messages[place.message] if place.message >= 0 else None
+    return place.block.kind == "text" and there is not None and there.role == "user"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of what was taken out; ``number`` is 0 where the original is one text.
+
+    ``text`` is what ``recall`` gives of it, and places within a step are places there.
+    """
+
+    archived: Archived
+    text: str
+    folded: FoldedStep | None = None
+
+    @property
+    def number(self) -> int:
+        """Its number in the fold, as a note counts; 0 outside of one."""
+        return self.folded.number if self.folded else 0
+
+    @property
+    def name(self) -> str:
+        """``recall("r…", steps="3")`` without the quotes and names: how it is asked for."""
+        handle = self.archived.handle
+        return f"{handle} step {self.number}" if self.number else handle
+
+    @property
+    def offset(self) -> int:
+        """Where its text begins in the original."""
+        return self.folded.start - 1 if self.folded else 0
+
+    @property
+    def tokens(self) -> int:
+        """About its tokens."""
+        return len(self.text) // CHARS_A_TOKEN
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """Its calls, as a note's record has them; () for what is no call."""
+        if self.folded is not None:
+            return tuple(_entries(self.text, self.number))
+        one = self.archived
+        if one.kind != "result" or not one.tool:
+            return ()
+        block = Block("call", (), (), one.call, tool=one.tool, label=one.tool)
+        lines = self.text.count("\n") + 1
+        call = ToolCall(
+            read_call(one.tool, one.call), one.tool, 0, closed=True, texts=(self.text,),
+            lines=lines, chars=len(self.text),
+        )  # fmt: skip
+        return (Entry(0, 0, call, lines_of(block).header, edits_of(call, block)),)
+
+    @property
+    def about(self) -> str:
+        """``Bash python -m pytest -q → exit 1, 94 lines``; of what is no call the speaker or the
+        first line."""
+        if self.entries:
+            return "; ".join(entry.head.partition(" ")[2] for entry in self.entries)
+        if self.folded is not None:
+            return "; ".join(self.folded.calls) or self.folded.first_line
+        one = self.archived
+        if one.tool:
+            return f"{one.tool}: arguments of its call"
+        whose = {"user": "the user: ", "text": "the model: ", "system": "system prompt: "}
+        return whose.get(one.kind, "") + _first_line(self.text)
+
+
+LINE_CHARS = 80
+
+
+def _first_line(text: str) -> str:
+    line = next((line for line in text[:4_000].splitlines() if line.strip()), "").strip()
+    bare = "".join(c if c.isprintable() else " " for c in line)
+    return bare if len(bare) <= LINE_CHARS else bare[: LINE_CHARS - 1] + "…"
+
+
+def _entries(text: str, number: int) -> Iterator[Entry]:
+    """The calls of a step's messages; none where its format is not known by its shape."""
+    try:
+        tree = json.loads(text)
+        transcript = wire.read(tree, wire.find(tree)[0])
+        groups = transcript.groups
+    except (TrimtabError, ValueError, TypeError, AttributeError, KeyError, IndexError):
+        return
+    reader = CallReader()
+    for group in groups:
+        for call in calls_of(transcript, reader, group, 0):
+            block = transcript.at(*call.inputs[0]).block
+            yield Entry(number, 0, call, lines_of(block).header, edits_of(call, block))
+
+
+def steps_of_archive(
+    originals: Originals, archive: Iterable[Archived], most: int
+) -> Iterator[Step]:
+    """All steps, newest first, each once; at most ``most`` characters of originals are read.
+
+    A later fold holds again what an earlier one held.  An original that is not to be had is passed
+    over.  Raises StoreError if none can be read.
+    """
+    seen = set[str]()
+    for one in archive:
+        try:
+            text = originals.recall(one.handle)
+        except UnknownHandle:
+            continue
+        most -= len(text)
+        if most < 0:
+            return
+        for step in steps_in(one, text):
+            if step.text not in seen:
+                seen.add(step.text)
+                yield step
+
+
+def steps_in(archived: Archived, text: str) -> list[Step]:
+    """The steps of one original, newest first; the original itself where it has none."""
+    folded = folded_steps(text)
+    return [
+        Step(archived, f"[{text[step.start : step.end]}]", step) for step in reversed(folded)
+    ] or [Step(archived, text)]
