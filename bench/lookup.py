@@ -23,18 +23,18 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import trimtab
 from answerable import policies, reader, tokens
 from answerable.worlds import Question, build
+
+import trimtab
 from trimtab.errors import CannotFit
 
 WINDOWS, STEPS, TOKENS, EACH = (16_000, 32_000, 60_000), (40, 120), 150_000, 4
 SEEDS, HELD_OUT = (1, 2), (5_001, 5_002)
-SMALL = frozenset(
-    "a an and are as at be by did do does for from give given had has have how i in is it itself "
-    "its now of on or say says said that the this to user was were what when where which who whom "
-    "why will with".split()
-)
+_SMALL = """a an and are as at be by did do does for from give given had has have how i in is it
+itself its now of on or say says said that the this to user was were what when where which who whom
+why will with"""
+SMALL = frozenset(_SMALL.split())
 """Words of a question that nobody would search for."""
 _WORD = re.compile(r"[\w./-]*\w")
 _FIRST = re.compile(r"(?m)^(r\w+)(?: step (\d+))? ")

@@ -136,26 +136,36 @@ def test_the_official_client_recalls_searches_and_is_refused_what_is_not_its_own
             ("recall", {"handle": handle, "search": "token 7919"}),
             ("recall", {"handle": "nobodyshandl"}),
             ("recall", {"handle": foreign}),
-            ("search", {"text": "src/mine_3.py:2"}),
-            ("search", {"text": "src/theirs_3.py:2"}),
+            ("recall", {"search": "src/mine_3.py:2"}),
+            ("recall", {"search": "src/theirs_3.py:2"}),
+            ("recall", {"file": "mine_3.py", "lines": "2"}),
+            ("recall", {}),
             ("status", {}),
         ]
         return [tools, *[await client.call_tool(name, given) for name, given in calls]]
 
     tools, *results = asked(url, "mine", transport, ask)
-    assert [tool.name for tool in tools] == ["recall", "search", "status", "pin"]
-    contents, step, part, lines, unknown, other, found, not_found, status = results
+    assert [tool.name for tool in tools] == ["recall", "status", "pin"]
+    contents, step, part, lines, unknown, other, found, not_found, file, listed, status = results
     assert text(contents).splitlines()[2].startswith("step 2: read src/mine_1.py")
     assert text(step) == steps_of(whole, 2, 2)
     assert text(part) == whole[100:300]
-    assert re.match(r"line \d+ \(chars \d+-\d+\): .*token 7919", text(lines))
+    assert re.search(r"\nline \d+ \(chars \d+-\d+\): .*token 7919", text(lines))
     assert (unknown.is_error, other.is_error) == (True, True)
     assert "no original is kept under 'nobodyshandl'" in text(unknown)
     assert text(other).replace(foreign, "X") == text(unknown).replace("nobodyshandl", "X")
-    hit = re.match(r"(\S+) \(chars (\d+)-(\d+)\): (.*)", text(found))
+    hit = re.match(
+        r"(\S+) step (\d+) \(read src/mine_3.py → .*\):\nline \d+ \(chars (\d+)-(\d+)\): (.*)",
+        text(found),
+    )
     assert hit
-    assert mine[hit[1]][int(hit[2]) : int(hit[3])].startswith(hit[4])
+    own = steps_of(mine[hit[1]], int(hit[2]), int(hit[2]))
+    assert own[int(hit[3]) : int(hit[4])] == hit[5]
     assert not_found.is_error
+    assert text(file).splitlines()[0].startswith("[src/mine_3.py as it was read in ")
+    assert text(file).splitlines()[1] in whole
+    assert "\n 2 read src/mine_1.py → " in text(listed)
+    assert "theirs" not in text(listed)
     assert text(status).startswith(f"{len(mine)} originals of 1 conversations, ")
 
 
@@ -165,7 +175,7 @@ def test_the_definitions_are_the_same_for_every_tenant_and_name_no_default(url: 
             return str((await client.list_tools()).model_dump_json(exclude={"meta"}))
 
     assert asyncio.run(listed("mine")) == asyncio.run(listed("nobody"))
-    assert all(set(schema) == {"type", "properties", "required"} for _, _, schema, _ in TOOLS)
+    assert not any("default" in json.dumps(schema) for _, _, schema, _ in TOOLS)
 
 
 def test_over_http_a_page_of_another_host_gets_nothing(url: str) -> None:
@@ -216,10 +226,8 @@ def test_a_handle_of_many_steps_is_not_pinned_as_a_whole(tmp_path: Path) -> None
 ODD = [
     ("pin", {"handle": "nobodyshandl"}, "no original is kept"),
     ("pin", {}, "give handle"),
-    ("search", {}, "give text"),
-    ("search", {"text": 5}, "give text"),
-    ("search", {"text": "nowhere at all"}, "nothing that was left out"),
-    ("recall", {}, "give the handle"),
+    ("recall", {"search": "nowhere at all"}, "no line of what was left out holds"),
+    ("recall", {"file": "nowhere"}, "no reading of 'nowhere' was left out; files there: src/"),
     ("recall", {"handle": "\x00" * 9}, "no original"),
 ]
 

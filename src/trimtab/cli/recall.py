@@ -1,5 +1,7 @@
-"""``trimtab recall``: an original, whole, in part, or the lines that hold some words; of steps that
-were folded together their table of contents, or some of them; why it was taken out; or all of them.
+"""``trimtab recall``: what the recall tool answers a model, on the command line.
+
+Without a handle a list of what was taken out, lines of all of it, or a file's last reading; with
+one exactly the original, or a part; why it was taken out; or every original into files.
 
 Originals come from the file of ``fit --journal`` or from a store.
 """
@@ -8,8 +10,10 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -27,14 +31,19 @@ from trimtab.cli.terminal import clean
 from trimtab.errors import UnknownHandle
 from trimtab.fitted import recall
 from trimtab.journal import excerpts
+from trimtab.journal.archive import Archived, Originals, of_edits
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
+from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 from trimtab.transcript.model import Edit
 
 
 def add(parser: ArgumentParser) -> None:
     """The options of ``trimtab recall``."""
-    parser.add_argument("handle", metavar="HANDLE", nargs="?", help="as the report prints it")
+    parser.add_argument(
+        "handle", metavar="HANDLE", nargs="?", help="as the report prints it; without: a list"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--journal", metavar="FILE", help="of an earlier fit --journal")
     where.add_argument(
@@ -49,8 +58,14 @@ def add(parser: ArgumentParser) -> None:
     what.add_argument(
         "--steps", type=_steps, metavar="N[-M]", help="of folded steps the N-th, or N to M"
     )
+    what.add_argument("--lines", metavar="N[-M]", help="lines N to M, from 1")
     what.add_argument("--whole", action="store_true", help="all of many folded steps, as JSON")
-    what.add_argument("--search", metavar="TEXT", help="only the lines that hold these words")
+    what.add_argument(
+        "--search",
+        metavar="TEXT",
+        help="only the lines that hold these words; of all originals without a HANDLE",
+    )
+    what.add_argument("--file", metavar="PATH", help="the last reading of a file, and edits since")
     what.add_argument(
         "--why", action="store_true", help="not the original: when and why it was taken out"
     )
@@ -67,20 +82,10 @@ def run(args: Namespace) -> int:
     contents, unless the whole is asked for."""
     if args.all is not None:
         return _all(args)
-    if args.handle is None:
-        raise ExitWith(USAGE, "name a HANDLE, or --all DIR for every original")
-    args.tenant = args.tenant or "default"
-    if args.journal is not None:
-        text = recall(journal_file.load(args.journal, must_exist=True).originals, args.handle)
-    elif args.store is None:
-        text = _from_the_proxy(args)
-    else:
-        store = existing_store(args.store)
-        try:
-            text = originals_of(args, store).recall(args.handle)
-        except UnknownHandle as error:
-            more = other_tenants(args)
-            raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
+    originals = _originals(args)
+    if args.handle is None or args.file is not None or args.lines is not None:
+        return _looked_up(args, originals)
+    text = originals.recall(args.handle)
     if args.why:
         text = _reasons(args)
     elif args.search is not None:
@@ -157,25 +162,94 @@ def _reasons(args: Namespace) -> str:
     return "".join(lines) or "no edit: a repair, or the provider's compaction, took it out\n"
 
 
-def _from_the_proxy(args: Namespace) -> str:
-    """The original in the user's own proxy store, from any tenant."""
-    args.store = own_store()
-    try:
-        store = existing_store(args.store)
-    except ExitWith:
-        raise ExitWith(
-            USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
-        ) from None
-    for tenant in sorted({row.tenant for row in store.conversations()}):
-        args.tenant = tenant
+def _looked_up(args: Namespace, originals: Originals) -> int:
+    """Print what the recall tool answers."""
+    if args.handle is not None and args.file is not None:
+        raise ExitWith(USAGE, "HANDLE or --file PATH, not both")
+    if args.handle is None and (args.why or args.whole or args.steps or args.range):
+        raise ExitWith(USAGE, "name a HANDLE: without one there are a list, --search and --file")
+    names = ("handle", "search", "file", "lines")
+    said = excerpts.answer(originals, {name: getattr(args, name) for name in names})
+    if said.failed:
+        print(f"trimtab: {said.text}", file=sys.stderr)
+        return NO_ORIGINAL
+    files.write(args.output, f"{said.text}\n".encode("utf-8", "surrogatepass"))
+    return DONE
+
+
+def _originals(args: Namespace) -> Originals:
+    """What is kept in the journal's file, for the tenant of a store, or, where neither is named,
+    for all tenants of the user's own proxy."""
+    if args.journal is not None:
+        made = journal_file.load(args.journal, must_exist=True)
+        return _Kept(made.originals, of_edits(made.entries))
+    if args.store is None:
+        return _OfTheProxy(args)
+    args.tenant = args.tenant or "default"
+    return _OfTenant(args, existing_store(args.store))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """Originals of a journal's file."""
+
+    originals: Mapping[str, str]
+    archive: Sequence[Archived]
+
+    def recall(self, handle: str) -> str:
+        return recall(self.originals, handle)
+
+
+class _OfTenant:
+    """Originals of one tenant; an unknown handle's error names other tenants."""
+
+    def __init__(self, args: Namespace, store: Store) -> None:
+        self._args, self._reader = args, originals_of(args, store)
+
+    @property
+    def archive(self) -> Iterator[Archived]:
+        return self._reader.archive
+
+    def recall(self, handle: str) -> str:
         try:
-            return originals_of(args, store).recall(args.handle)
-        except UnknownHandle:
-            continue
-    raise UnknownHandle(
-        f"nothing is kept under {args.handle} in the proxy's store ({args.store}); name another "
-        "with --store or --journal"
-    )
+            return self._reader.recall(handle)
+        except UnknownHandle as error:
+            more = other_tenants(self._args)
+            raise UnknownHandle(f"{error}; {more}" if more else str(error)) from None
+
+
+class _OfTheProxy:
+    """Originals in the user's own proxy store, of any tenant; ``args.tenant`` becomes the one that
+    had the last handle."""
+
+    def __init__(self, args: Namespace) -> None:
+        self._args, args.store = args, own_store()
+        try:
+            self._store = existing_store(args.store)
+        except ExitWith:
+            raise ExitWith(
+                USAGE, "no proxy of yours has kept anything: name --journal FILE or --store URL"
+            ) from None
+
+    def _readers(self) -> Iterator[OriginalsReader]:
+        for tenant in sorted({row.tenant for row in self._store.conversations()}):
+            self._args.tenant = tenant
+            yield originals_of(self._args, self._store)
+
+    @property
+    def archive(self) -> Iterator[Archived]:
+        return chain.from_iterable(reader.archive for reader in self._readers())
+
+    def recall(self, handle: str) -> str:
+        for reader in self._readers():
+            try:
+                return reader.recall(handle)
+            except UnknownHandle:
+                continue
+        raise UnknownHandle(
+            f"nothing is kept under {handle} in the proxy's store ({self._args.store}); name "
+            "another with --store or --journal"
+        )
 
 
 def _steps(text: str) -> tuple[int, int] | None:

@@ -87,7 +87,7 @@ def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
 
 
 class _Asked(NamedTuple):
-    """A look-up's arguments, as they were meant."""
+    """A look-up's arguments, as they were meant: some models give each one, "" or 0 for none."""
 
     handle: str = ""
     search: str = ""
@@ -103,8 +103,8 @@ class _Asked(NamedTuple):
         handle, search, file = (_text(arguments.get(key)) for key in ("handle", "search", "file"))
         return cls(
             handle.strip("\"'`")[:HANDLE_CHARS], search, file.strip("\"'`"),
-            step_range(arguments.get("steps")), _position(arguments, "start"),
-            _position(arguments, "end"), _line_range(arguments.get("lines")),
+            _range("steps", arguments.get("steps")), _position(arguments, "start"),
+            _position(arguments, "end") or None, _range("lines", arguments.get("lines")),
         )  # fmt: skip
 
     @property
@@ -129,11 +129,11 @@ def _position(arguments: Mapping[str, Any], name: str) -> int | None:
     return value
 
 
-def _line_range(value: Any) -> tuple[int, int] | None:
+def _range(name: str, value: Any) -> tuple[int, int] | None:
     try:
-        return step_range(value)
+        return None if value in (0, "0") else step_range(value)
     except ValueError:
-        raise ValueError('lines is a number from 1 ("40") or a range ("40-80")') from None
+        raise ValueError(f'{name} is a number from 1 ("3") or a range ("3-5")') from None
 
 
 # --- a handle ---
@@ -193,7 +193,7 @@ def _lines(text: str, first: int, last: int) -> Said:
 def readable(text: str) -> str:
     """A piece of a JSON string with its escapes resolved; as it is where it was cut within one."""
     try:
-        return str(json.loads(f'"{text}"'))
+        return str(json.loads(f'"{text}"', strict=False))
     except ValueError:
         return text
 
@@ -209,13 +209,18 @@ def _searched(steps: Iterable[Step], asked: _Asked) -> Said:
     exact = all(_holds(hit.text, wanted) for _, hit in found)
     if not exact:
         rows.append("No line holds all of it; nearest:")
+        order = {step.name: number for number, (step, _) in reversed([*enumerate(found)])}
+        found = sorted(found, key=lambda one: (order[one[0].name], one[1].start))
     of_handle, chars = "", 0
     for number, (step, hit) in enumerate(found):
         text = _clipped(hit.text, wanted) if exact else hit.text
         text = readable(text) if step.number else text
-        head = f"{step.name} ({step.about}):" if step.name != of_handle else ""
-        row = f"line {hit.line} (chars {hit.start}-{hit.end}): {text}" if exact else (
-            f"line {hit.line}…:\n{text}"
+        is_known = step.name == of_handle or step.name == asked.handle
+        head = "" if is_known else f"{step.name} ({step.about}):"
+        row = (
+            f"line {hit.line} (chars {hit.start}-{hit.end}): {text}"
+            if exact
+            else (f"line {hit.line}…:\n{text}")
         )
         chars += len(head) + len(row) + 2
         if chars > FOUND_CHARS and number:

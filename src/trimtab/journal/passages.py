@@ -158,8 +158,8 @@ class PassageIndex:
         return [(handle, self._covering(by_handle[handle])) for handle in order]
 
     def _covering(self, passages: dict[int, dict[str, float]]) -> list[Spans]:
-        """The lines of up to PASSAGES_EACH of these passages, in order, each for words that those
-        before lack."""
+        """The lines of up to PASSAGES_EACH of these passages, the best first, each for words that
+        those before lack."""
         chosen, had = list[int](), dict[str, float]()
 
         def gain(number: int) -> float:
@@ -173,7 +173,7 @@ class PassageIndex:
             had |= {t: max(p, had.get(t, 0.0)) for t, p in passages[best].items()}
         shown = [self._with_neighbours(chosen[0], ()), *(range(n, n + 1) for n in chosen[1:])]
         covered, rows = set[int](), list[Spans]()
-        for numbers in sorted(shown, key=lambda one: one.start):
+        for numbers in shown:
             fresh = [number for number in numbers if number not in covered]
             covered.update(fresh)
             if fresh:

@@ -13,6 +13,8 @@ from long_sessions import request as grown_chat
 import trimtab
 from trimtab import stores
 from trimtab.cli import main
+from trimtab.journal.excerpts import answer
+from trimtab.journal.originals_reader import OriginalsReader
 
 TEXT = "first line\r\nsecond line: Größe 7 \ud83d\nthird\n"
 HANDLE = "abcdefghijk"
@@ -91,12 +93,52 @@ def test_all_writes_every_original_of_every_tenant_into_a_file_that_only_its_own
     assert [path.name for path in one.iterdir()] == ["other"]
 
 
-@pytest.mark.parametrize("arguments", [[], [HANDLE + "d", "--all", "x"]])
-def test_recall_takes_a_handle_or_all(
-    arguments: list[str], url: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([HANDLE + "d", "--all", "x"], "--all DIR"),
+        ([HANDLE + "d", "--file", "x"], "--file PATH"),
+        (["--why"], "name a HANDLE"),
+        (["--steps", "3"], "name a HANDLE"),
+        (["--range", "0:3"], "name a HANDLE"),
+    ],
+)
+def test_what_goes_without_a_handle_or_only_with_one_is_said(
+    arguments: list[str], words: str, url: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["recall", *arguments, "--store", url]) == 2
-    assert "--all DIR" in capsys.readouterr().err
+    assert words in capsys.readouterr().err
+
+
+def test_without_a_handle_the_terminal_gets_what_the_model_gets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = [
+        message
+        for n in range(9)
+        for message in (
+            {"role": "assistant", "tool_calls": [{"id": f"c{n}", "type": "function", "function": {
+                "name": "read", "arguments": json.dumps({"path": f"src/a{n}.py"})}}]},
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"LIMIT_{n} = {n * 7919}\nend"},
+        )
+    ]  # fmt: skip
+    url, whole = f"sqlite:///{tmp_path}/steps.db", json.dumps(items)
+    store = stores.open(url, "default")
+    store.write(store.batch("c", originals={HANDLE: whole}))
+    session = OriginalsReader(store, lambda: 1.0)
+    cases: list[tuple[list[str], dict[str, str]]] = [
+        ([], {}),
+        (["--search", "limit_7"], {"search": "limit_7"}),
+        (["--file", "a3.py"], {"file": "a3.py"}),
+        ([HANDLE, "--lines", "3-5"], {"handle": HANDLE, "lines": "3-5"}),
+    ]
+    for options, arguments in cases:
+        out = tmp_path / "out"
+        assert main(["recall", *options, "--store", url, "-o", str(out)]) == 0
+        assert out.read_text() == answer(session, arguments).text + "\n"
+    assert "7919" not in capsys.readouterr().out
+    assert main(["recall", "--search", "nowhere", "--store", url]) == 7
+    assert "no line of what was left out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("tenant", ["../../up", ".."])

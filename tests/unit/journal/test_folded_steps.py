@@ -10,7 +10,7 @@ from five_formats import FORMATS, items_of
 from tool_calls import Step, conversation
 
 import trimtab
-from trimtab.journal.excerpts import MOST_CHARS, answer
+from trimtab.journal.excerpts import MAX_CHARS, answer
 from trimtab.journal.folded_steps import folded_steps, step_range, steps_of
 
 
@@ -82,7 +82,7 @@ def test_the_contents_of_a_very_long_fold_fit_one_answer() -> None:
             return json.dumps(items)
 
     said = answer(Kept(), {"handle": "r"})
-    assert len(said.text) <= MOST_CHARS
+    assert len(said.text) <= MAX_CHARS
     assert said.text.splitlines()[-1].endswith("search finds lines in them too]")
 
 

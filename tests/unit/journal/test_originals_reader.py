@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from trimtab.errors import UnknownHandle
-from trimtab.journal import originals_reader
+from trimtab.journal import originals_reader, passages
 from trimtab.journal.file_format import replayed, rows
 from trimtab.journal.journal import Journal
 from trimtab.journal.originals_reader import OriginalsReader
@@ -64,12 +64,13 @@ def test_lines_of_all_conversations_are_found_and_where_none_are_the_nearest_pas
     assert sorted(row.hit.text for row in reader(tenant).search(wanted, most)) == found
 
 
-def test_a_search_reads_a_bounded_number_of_originals(
+def test_a_search_reads_a_bounded_number_of_characters(
     tenant: TenantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(originals_reader, "MOST_SEARCHED", 1)
+    monkeypatch.setattr(originals_reader, "MAX_READ_CHARS", 30)
     assert len(reader(tenant).search("harbour")) == 1
-    monkeypatch.setattr(originals_reader, "MOST_RANKED_CHARS", 5)
+    monkeypatch.undo()
+    monkeypatch.setattr(passages, "MAX_RANKED_CHARS", 5)
     assert reader(tenant).search("where a violin stood") == []
 
 

@@ -257,16 +257,16 @@ def test_an_id_gives_the_original_whole_or_in_pages(url: str) -> None:
     done = mine.fit(body)
     handle = max(handles(done), key=lambda one: len(mine.recall(one)))
     whole = mine.recall(handle)
-    assert len(whole) > 2 * excerpts.MOST_CHARS
+    assert len(whole) > 2 * excerpts.MAX_CHARS
     pages = "".join(
         mine.recall(handle, start, start + 1_000) for start in range(0, len(whole), 1_000)
     )
     assert pages == whole
     said = excerpts.answer(mine, {"handle": handle, "start": 0})
-    assert said.text.startswith(whole[: excerpts.MOST_CHARS])
-    assert f"start={excerpts.MOST_CHARS}" in said.text
-    rest = excerpts.answer(mine, {"handle": handle, "start": excerpts.MOST_CHARS}).text
-    assert rest.startswith(whole[excerpts.MOST_CHARS : excerpts.MOST_CHARS + 100])
+    assert said.text.startswith(whole[: excerpts.MAX_CHARS])
+    assert f"start={excerpts.MAX_CHARS}" in said.text
+    rest = excerpts.answer(mine, {"handle": handle, "start": excerpts.MAX_CHARS}).text
+    assert rest.startswith(whole[excerpts.MAX_CHARS : excerpts.MAX_CHARS + 100])
 
 
 @pytest.mark.row("E12")

@@ -13,8 +13,8 @@ import trimtab
 from trimtab.errors import InvalidSetting, UnknownHandle
 from trimtab.journal.excerpts import (
     LINE_CHARS,
-    MOST_CHARS,
-    MOST_HITS,
+    MAX_CHARS,
+    MAX_HITS,
     Said,
     answer,
     hits,
@@ -24,14 +24,15 @@ from trimtab.journal.excerpts import (
 
 TEXT = "".join(f"line {n}: value {n * n}\n" for n in range(2_000))
 LONG = "x" * 5_000 + "NEEDLE" + "y" * 5_000
+LONGER = "z" * 30_000
 
 
 class Kept:
-    """Two originals under handles."""
+    """Originals under handles."""
 
     def recall(self, handle: str) -> str:
         try:
-            return {"aaaaaaaaaaa": TEXT, "bbbbbbbbbbb": LONG}[handle]
+            return {"aaaaaaaaaaa": TEXT, "bbbbbbbbbbb": LONG, "ccccccccccc": LONGER}[handle]
         except KeyError:
             raise UnknownHandle(
                 f"no original is kept under {handle!r}: run the tool again"
@@ -65,7 +66,26 @@ def test_a_long_original_comes_in_parts_that_join_to_the_whole() -> None:
             break
         start = int(cut[1])
     assert found == TEXT
-    assert len(asked().text) <= MOST_CHARS + 200
+    assert len(asked().text) <= MAX_CHARS + 200
+
+
+def test_lines_are_counted_from_1_and_the_rest_of_many_is_named() -> None:
+    rows = TEXT.splitlines()
+    assert asked(lines="13").text == rows[12]
+    assert asked(lines="1-3").text == "\n".join(rows[:3])
+    assert asked(lines="1999-9999").text == "\n".join(rows[1998:])
+    found, first = list[str](), 1
+    while True:
+        said = asked(lines=f"{first}-2000").text
+        *own, last = said.split("\n")
+        if (rest := re.fullmatch(r'\[the rest: lines="(\d+)-2000"\]', last)) is None:
+            break
+        assert len(said) < MAX_CHARS + 60
+        found, first = [*found, *own], int(rest[1])
+    assert [*found, *own, last] == rows
+    (part, more) = answer(Kept(), {"handle": "ccccccccccc", "lines": "1"}).text.split("\n")
+    assert part == "z" * MAX_CHARS
+    assert "start and end give its characters" in more
 
 
 def test_a_search_gives_numbers_positions_and_text_of_the_lines() -> None:
@@ -84,7 +104,7 @@ def test_words_apart_are_found_where_the_phrase_is_not() -> None:
 
 def test_many_hits_are_said_to_be_the_first_and_a_long_line_shows_the_match() -> None:
     many = asked(search="value").text.splitlines()
-    assert len(many) == MOST_HITS + 1
+    assert len(many) == MAX_HITS + 1
     assert "first 40 lines" in many[-1]
     one = answer(Kept(), {"handle": "bbbbbbbbbbb", "search": "needle"}).text
     assert "NEEDLE" in one
@@ -101,7 +121,11 @@ ODD = [  # (arguments, words of the answer)
     ({"handle": "aaaaaaaaaaa", "start": True}, "start is a number"),
     ({"handle": "aaaaaaaaaaa", "start": 10**9}, "nothing stands there: the original has"),
     ({"handle": "aaaaaaaaaaa", "start": 5, "end": 5}, "nothing stands there"),
-    ({"handle": "aaaaaaaaaaa", "search": "sought in vain"}, "no line of the original holds"),
+    ({"handle": "aaaaaaaaaaa", "lines": "9000-9001"}, "no line 9000 to 9001: it has 2,000 lines"),
+    ({"handle": "aaaaaaaaaaa", "lines": "some"}, "lines is a number"),
+    ({"search": "value"}, "give the handle"),
+    ({"file": "a.py"}, "give the handle"),
+    ({"handle": "aaaaaaaaaaa", "search": "sought in vain"}, "no line of what was left out holds"),
     ({"handle": "x" * 10**6}, "no original"),
 ]
 
@@ -119,6 +143,8 @@ def test_odd_arguments_are_answered_and_marked_as_failed(
 def test_what_models_write_for_a_number_or_a_handle_is_understood() -> None:
     assert asked(start="3", end=8.0).text == TEXT[3:8]
     assert asked(start=None, end="").text == asked().text
+    assert asked(start=0, end=0, steps="0", lines="", search="", file="").text == asked().text
+    assert asked(lines="3").text == asked(lines=3).text == asked(lines=[3]).text
     assert answer(Kept(), {"handle": ' "aaaaaaaaaaa"', "end": 4}).text == TEXT[:4]
 
 
@@ -197,7 +223,5 @@ def test_broken_arguments_never_raise(arguments: Any) -> None:
     call = {"id": "c", "function": {"name": "recall", "arguments": arguments}}
     result = trimtab.recall_tool("openai-chat").result(Kept(), call)
     found = isinstance(arguments, str) and "aaa" in arguments
-    assert result["content"].startswith(
-        "line 0" if found else ("give the", "no original")[arguments == "{"]
-    )
+    assert result["content"].startswith("line 0" if found else "give the")
     assert trimtab.recall_tool("bedrock").result(Kept(), None)["toolResult"]["status"] == "error"
