@@ -19,6 +19,7 @@ from trimtab import config
 from trimtab.errors import StoreError, TrimtabError, expect, expect_text
 from trimtab.fitted import Fitted, withdrawal_of
 from trimtab.forking import Lock
+from trimtab.journal.archive import Archived, of_transcript
 from trimtab.jsontext import paths
 from trimtab.pipeline import FitResult
 from trimtab.planning.presets import PresetName
@@ -515,6 +516,28 @@ def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) 
     from trimtab.sessions import pruning
 
     return pruning.prunable(session._prepared(request, keywords)[1])
+
+
+class RequestOriginals:
+    """What the recall tool answers from, for one request: what the edits of its conversation take
+    out of it, whatever its session fits at the same time."""
+
+    def __init__(self, session: Session, request: Any, keywords: PruneKeywords) -> None:
+        self._session, self._request, self._keywords = session, request, keywords
+
+    def recall(self, handle: str) -> str:
+        """See ``Originals``."""
+        return self._session.recall(handle)
+
+    @property
+    def archive(self) -> tuple[Archived, ...]:
+        """What is taken out of the request, newest first.  Raises TrimtabError."""
+        from trimtab.pipeline import taken_out
+
+        _, prepared = self._session._prepared(self._request, self._keywords.copy())
+        transcript = prepared.transcript
+        edits = prepared.journal.active(transcript)
+        return of_transcript(transcript, edits, taken_out(prepared))
 
 
 def stored_facts(session: Session, prefix: str) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from trimtab.journal import excerpts
 from trimtab.journal.archive import Archived, Originals, of_edits
 from trimtab.journal.folded_steps import CONTENTS_CHARS, folded_steps, step_range, steps_of
 from trimtab.journal.originals_reader import OriginalsReader
+from trimtab.journal.passages import hits
 from trimtab.stores.base import Store
 from trimtab.stores.tenant import OURS
 from trimtab.transcript.model import Edit
@@ -89,11 +90,11 @@ def run(args: Namespace) -> int:
     if args.why:
         text = _reasons(args)
     elif args.search is not None:
-        hits = excerpts.hits(text, args.search, most=len(text) + 1)
-        if not hits:
+        rows = hits(text, args.search, most=len(text) + 1)
+        if not rows:
             print("trimtab: no line of the original holds that", file=sys.stderr)
             return NO_ORIGINAL
-        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in hits)
+        text = "".join(f"{hit.start}:{hit.end}\t{hit.text}\n" for hit in rows)
     elif args.range is not None:
         text = excerpts.part(text, *args.range)
     elif args.steps is not None:

@@ -6,13 +6,12 @@ Positions are in characters from 0, lines from 1; both in what the same handle a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from trimtab.errors import StoreError, UnknownHandle, expect
+from trimtab.errors import TrimtabError, expect
 from trimtab.journal.archive import (
-    CHARS_A_TOKEN,
     Archived,
     Originals,
     Step,
@@ -28,7 +27,7 @@ from trimtab.journal.folded_steps import (
     step_range,
     steps_of,
 )
-from trimtab.journal.passages import MAX_HITS, Hit, find, hits, numbered_lines
+from trimtab.journal.passages import MAX_HITS, find, numbered_lines
 
 MAX_CHARS = 20_000
 """Most chars of one answer to a model: an original may exceed the window it was cut for."""
@@ -82,7 +81,7 @@ def answer(originals: Originals, arguments: Mapping[str, Any]) -> Said:
         if asked.file:
             return _of_file(originals, archive, asked)
         return _listed(originals, archive, asked.start or 0)
-    except (UnknownHandle, StoreError, ValueError) as error:
+    except (TrimtabError, ValueError) as error:
         return Said(str(error), failed=True)
 
 
@@ -287,8 +286,3 @@ def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -
         return shown
     return Said("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))
 
-
-__all__ = [
-    "CHARS_A_TOKEN", "HANDLE_CHARS", "LINE_CHARS", "MAX_CHARS", "MAX_HITS", "Hit", "Originals",
-    "Said", "Sequence", "answer", "find", "hits", "is_handle", "part", "readable",
-]  # fmt: skip

@@ -484,7 +484,7 @@ def test_whatever_a_model_may_write_as_a_handle_is_unknown_and_no_fault_of_the_s
     mine = session(url)
     with pytest.raises(UnknownHandle, match="check the handle, or run the tool again"):
         mine.recall(handle)
-    assert excerpts.answer(mine, {"handle": handle}).failed
+    assert excerpts.answer(mine, {"handle": handle}).failed == bool(handle)  # "": a list
 
 
 def test_an_unknown_handle_and_a_purged_one_say_what_to_do(file: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from proxies import ask, proxied, settled
@@ -291,3 +292,46 @@ def test_a_model_that_recalls_all_the_same_is_told_in_the_log(sdk, caplog):
     assert _read_to_the_end(sdk, Insatiable(hears=False)).text == ""
     (row,) = [one for one in caplog.records if "nothing but recalls" in one.getMessage()]
     assert row.levelname == "WARNING"
+
+
+def test_what_is_listed_and_found_is_of_the_caller_s_own_conversation():
+    """Two conversations of one tenant at the same time, that even begin alike."""
+    heard = {}
+
+    def answers(record):
+        last = record.body["messages"][-1]
+        mine = record.body["messages"][1]["content"][0]["input"]["path"][:1]
+        if last["role"] == "user" and last["content"] == "What was left out?":
+            return Answer("", [Call("recall", {}), Call("recall", {"search": "holds value_80"})])
+        heard[mine] = [str(part["content"]) for part in last["content"]]
+        return Answer("That was all.")
+
+    def talk(name):
+        messages = [{"role": "user", "content": "Read all."}]
+        for n in range(8):
+            call = {"type": "tool_use", "id": f"t{n}", "name": "read",
+                    "input": {"path": f"{name}{n}.txt"}}  # fmt: skip
+            text = file(n).replace("line", f"{name}-line")
+            result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": text}
+            messages += [{"role": "assistant", "content": [call]},
+                         {"role": "user", "content": [result]}]  # fmt: skip
+        asked = {"role": "user", "content": "What was left out?"}
+        said = {"role": "assistant", "content": "All is read."}
+        tool = {"name": "read", "input_schema": {"type": "object"}}
+        return {"model": "claude-sonnet-4-5", "max_tokens": 99, "tools": [tool],
+                "messages": [*messages, said, asked]}  # fmt: skip
+
+    with (
+        StrictProvider(answers) as provider,
+        proxied(provider.url, window=WINDOW, recall=True) as server,
+        ThreadPoolExecutor() as pool,
+    ):
+        sent = [(server.url, "POST", "/v1/messages", json.dumps(talk(name)), {"x-api-key": "k"})
+                for name in "abababab"]  # fmt: skip
+        assert {status for status, _, _ in pool.map(lambda one: ask(*one), sent)} == {200}
+    for mine, other in ("ab", "ba"):
+        listed, found = heard[mine]
+        assert f"read {mine}3.txt" in listed
+        assert f"read {other}" not in listed
+        assert f"{mine}-line" in found
+        assert f"{other}-line" not in found

@@ -14,13 +14,12 @@ from trimtab.errors import InvalidSetting, UnknownHandle
 from trimtab.journal.excerpts import (
     LINE_CHARS,
     MAX_CHARS,
-    MAX_HITS,
     Said,
     answer,
-    hits,
     is_handle,
     part,
 )
+from trimtab.journal.passages import MAX_HITS, hits
 
 TEXT = "".join(f"line {n}: value {n * n}\n" for n in range(2_000))
 LONG = "x" * 5_000 + "NEEDLE" + "y" * 5_000

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from trimtab.errors import TrimtabError
 from trimtab.journal.excerpts import Said, answer
-from trimtab.session import Session, prunable
+from trimtab.session import RequestOriginals, Session, prunable
 from trimtab.sessions.recall_tool import NAME, recall_tool
 from trimtab.settings import FitKeywords
 from trimtab.wire.detect import FormatName
@@ -100,7 +100,7 @@ def result(
     try:
         taken_out = name in _TOOLS
         said = (_taken_out(session, body, name, arguments, keywords) if taken_out
-                else answer(session, arguments))  # fmt: skip
+                else answer(RequestOriginals(session, body, keywords), arguments))  # fmt: skip
     except TrimtabError as error:
         said = Said(f"Nothing was taken out: {error}", True)
     return tool.part(call_id, said._replace(text=said.text + LAST) if last else said, name)
