@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from trimtab.retry import flow as flow
     from trimtab.retry import refusals as refusals
     from trimtab.session import Session
+    from trimtab.sessions.note_tool import note_tool
     from trimtab.sessions.recall_tool import recall_tool
     from trimtab.settings import Settings
     from trimtab.summarizers.endpoint import Endpoint
@@ -62,6 +63,7 @@ _WHERE = {
     "reducers.articles.article": ("ArticleRule",),
     "reporting.measured": ("measure",),
     "session": ("Session",),
+    "sessions.note_tool": ("note_tool",),
     "sessions.recall_tool": ("recall_tool",),
     "settings": ("Settings",),
     "summarizers.endpoint": ("Endpoint",),
@@ -129,6 +131,7 @@ __all__ = [
     "fit",
     "load_settings",
     "measure",
+    "note_tool",
     "recall_tool",
     "repair",
     "wrap",

@@ -37,6 +37,7 @@ from trimtab.rules import Repair, Repaired, Violation, ignored
 from trimtab.rules.provenance import Provenance
 from trimtab.settings import Settings
 from trimtab.transcript.model import Block, Edit, Place
+from trimtab.transcript.model_notes import ModelNote, model_notes
 from trimtab.transcript.protected import pinned, pinned_by_words, protected
 from trimtab.transcript.token_sizes import TokenSizes
 from trimtab.transcript.transcript import Transcript
@@ -88,6 +89,8 @@ class PreparedRequest:
     facts: SessionFacts = field(default_factory=SessionFacts)
     released: tuple[str, ...] = ()
     """Refs whose pin in the journal was released because the request did not fit."""
+    holds_notes: bool = True
+    """Whether the model's own notes stay whole; where not, they give way late."""
 
     @cached_property
     def active(self) -> tuple[Edit, ...]:
@@ -353,6 +356,11 @@ class PreparedRequest:
             self.transcript, calls, self.settings.duplicates, self.settings.failed_inputs
         )
 
+    @cached_property
+    def model_notes(self) -> tuple[ModelNote, ...]:
+        """What the model noted down to keep, newest first."""
+        return model_notes(self.transcript)
+
     # --- rules ---
 
     def check(self, transcript: Transcript) -> tuple[Violation, ...]:
@@ -385,6 +393,9 @@ class PreparedRequest:
         held = settings.protected_tools, settings.protected_paths, settings.protected_turns
         edited = {target for edit in self.active for target in edit.targets}
         context = QueryContext(transcript, config, edited)
+        notes = frozenset(place for note in self.model_notes for place in note.places)
+        kept = {transcript.ref(place) for place in notes} if self.holds_notes else set[str]()
+        late = () if self.holds_notes else ((place.message, place.index) for place in notes)
         return PlanInputs(
             config=config,
             about=context.about,
@@ -395,8 +406,8 @@ class PreparedRequest:
                 transcript,
                 (*settings.pins, *sorted(self.journal.pins)),
                 None if settings.strict else self.warnings,
-            ),
-            protected=protected(transcript, *held, preset.recent_turns),
+            ).union(kept),
+            protected=protected(transcript, *held, preset.recent_turns).union(late),
             held_by_user=protected(transcript, *held),
             facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them
             calls=lambda group: self.redundancy.calls.by_turn[group],
@@ -412,9 +423,10 @@ class PreparedRequest:
         )
 
     def without_pins(self) -> PreparedRequest:
-        """The same request without any pins."""
+        """The same request without any pins, those of the model's notes included."""
         settings = self.settings | Settings(pins=())
-        return replace(self, settings=settings, journal=replace(self.journal, pins=frozenset()))
+        journal = replace(self.journal, pins=frozenset())
+        return replace(self, settings=settings, journal=journal, holds_notes=False)
 
 
 def _listed(values: list[str]) -> str:

@@ -522,7 +522,7 @@ class RequestOriginals:
     """What the recall tool answers from, for one request: what the edits of its conversation take
     out of it, whatever its session fits at the same time."""
 
-    def __init__(self, session: Session, request: Any, keywords: PruneKeywords) -> None:
+    def __init__(self, session: Session, request: Any, **keywords: Unpack[PruneKeywords]) -> None:
         self._session, self._request, self._keywords = session, request, keywords
 
     def recall(self, handle: str) -> str:

@@ -285,4 +285,3 @@ def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -
     if shown.failed:
         return shown
     return Said("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))
-

@@ -64,8 +64,9 @@ def decide(
 def _run(prepared: PreparedRequest) -> FitResult:
     """Make the request fit.
 
-    Where pins are in the way, those of the journal (set by ``pin`` or ``undo``) are released, the
-    largest first.  Pins of the settings stay.  Raises CannotFit.
+    Where pins are in the way, the model's notes give way first, then pins of the journal (set by
+    ``pin`` or ``undo``) are released, the largest first.  Pins of the settings stay.  Raises
+    CannotFit.
     """
     try:
         return pipeline.run(prepared)
@@ -73,6 +74,10 @@ def _run(prepared: PreparedRequest) -> FitResult:
         if error.limit != "pin":
             raise
         refused = error
+    if prepared.holds_notes and prepared.model_notes:
+        result = _run(replace(prepared, holds_notes=False))
+        prepared.warnings.append("the model's own notes gave way to the window")
+        return result
     transcript, sizes = prepared.transcript, prepared.sizes
     blocks = {pin: pinned(transcript, [pin]) for pin in prepared.journal.pins}
     tokens = {

@@ -100,7 +100,7 @@ def result(
     try:
         taken_out = name in _TOOLS
         said = (_taken_out(session, body, name, arguments, keywords) if taken_out
-                else answer(RequestOriginals(session, body, keywords), arguments))  # fmt: skip
+                else answer(RequestOriginals(session, body, **keywords), arguments))  # fmt: skip
     except TrimtabError as error:
         said = Said(f"Nothing was taken out: {error}", True)
     return tool.part(call_id, said._replace(text=said.text + LAST) if last else said, name)
