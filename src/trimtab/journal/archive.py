@@ -114,7 +114,7 @@ def _is_user(transcript: Transcript, place: Place) -> bool:
 
 
 @dataclass(frozen=True)
-class Step:
+class ArchivedStep:
     """One step of what was taken out; ``number`` is 0 where the original is one text.
 
     ``text`` is what ``recall`` gives of it, and places within a step are places there.
@@ -202,7 +202,7 @@ def _entries(text: str, number: int) -> Iterator[Entry]:
 
 def steps_of_archive(
     originals: Originals, archive: Iterable[Archived], most: int
-) -> Iterator[Step]:
+) -> Iterator[ArchivedStep]:
     """All steps, newest first, each once; at most ``most`` characters of originals are read.
 
     A later fold holds again what an earlier one held.  An original that is not to be had is passed
@@ -223,9 +223,10 @@ def steps_of_archive(
                 yield step
 
 
-def steps_in(archived: Archived, text: str) -> list[Step]:
+def steps_in(archived: Archived, text: str) -> list[ArchivedStep]:
     """The steps of one original, newest first; the original itself where it has none."""
     folded = folded_steps(text)
     return [
-        Step(archived, f"[{text[step.start : step.end]}]", step) for step in reversed(folded)
-    ] or [Step(archived, text)]
+        ArchivedStep(archived, f"[{text[step.start : step.end]}]", step)
+        for step in reversed(folded)
+    ] or [ArchivedStep(archived, text)]

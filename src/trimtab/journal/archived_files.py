@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from trimtab.journal.archive import Step
+from trimtab.journal.archive import ArchivedStep
 from trimtab.planning.record import Entry
 from trimtab.transcript.call_arguments import slashed
 from trimtab.transcript.file_edits import FileEdit
@@ -22,10 +22,10 @@ class FileReading:
     """``text``: the file as a call read or wrote it, ``later``: the edits since, oldest first."""
 
     path: str
-    step: Step
+    step: ArchivedStep
     entry: Entry
     text: str
-    later: list[tuple[Step, FileEdit]] = field(default_factory=list)
+    later: list[tuple[ArchivedStep, FileEdit]] = field(default_factory=list)
 
     @property
     def head(self) -> str:
@@ -53,9 +53,9 @@ class FileReading:
             yield "\n".join(rows)
 
 
-def file_reading(steps: Iterable[Step], wanted: str) -> FileReading | NoReading:
+def file_reading(steps: Iterable[ArchivedStep], wanted: str) -> FileReading | NoReading:
     """The newest reading of a file in these steps, which come newest first."""
-    path, names, later = slashed(wanted), dict[str, None](), list[tuple[Step, FileEdit]]()
+    path, names, later = slashed(wanted), dict[str, None](), list[tuple[ArchivedStep, FileEdit]]()
     for step in steps:
         for entry in reversed(step.entries):
             names.update(dict.fromkeys(entry.files))

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from trimtab.errors import TrimtabError, expect
 from trimtab.journal.archive import (
     Archived,
+    ArchivedStep,
     Originals,
-    Step,
     archive_of,
     steps_in,
     steps_of_archive,
@@ -200,7 +200,7 @@ def readable(text: str) -> str:
 # --- search and list ---
 
 
-def _searched(steps: Iterable[Step], asked: _Asked) -> Said:
+def _searched(steps: Iterable[ArchivedStep], asked: _Asked) -> Said:
     wanted, rows = asked.search, list[str]()
     found = find(steps, wanted)
     if not found:

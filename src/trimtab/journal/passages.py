@@ -16,7 +16,7 @@ from math import log
 from typing import NamedTuple
 
 from trimtab.errors import expect_text
-from trimtab.journal.archive import Step
+from trimtab.journal.archive import ArchivedStep
 from trimtab.reducers.articles.relevance import STEM, terms
 
 PASSAGE_CHARS, SHOWN_CHARS = 480, 1_400
@@ -296,12 +296,14 @@ def hits(text: str, wanted: str, most: int = MAX_HITS, messages: bool | None = N
     return (exact or apart)[:most]
 
 
-def find(steps: Iterable[Step], wanted: str, most: int = MAX_HITS) -> list[tuple[Step, Hit]]:
+def find(
+    steps: Iterable[ArchivedStep], wanted: str, most: int = MAX_HITS
+) -> list[tuple[ArchivedStep, Hit]]:
     """The lines of these steps, newest first, that contain ``wanted`` or all of its words; if there
     is none, the best passages of the steps that have most of the words.  No more than EACH lines
     are of one step, unless no other has any."""
     expect_text("text", wanted)
-    found, read = list[tuple[Step, list[Hit]]](), list[Step]()
+    found, read = list[tuple[ArchivedStep, list[Hit]]](), list[ArchivedStep]()
     left, lines = MAX_RANKED_CHARS, 0
     for step in steps:
         if own := hits(step.text, wanted, most, step.number > 0):
@@ -318,19 +320,21 @@ def find(steps: Iterable[Step], wanted: str, most: int = MAX_HITS) -> list[tuple
     return [(step, hit) for step, own in found for hit in own[:each]][:most]
 
 
-def best_passages(steps: Iterable[Step], wanted: str, most: int) -> list[tuple[Step, Hit]]:
+def best_passages(
+    steps: Iterable[ArchivedStep], wanted: str, most: int
+) -> list[tuple[ArchivedStep, Hit]]:
     """The best passages of the steps that match the words best; those first that are newer, where
     they match alike.  One word has no near matches."""
     if len(wanted.split()) < 2:
         return []
     stems = {term.strip("~")[:STEM] for term in terms(wanted) if term not in _FILLER}
-    index, by_name = PassageIndex(), dict[str, Step]()
+    index, by_name = PassageIndex(), dict[str, ArchivedStep]()
     for step in steps:
         low = step.text.casefold()
         if any(stem in low for stem in stems):
             by_name[step.name] = step
             index.add(step.name, step.text, step.number > 0)
-    found = list[tuple[Step, Hit]]()
+    found = list[tuple[ArchivedStep, Hit]]()
     for name, passages in index.best_of_handles(wanted, MAX_STEPS):
         step = by_name[name]
         numbers = {line.start: line.number for line in numbered_lines(step.text, step.number > 0)}

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from trimtab import wire
-from trimtab.sessions.own_tool import Declared, OwnTool, format_named
+from trimtab.sessions.own_tool import Declaration, OwnTool, format_named
 from trimtab.transcript.model_notes import DESCRIPTION, NAME, SCHEMA, model_notes, noted
 from trimtab.wire.body import RequestBody
 
-DECLARED = Declared(NAME, DESCRIPTION, SCHEMA)
+DECLARED = Declaration(NAME, DESCRIPTION, SCHEMA)
 
 
 @dataclass(frozen=True)
 class NoteTool(OwnTool):
     """The note tool in one format."""
 
-    declared: Declared = DECLARED
+    declared: Declaration = DECLARED
 
     def notes(self, request: Any) -> Mapping[str, str]:
         """The notes that a request has, by name, newest first.  Raises InvalidRequest."""

@@ -14,7 +14,7 @@ from trimtab.wire.dialects import DIALECTS
 from trimtab.wire.misnamed import no_format
 
 
-class Declared(NamedTuple):
+class Declaration(NamedTuple):
     """What a tool's declaration says; the same bytes in every request and release, because a
     changed tool moves the whole prompt cache."""
 
@@ -27,7 +27,7 @@ BARE = ""
 """The name of what a model wrote in place of an object of arguments."""
 
 
-class Answer(Protocol):
+class ToolAnswer(Protocol):
     """An answer to a model, and whether it reports an error."""
 
     @property
@@ -44,17 +44,17 @@ class _Shape:
     """One format's way to ``define`` a tool, read a ``call`` as (id, name, arguments), make a
     result ``part``, and the ``message`` around it."""
 
-    define: Callable[[Declared], dict[str, Any]]
+    define: Callable[[Declaration], dict[str, Any]]
     call: Callable[[Mapping[str, Any]], _Call]
-    part: Callable[[Any, str, Answer], dict[str, Any]]
+    part: Callable[[Any, str, ToolAnswer], dict[str, Any]]
     message: Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def _schema(tool: Declared) -> dict[str, Any]:
+def _schema(tool: Declaration) -> dict[str, Any]:
     return deepcopy(dict(tool.schema))
 
 
-def _function(tool: Declared) -> dict[str, Any]:
+def _function(tool: Declaration) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "parameters": _schema(tool)}
 
 
@@ -73,23 +73,23 @@ def _call(call_id: str, arguments: str, *within: str) -> Callable[[Mapping[str, 
     return read
 
 
-def _gemini_part(call_id: Any, name: str, said: Answer) -> dict[str, Any]:
+def _gemini_part(call_id: Any, name: str, said: ToolAnswer) -> dict[str, Any]:
     key = "error" if said.failed else "result"
     own = {"id": call_id} if call_id else {}
     return {"functionResponse": {**own, "name": name, "response": {key: said.text}}}
 
 
-def _interactions_step(call_id: Any, name: str, said: Answer) -> dict[str, Any]:
+def _interactions_step(call_id: Any, name: str, said: ToolAnswer) -> dict[str, Any]:
     step = {"type": "function_result", "call_id": call_id, "name": name, "result": said.text}
     return {**step, "is_error": True} if said.failed else step
 
 
-def _anthropic_part(call_id: Any, name: str, said: Answer) -> dict[str, Any]:
+def _anthropic_part(call_id: Any, name: str, said: ToolAnswer) -> dict[str, Any]:
     failed = {"is_error": True} if said.failed else {}
     return {"type": "tool_result", "tool_use_id": call_id, "content": said.text, **failed}
 
 
-def _bedrock_part(call_id: Any, name: str, said: Answer) -> dict[str, Any]:
+def _bedrock_part(call_id: Any, name: str, said: ToolAnswer) -> dict[str, Any]:
     failed = {"status": "error"} if said.failed else {}
     content = [{"text": said.text}]
     return {"toolResult": {"toolUseId": call_id, "content": content, **failed}}
@@ -153,7 +153,7 @@ class OwnTool:
     """
 
     format: str
-    declared: Declared
+    declared: Declaration
 
     @property
     def name(self) -> str:
@@ -174,7 +174,7 @@ class OwnTool:
         call_id, name, arguments = _SHAPES[self.format].call(_plain(call))
         return call_id, str(name or ""), _arguments(arguments)
 
-    def part(self, call_id: Any, said: Answer, name: str = "") -> dict[str, Any]:
+    def part(self, call_id: Any, said: ToolAnswer, name: str = "") -> dict[str, Any]:
         """A text as the result part of a call of the tool ``name``; of this one if "".  It can be
         placed beside those of other calls."""
         return _SHAPES[self.format].part(call_id, name or self.name, said)

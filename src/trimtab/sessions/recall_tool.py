@@ -12,7 +12,7 @@ from typing import Any
 from trimtab.errors import expect
 from trimtab.journal.archive import Originals
 from trimtab.journal.excerpts import answer
-from trimtab.sessions.own_tool import BARE, Declared, OwnTool, format_named
+from trimtab.sessions.own_tool import BARE, Declaration, OwnTool, format_named
 
 NAME = "recall"
 DESCRIPTION = (
@@ -37,14 +37,14 @@ SCHEMA: Mapping[str, Any] = {
 """The same bytes in every request and release: a changed tool moves the whole prompt cache."""
 
 
-DECLARED = Declared(NAME, DESCRIPTION, SCHEMA)
+DECLARED = Declaration(NAME, DESCRIPTION, SCHEMA)
 
 
 @dataclass(frozen=True)
 class RecallTool(OwnTool):
     """The recall tool in one format."""
 
-    declared: Declared = DECLARED
+    declared: Declaration = DECLARED
 
     def read(self, call: Any) -> tuple[Any, str, Mapping[str, Any]]:
         """Id, name and arguments of any tool's call; a bare text is meant as a handle."""

@@ -71,9 +71,7 @@ def sent(body: Any, format: str, window: int = 6_000, **keywords: Any) -> Any:
 
 @EVERY
 @pytest.mark.parametrize("preset", ["balanced", "deep", "in-place", "prune"])
-def test_the_newest_note_of_each_name_stays_whole_and_older_ones_may_go(
-    format: str, preset: Any
-) -> None:
+def test_the_newest_note_of_each_name_stays_whole(format: str, preset: Any) -> None:
     old, plan = "first " + "thought " * 60, "fix the clock\nthen the zone " + "z" * 300
     body = talk(
         format, *reads(2), note("plan", old), *reads(3), note("plan", plan), note("port", "8443"),
@@ -81,8 +79,13 @@ def test_the_newest_note_of_each_name_stays_whole_and_older_ones_may_go(
     )  # fmt: skip
     request = sent(body, format, preset=preset)
     assert notes(request, format) == {"plan": plan, "port": "8443"}
-    if preset in ("balanced", "deep"):
-        assert old not in json.dumps(request)
+
+
+def test_a_note_that_a_newer_one_replaced_gives_way() -> None:
+    plans = [note("plan", f"plan {n}: " + f"thought_{n} " * 120) for n in range(12)]
+    request = sent(talk("anthropic", *plans), "anthropic", window=4_000)
+    assert notes(request, "anthropic") == {"plan": plans[-1].arguments["text"].strip()}
+    assert "thought_5 " * 120 not in json.dumps(request)
 
 
 @EVERY
