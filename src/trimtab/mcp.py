@@ -1,4 +1,4 @@
-"""An MCP server for one tenant's originals: the tools recall, status and pin.
+"""An MCP server for one tenant's originals: the tools recall, note, status and pin.
 
 Serves standard input and output, or HTTP on this machine only.  Needs the extra ``mcp``.
 """
@@ -15,6 +15,8 @@ from trimtab.errors import MissingExtra, StoreError, UnknownHandle
 from trimtab.journal.excerpts import Said, answer
 from trimtab.journal.originals_reader import OriginalsReader
 from trimtab.sessions.recall_tool import DESCRIPTION, NAME, SCHEMA
+from trimtab.transcript import model_notes
+from trimtab.transcript.model_notes import noted
 
 HOST = "127.0.0.1"
 """Never another address, because every client of the server can read all the tenant's originals."""
@@ -31,6 +33,12 @@ def _takes(**properties: Mapping[str, Any]) -> Mapping[str, Any]:
 
 TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
     (NAME, DESCRIPTION, SCHEMA, True),
+    (
+        model_notes.NAME,
+        model_notes.DESCRIPTION,
+        model_notes.SCHEMA,
+        True,
+    ),
     ("status", "Says how much is kept of this user's conversations.", _takes(), True),
     (
         "pin",
@@ -50,6 +58,8 @@ def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Sa
             return answer(stored, arguments)
         if name == "status":
             return Said(stored.status())
+        if name == model_notes.NAME:  # which names there are, only the conversation knows
+            return Said(*noted((), arguments))
         handle = arguments.get("handle")
         if not isinstance(handle, str) or not handle.strip():
             return Said("give handle", failed=True)

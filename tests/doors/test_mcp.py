@@ -145,7 +145,7 @@ def test_the_official_client_recalls_searches_and_is_refused_what_is_not_its_own
         return [tools, *[await client.call_tool(name, given) for name, given in calls]]
 
     tools, *results = asked(url, "mine", transport, ask)
-    assert [tool.name for tool in tools] == ["recall", "status", "pin"]
+    assert [tool.name for tool in tools] == ["recall", "note", "status", "pin"]
     contents, step, part, lines, unknown, other, found, not_found, file, listed, status = results
     assert text(contents).splitlines()[2].startswith("step 2: read src/mine_1.py")
     assert text(step) == steps_of(whole, 2, 2)

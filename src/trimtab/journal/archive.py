@@ -7,6 +7,7 @@ of one call.  Steps say what they were in the words of the record that a note sh
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -78,29 +79,59 @@ def of_edits(edits: Iterable[Edit]) -> tuple[Archived, ...]:
 def of_transcript(
     transcript: Transcript, edits: Iterable[Edit], more: Iterable[str] = ()
 ) -> tuple[Archived, ...]:
-    """The originals of these edits, by their place in the conversation, the newest first; then
-    those of the handles in ``more``."""
-    placed = list[tuple[Place, Edit]]()
+    """The originals of these edits, and those that markers in the transcript name (a client that
+    keeps what was sent sends them the next time), by their place in the conversation, the newest
+    first; then those of the handles in ``more``."""
+    placed = dict[str, tuple[Place, Archived]]()
     for edit in edits:
         places = [transcript.refs[ref] for ref in edit.targets if ref in transcript.refs]
         if places and edit.handle and edit.op != "insert":
-            placed.append((max(places, key=lambda place: (place.message, place.index)), edit))
-    placed.sort(key=lambda one: (-one[0].message, -one[0].index))
-    archived = [_of_place(transcript, place, edit) for place, edit in placed]
-    archived += map(Archived, more)
-    return tuple({one.handle: one for one in archived}.values())
+            last = max(places, key=_position)
+            several = len(edit.targets) > 1 or edit.op in ("drop", "fold")
+            archived = Archived(edit.handle) if several else _of_place(transcript, last)
+            placed[edit.handle] = last, archived._replace(handle=edit.handle)
+    for place in transcript.places():
+        for handle in marked(place.block.text):
+            if handle not in placed:
+                placed[handle] = place, _of_place(transcript, place)._replace(handle=handle)
+    newest = sorted(placed.values(), key=lambda one: _position(one[0]), reverse=True)
+    archived_last = [Archived(handle) for handle in more if handle not in placed]
+    return (*(one for _, one in newest), *archived_last)
 
 
-def _of_place(transcript: Transcript, place: Place, edit: Edit) -> Archived:
-    if len(edit.targets) > 1 or edit.op in ("drop", "fold"):
-        return Archived(edit.handle)
+_MARKER = re.compile(r'recall\("(\w{1,64})"\)')
+
+
+def marked(text: str) -> list[str]:
+    """The handles that markers in a text name.  A text may imitate one: whoever asks for such a
+    handle finds that nothing is kept under it."""
+    return _MARKER.findall(text) if "recall(" in text else []
+
+
+def unmarked(originals: Originals, text: str) -> str:
+    """The original of a text in which a marker stands, as a client that keeps what was sent has
+    it; any other text as it is."""
+    for handle in marked(text):
+        try:
+            return originals.recall(handle)
+        except UnknownHandle:
+            continue
+    return text
+
+
+def _position(place: Place) -> tuple[int, int]:
+    return place.message, place.index
+
+
+def _of_place(transcript: Transcript, place: Place) -> Archived:
+    """What a block was, without its handle."""
     block, call = place.block, ""
     if block.kind == "result":
         number = transcript.group_number(place.message, place.index)
         group = () if number is None else transcript.groups[number].places
         call = next((p.block.text for p in group if _is_call_of(p.block, block)), "")
     kind = "user" if _is_user(transcript, place) else block.kind
-    return Archived(edit.handle, kind, transcript.tool(place) or "", call)
+    return Archived("", kind, transcript.tool(place) or "", call)
 
 
 def _is_call_of(call: Block, result: Block) -> bool:

@@ -18,6 +18,7 @@ from trimtab.journal.archive import (
     archive_of,
     steps_in,
     steps_of_archive,
+    unmarked,
 )
 from trimtab.journal.archived_files import NoReading, file_reading
 from trimtab.journal.folded_steps import (
@@ -281,7 +282,7 @@ def _of_file(originals: Originals, archive: Iterable[Archived], asked: _Asked) -
     reading = file_reading(steps, asked.file)
     if isinstance(reading, NoReading):
         return Said(str(reading), failed=True)
-    shown = _shown(reading.text, asked)
+    shown = _shown(unmarked(originals, reading.text), asked)
     if shown.failed:
         return shown
     return Said("\n".join([reading.head, shown.text, *reading.edits(FOUND_CHARS)]))

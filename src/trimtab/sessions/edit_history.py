@@ -136,11 +136,17 @@ class EditHistory:
 
     @property
     def archive(self) -> tuple[Archived, ...]:
-        """What the request fitted last lacks, newest first; before the first one, what the journal
-        stands for."""
-        if self._fitted_last is not None:
-            return self._fitted_last.archive
-        return of_edits(self._last.journal.entries)
+        """What was taken out of the conversation fitted last, newest first.
+
+        With a store it is what that request lacks: others may begin with the same message.
+        """
+        fitted = () if self._fitted_last is None else self._fitted_last.archive
+        if self._conversations is not None:
+            return fitted
+        # A client that keeps what was sent sends our text the next time, and no edit applies to it.
+        known = {one.handle for one in fitted}
+        made = of_edits(self._last.journal.entries)
+        return (*fitted, *(one for one in made if one.handle not in known))
 
     def look_up(self, **arguments: Any) -> str:
         """What the recall tool answers: a list of what was left out, lines with the words of

@@ -74,6 +74,12 @@ def noted(known: Iterable[str], arguments: Mapping[str, Any]) -> Noted:
     return Noted(answer_to(name, text))
 
 
+def names_in_calls(calls: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The names that these arguments of calls, oldest first, leave with a text."""
+    texts = dict(given for call in calls if (given := _given(call)) is not None)
+    return {name for name, text in texts.items() if text and len(text) <= MAX_CHARS}
+
+
 def answer_to(name: str, text: str) -> str:
     """What a call is answered whose text is kept, or whose name is deleted."""
     return f"Kept: {name}" if text else f"Deleted: {name}"

@@ -490,6 +490,41 @@ def test_the_model_gets_an_original_back_by_its_handle() -> None:
         assert "recall" in names
 
 
+@pytest.mark.parametrize("persist", [False, True])
+def test_the_model_lists_searches_and_reads_files_of_its_own_thread(persist: bool) -> None:
+    asks: list[dict[str, Any]] = [{}, {"search": "module_3 value_93"}, {"file": "src/f0.py"}]
+    with StrictProvider(
+        [*lc.answers()[:20], *(Answer("", [Call("recall", one)]) for one in asks), "Found."],
+        window=WINDOW,
+    ) as provider:
+        ours = TrimtabMiddleware(window=WINDOW, recall=True, persist=persist)
+        agent = lc.agent(lc.openai_chat(provider.url), [ours], checkpointer=InMemorySaver())
+        messages = run(agent)
+    listed, found, file = [
+        m.text for m in messages if isinstance(m, ToolMessage) and m.name == "recall"
+    ]
+    assert "read src/f1.py → 90 lines" in listed
+    assert "src/f0.py:3 set_flag(module_3, value_93)" in found
+    assert file.startswith("[src/f0.py as it was read in ")
+    assert "src/f0.py:89 set_flag" in file
+
+
+def test_a_note_of_the_model_is_answered_by_the_agent_and_stays_in_what_is_sent() -> None:
+    plan = Answer("", [Call("note", {"name": "plan", "text": "look at module_3 first"})])
+    long = Answer("", [Call("note", {"name": "all", "text": "x" * 3_000})])
+    with StrictProvider([plan, long, *lc.answers()], window=WINDOW) as provider:
+        ours = TrimtabMiddleware(window=WINDOW, notes=True, persist=False)
+        agent = lc.agent(lc.openai_chat(provider.url), [ours], checkpointer=InMemorySaver())
+        messages = run(agent)
+        legal(provider)
+    told = [m.text for m in messages if isinstance(m, ToolMessage) and m.name == "note"]
+    assert told[0] == "Kept: plan"
+    assert "at most 2,000" in told[1]
+    sent = provider.requests[-1].body["messages"]
+    assert "look at module_3 first" in json.dumps(calls_of(sent))
+    assert len(sent) < len(messages) / 2
+
+
 def calls_of(messages: list[Any]) -> list[Any]:
     return [call for message in messages for call in message.get("tool_calls") or ()]
 

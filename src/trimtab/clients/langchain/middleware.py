@@ -24,7 +24,7 @@ from langgraph.types import Command
 
 from trimtab.clients.langchain.adapter import MessageAdapter
 from trimtab.clients.langchain.model_call import ModelCall
-from trimtab.clients.langchain.recall import recall_tool
+from trimtab.clients.langchain.recall import note_tool, recall_tool
 from trimtab.clients.langchain.request_head import RequestHead
 from trimtab.clients.langchain.session_cache import (
     AgentKeywords,
@@ -54,6 +54,7 @@ class MiddlewareKeywords(AgentKeywords, total=False):
     persist: bool
     retry_result_chars: int
     learned: LearnedLimits | None
+    notes: bool
 
 
 _OURS = MiddlewareKeywords.__annotations__.keys() - AgentKeywords.__annotations__.keys()
@@ -69,7 +70,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
     those of ``trimtab.Session``, and the settings ``summarizer``, ``protected_tools``, ``pins`` and
     ``on_event`` by their own names (any other setting in ``settings=``).  The default ``preset`` is
     "in-place" with ``persist``, else "balanced"; with ``store`` the journal is kept there, not in
-    the state.  ``recall=True`` gives the agent a tool with which the model gets originals back.
+    the state.  ``recall=True`` gives the agent a tool with which the model looks up what was left
+    out, ``notes=True`` one with which it keeps texts of its own.
     """
 
     state_schema = TrimtabState
@@ -80,6 +82,7 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
         persist: bool = True,
         retry_result_chars: int = RESULT_CHARS,
         learned: LearnedLimits | None = None,
+        notes: bool = False,
         **keywords: Unpack[AgentKeywords],
     ) -> None:
         super().__init__()
@@ -100,7 +103,8 @@ class TrimtabMiddleware(AgentMiddleware[TrimtabState, Any, Any]):
             "on_event": self._sessions.settings.on_event,
             "stats": self.stats,
         }
-        self.tools = [recall_tool(self._sessions)] if self._sessions.settings.recall else []
+        recall = self._sessions.settings.recall
+        self.tools = [recall_tool(self._sessions)] * recall + [note_tool()] * notes
         self._head: RequestHead | None = None
         """The head of the agent's newest call, kept because ``before_model`` is not given it."""
 
