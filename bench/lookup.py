@@ -17,9 +17,8 @@ import re
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -28,6 +27,7 @@ from answerable.worlds import Question, build
 
 import trimtab
 from trimtab.errors import CannotFit
+from trimtab.journal.excerpts import answer
 
 WINDOWS, STEPS, TOKENS, EACH = (16_000, 32_000, 60_000), (40, 120), 150_000, 4
 SEEDS, HELD_OUT = (1, 2), (5_001, 5_002)
@@ -40,21 +40,35 @@ _WORD = re.compile(r"[\w./-]*\w")
 _FIRST = re.compile(r"(?m)^(r\w+)(?: step (\d+))? ")
 
 
+LOST = 9
+
+
 class Asked(NamedTuple):
-    """A question, the look-ups that it took (0: it is in the request; 9: not found), and the
-    tokens that they gave."""
+    """A question, the look-ups that it took (0: it is in the request), the tokens that they gave,
+    and whether they told an older value first."""
 
     question: Question
     looks: int
-    told: int
+    told: int = 0
+    stale: bool = False
 
 
-@dataclass
-class Outcome:
-    """One world at one window."""
+class Task(NamedTuple):
+    """A world and a window."""
 
     window: int
-    asked: list[Asked] = field(default_factory=list)
+    seed: int
+    steps: int
+    preset: str = "balanced"
+    tokens: int = TOKENS
+    each: int = EACH
+
+
+class Outcome(NamedTuple):
+    """What became of the questions of a world."""
+
+    task: Task
+    asked: list[Asked]
 
 
 def words_of(question: str) -> str:
@@ -66,75 +80,63 @@ def words_of(question: str) -> str:
     return " ".join(word for word in _WORD.findall(question) if word.lower() not in SMALL)
 
 
-def says(text: str, question: Question, call: str = "") -> bool:
-    """Whether a text states the answer."""
-    bare = reader.plain(text)
-    return any(value == question.value for _, value in reader.statements(bare, question, call))
+def values(text: str, question: Question, call: str = "") -> list[str]:
+    """What a text states about what is asked, in order."""
+    return [value for _, value in reader.statements(reader.plain(text), question, call)]
 
 
-def run(task: tuple[int, int, int, str]) -> Outcome:
+def run(task: Task) -> Outcome:
     """Play a world and look its facts up."""
-    window, seed, steps, preset = task
-    world, done = build(seed, steps, TOKENS, EACH), Outcome(window)
+    world = build(task.seed, task.steps, task.tokens, task.each)
     session = trimtab.Session(
-        window=window, reserve=0, preset=preset, recall=True, clock=lambda: 0.0
+        window=task.window, reserve=0, preset=task.preset, recall=True, clock=lambda: 0.0
     )
-    tool = trimtab.recall_tool("openai-chat")
+    tools = [trimtab.recall_tool("openai-chat").definition]
     fitted = None
     for turn in world.turns:
         try:
-            fitted = session.fit(policies.body(world.messages[:turn], [tool.definition]))
+            fitted = session.fit(policies.body(world.messages[:turn], tools))
         except CannotFit:
             fitted = None
-    for question in world.questions:
-        if fitted is None:
-            done.asked.append(Asked(question, 9, 0))
-        else:
-            done.asked.append(looked_up(fitted, question))
-    return done
+    if fitted is None:
+        return Outcome(task, [Asked(question, LOST) for question in world.questions])
+    return Outcome(task, [looked_up(fitted, question) for question in world.questions])
 
 
-def looked_up(fitted: Any, question: Question) -> Asked:
+def looked_up(fitted: trimtab.Fitted, question: Question) -> Asked:
     """Ask by the fixed rule."""
     alone = reader.read(fitted.request, question, None)
     if alone.answer is not None and alone.answer.value == question.value:
-        return Asked(question, 0, 0)
-    told = answered(fitted, {"search": words_of(question.text)})
-    size = tokens.of_text(told)
-    if says(told, question):
-        return Asked(question, 1, size)
-    if (first := _FIRST.search(told)) is None:
-        return Asked(question, 9, size)
-    handle, step = first.groups()
-    told = answered(fitted, {"handle": handle, **({"steps": step} if step else {})})
-    size += tokens.of_text(told)
-    return Asked(question, 2 if says(told, question, first.string[first.start() :].partition(
-        "\n")[0]) else 9, size)  # fmt: skip
-
-
-def answered(fitted: Any, arguments: dict[str, Any]) -> str:
-    """One look-up, as a model is answered."""
-    from trimtab.journal.excerpts import answer
-
-    return answer(fitted, arguments).text
+        return Asked(question, 0)
+    told = answer(fitted, {"search": words_of(question.text)}).text
+    size, found, head = tokens.of_text(told), values(told, question), _FIRST.search(told)
+    looks = 1
+    if question.value not in found and head is not None:
+        handle, step = head.groups()
+        read = answer(fitted, {"handle": handle, **({"steps": step} if step else {})}).text
+        line = told[head.start() :].partition("\n")[0]
+        size, found, looks = size + tokens.of_text(read), values(read, question, line), 2
+    if question.value not in found:
+        return Asked(question, LOST, size)
+    return Asked(question, looks, size, found[0] != question.value)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """A Markdown row a window."""
     rows = [
-        "| window | questions | in the request | found with one look-up | with at most two "
-        "| of those not in the request | tokens of the look-ups |",
-        "|---|---|---|---|---|---|---|",
+        "| window | questions | in the request | one look-up | at most two | of those not in the "
+        "request | an older value first | tokens of the look-ups |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for window in dict.fromkeys(one.window for one in outcomes):
-        asked = [row for one in outcomes if one.window == window for row in one.asked]
-        n, there = len(asked), sum(row.looks == 0 for row in asked)
-        one, two = (sum(row.looks <= most for row in asked) for most in (1, 2))
-        away = [row for row in asked if row.looks]
-        told = sum(row.told for row in away) / max(1, len(away))
+    for window in dict.fromkeys(one.task.window for one in outcomes):
+        asked = [row for one in outcomes if one.task.window == window for row in one.asked]
+        n, away = len(asked), [row for row in asked if row.looks]
+        none, one, two = (sum(row.looks <= most for row in asked) for most in (0, 1, 2))
+        got = sum(row.looks <= 2 for row in away)
         rows.append(
-            f"| {window // 1000}k | {n} | {there / n:.0%} | {one / n:.0%} | {two / n:.1%} "
-            f"| {sum(r.looks <= 2 for r in away) / max(1, len(away)):.1%} | {told:,.0f} |"
+            f"| {window // 1000}k | {n} | {none / n:.0%} | {one / n:.0%} | {two / n:.0%} "
+            f"| {got} of {len(away)} | {sum(row.stale for row in away)} "
+            f"| {sum(row.told for row in away) / max(1, len(away)):,.0f} |"
         )
     return "\n".join(rows)
 
@@ -163,7 +165,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = options.parse_args(argv)
     seeds = HELD_OUT if args.held_out else args.seed
     wanted = [
-        (window, seed, steps, args.preset)
+        Task(window, seed, steps, args.preset)
         for window in args.window for seed in seeds for steps in args.steps
     ]  # fmt: skip
     context = multiprocessing.get_context("spawn")

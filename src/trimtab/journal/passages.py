@@ -27,6 +27,9 @@ NEXT = 0.2
 """Share of a passage's score that is added to each neighbour."""
 NEAR, PASSAGES_EACH = 0.5, 3
 """Share of its best passage's score that is added to a step's, and the passages shown of a step."""
+ALIKE = 0.75
+"""Steps with this share of the best rank match alike: of these the newest comes first, because what
+it says replaces what older ones say."""
 MOST_TERMS = 60
 """Most terms of a query that are used, the rarest first."""
 COMMON_SHARE = 0.25
@@ -140,8 +143,9 @@ class PassageIndex:
         return scores
 
     def best_of_handles(self, query: str, most: int) -> list[tuple[str, list[Spans]]]:
-        """The handles whose passages together match best, each with up to three passages: the best
-        with its neighbours, and those that have words which it lacks."""
+        """The handles whose passages together match best, of those that match alike the first
+        added; each with up to three passages: the best with its neighbours, and those that have
+        words which it lacks."""
         parts = self._parts(query)
         by_handle: dict[str, dict[int, dict[str, float]]] = {}
         for number, own in parts.items():
@@ -155,6 +159,8 @@ class PassageIndex:
             nearest = max(sum(own.values()) for own in passages.values())
             ranks[handle] = round(sum(together.values()) + NEAR * nearest, 9)
         order = sorted(by_handle, key=lambda handle: -ranks[handle])[:most]
+        alike = ALIKE * max(ranks.values(), default=0.0)
+        order.sort(key=lambda one: min(by_handle[one]) if ranks[one] >= alike else len(self))
         return [(handle, self._covering(by_handle[handle])) for handle in order]
 
     def _covering(self, passages: dict[int, dict[str, float]]) -> list[Spans]:
