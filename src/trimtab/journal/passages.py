@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import log
 from typing import NamedTuple
 
@@ -42,6 +42,7 @@ EACH = 8
 LONG_LINE_CHARS = 1_000
 """A longer line is read in pieces, split at escaped line ends."""
 
+_WORDS = re.compile(r"[^\W_]+")
 _LINE_END = re.compile(r"\r?\n|\r")
 _BREAK = re.compile(r"\r?\n|(?:\\+r)?\\+n")
 _FILLER = frozenset(
@@ -72,9 +73,11 @@ class Passage(NamedTuple):
 
 
 class PassageIndex:
-    """Passages of any number of originals, newest last."""
+    """Passages of any number of originals.  ``literals``: texts in lower case that count as terms,
+    where a passage holds them as they are: ``name_11_40`` is more than its words."""
 
-    def __init__(self) -> None:
+    def __init__(self, literals: Sequence[str] = ()) -> None:
+        self._literals = tuple(literals)
         self._places: list[tuple[str, Spans]] = []
         self._lengths: list[int] = []
         self._postings: dict[str, dict[int, int]] = {}
@@ -97,6 +100,8 @@ class PassageIndex:
             self._places.append((handle, lines))
             self._lengths.append(counts.total())
             self._total += counts.total()
+            low = said.casefold() if self._literals else ""
+            counts.update({one: low.count(one) for one in self._literals if one in low})
             for term, times in counts.items():
                 self._postings.setdefault(term, {})[number] = times
 
@@ -127,6 +132,7 @@ class PassageIndex:
         """The score of each passage by the query's terms that it has."""
         size = len(self)
         wanted = [term for term in dict.fromkeys(terms(query)) if term not in _FILLER]
+        wanted += self._literals
         known = [term for term in wanted if term in self._postings]
         rare = [t for t in known if len(self._postings[t]) <= max(COMMON_SHARE * size, 8)] or known
         rare = sorted(rare, key=lambda term: len(self._postings[term]))[:MOST_TERMS]
@@ -334,7 +340,7 @@ def best_passages(
     if len(wanted.split()) < 2:
         return []
     stems = {term.strip("~")[:STEM] for term in terms(wanted) if term not in _FILLER}
-    index, by_name = PassageIndex(), dict[str, ArchivedStep]()
+    index, by_name = PassageIndex(_literals(wanted)), dict[str, ArchivedStep]()
     for step in steps:
         low = step.text.casefold()
         if any(stem in low for stem in stems):
@@ -349,6 +355,12 @@ def best_passages(
             text = "\n".join(step.text[a:b] for a, b in lines)
             found.append((step, Hit(_number(numbers, start), start, end, text)))
     return found[:most]
+
+
+def _literals(wanted: str) -> list[str]:
+    """The names in a query that are made of several words: paths, identifiers, ids."""
+    names = (word.strip(".,;:?!\"'`()[]{}").casefold() for word in wanted.split())
+    return [name for name in dict.fromkeys(names) if len(_WORDS.findall(name)) > 1]
 
 
 def _number(numbers: dict[int, int], start: int) -> int:
