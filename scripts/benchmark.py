@@ -65,6 +65,7 @@ COMMANDS = {
     "turns": Command("bench/turns.py"),
     "retrieval": Command("bench/retrieval.py {data}"),
     "answerable": Command("bench/answerable"),
+    "lookup": Command("bench/lookup.py"),
 }
 
 
