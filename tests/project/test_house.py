@@ -181,9 +181,10 @@ PARTS = (
     "errors", "events", "flow", "report", "rules", "settings", "stores", "testing", "transports",
 )  # fmt: skip
 SESSION = {
-    "afit", "close", "compacted", "compress", "contents", "distill", "fit", "follow", "from_config",
-    "history", "journal", "learned", "observe", "pin", "pins", "preview", "prune", "recall",
-    "refused", "search", "settings", "shown", "stats", "sweep", "take_back", "undo", "unpin",
+    "afit", "archive", "close", "compacted", "compress", "contents", "distill", "fit", "follow",
+    "from_config", "history", "journal", "learned", "look_up", "observe", "pin", "pins", "preview",
+    "prune", "recall", "refused", "search", "settings", "shown", "stats", "sweep", "take_back",
+    "undo", "unpin",
 }  # fmt: skip
 
 
