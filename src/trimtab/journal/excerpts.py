@@ -118,7 +118,7 @@ def _text(value: Any) -> str:
 
 def _position(arguments: Mapping[str, Any], name: str) -> int | None:
     value = arguments.get(name)
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value.strip()):
         return None
     if isinstance(value, float) and value.is_integer():  # JSON of some models has 5.0
         value = int(value)
@@ -131,7 +131,7 @@ def _position(arguments: Mapping[str, Any], name: str) -> int | None:
 
 def _range(name: str, value: Any) -> tuple[int, int] | None:
     try:
-        return None if value in (0, "0") else step_range(value)
+        return None if type(value) in (int, str) and value in (0, "0") else step_range(value)
     except ValueError:
         raise ValueError(f'{name} is a number from 1 ("3") or a range ("3-5")') from None
 

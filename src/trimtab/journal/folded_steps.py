@@ -97,12 +97,16 @@ def step_range(value: Any) -> tuple[int, int] | None:
 
     Raises ValueError.
     """
-    if value is None or value == "":
+    if value is None or (isinstance(value, str) and not value):
         return None
-    parts = value if isinstance(value, (list, tuple)) else str(value).replace("–", "-").split("-")
+    if isinstance(value, str):
+        parts: list[Any] = value.replace("–", "-").split("-")
+    else:
+        parts = list(value) if isinstance(value, (list, tuple)) else [value]
+    whole = [isinstance(p, (int, str)) or (isinstance(p, float) and p.is_integer()) for p in parts]
     try:
-        numbers = [int(part) for part in parts]
-    except (TypeError, ValueError):
+        numbers = [int(part) for part in parts] if all(whole) else []
+    except ValueError:
         numbers = []
     if not 1 <= len(numbers) <= 2 or min(numbers) < 1:
         raise ValueError('steps is a number from 1 ("3") or a range ("3-5")')
