@@ -518,6 +518,13 @@ def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) 
     return pruning.prunable(session._prepared(request, keywords)[1])
 
 
+def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
+    """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
+    conversations = session._conversations
+    facts = {} if conversations is None else conversations.facts(prefix)
+    return {name: json.loads(value) for name, value in facts.items()}
+
+
 class RequestOriginals:
     """What the recall tool answers from, for one request: what the edits of its conversation take
     out of it, whatever its session fits at the same time."""
@@ -538,10 +545,3 @@ class RequestOriginals:
         transcript = prepared.transcript
         edits = prepared.journal.active(transcript)
         return of_transcript(transcript, edits, taken_out(prepared))
-
-
-def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
-    """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
-    conversations = session._conversations
-    facts = {} if conversations is None else conversations.facts(prefix)
-    return {name: json.loads(value) for name, value in facts.items()}

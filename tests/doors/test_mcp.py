@@ -226,6 +226,8 @@ def test_a_handle_of_many_steps_is_not_pinned_as_a_whole(tmp_path: Path) -> None
 ODD = [
     ("pin", {"handle": "nobodyshandl"}, "no original is kept"),
     ("pin", {}, "give handle"),
+    ("note", {}, "give a name and a text"),
+    ("note", {"name": "plan", "text": "x" * 3_000}, "at most 2,000"),
     ("recall", {"search": "nowhere at all"}, "no line of what was left out holds"),
     ("recall", {"file": "nowhere"}, "no reading of 'nowhere' was left out; files there: src/"),
     ("recall", {"handle": "\x00" * 9}, "no original"),
@@ -237,6 +239,11 @@ def test_odd_calls_are_answered(url: str, name: str, arguments: Any, words: str)
     told = said(mine(url), name, arguments)
     assert told.failed
     assert words in told.text
+
+
+def test_a_note_is_answered_as_the_conversation_will_keep_it(url: str) -> None:
+    told = said(mine(url), "note", {"name": "plan", "text": "go"})
+    assert (told.text, told.failed) == ("Kept: plan", False)
 
 
 def test_an_empty_store_and_one_that_is_not_there_say_so(tmp_path: Path) -> None:
