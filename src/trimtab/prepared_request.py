@@ -393,9 +393,8 @@ class PreparedRequest:
         held = settings.protected_tools, settings.protected_paths, settings.protected_turns
         edited = {target for edit in self.active for target in edit.targets}
         context = QueryContext(transcript, config, edited)
-        notes = frozenset(place for note in self.model_notes for place in note.places)
-        kept = {transcript.ref(place) for place in notes} if self.holds_notes else set[str]()
-        late = () if self.holds_notes else ((place.message, place.index) for place in notes)
+        notes = [(p.message, p.index) for note in self.model_notes for p in note.places]
+        kept = {transcript.ref_of[key] for key in notes} if self.holds_notes else set[str]()
         return PlanInputs(
             config=config,
             about=context.about,
@@ -407,7 +406,7 @@ class PreparedRequest:
                 (*settings.pins, *sorted(self.journal.pins)),
                 None if settings.strict else self.warnings,
             ).union(kept),
-            protected=protected(transcript, *held, preset.recent_turns).union(late),
+            protected=protected(transcript, *held, preset.recent_turns).union(notes),
             held_by_user=protected(transcript, *held),
             facts=lambda place: self.redundancy.facts(place),  # not all plans ask for them
             calls=lambda group: self.redundancy.calls.by_turn[group],

@@ -30,6 +30,8 @@ NEAR, PASSAGES_EACH = 0.5, 3
 ALIKE = 0.75
 """Steps with this share of the best rank match alike: of these the newest comes first, because what
 it says replaces what older ones say."""
+LITERAL = 2.0
+"""Weight of a name of several words that stands as it is asked for, beside those of its words."""
 MOST_TERMS = 60
 """Most terms of a query that are used, the rarest first."""
 COMMON_SHARE = 0.25
@@ -141,7 +143,7 @@ class PassageIndex:
         for term in rare:
             postings = self._postings[term]
             weight = log(1 + (size - len(postings) + 0.5) / (len(postings) + 0.5))
-            weight *= 0.5 if term.endswith("~") else 1.0
+            weight *= 0.5 if term.endswith("~") else LITERAL if term in self._literals else 1.0
             for number, times in postings.items():
                 long = 1 - LENGTH + LENGTH * self._lengths[number] / average
                 part = times * (SATURATION + 1) / (times + SATURATION * long)

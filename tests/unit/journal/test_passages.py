@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import log
 from typing import Any
 
@@ -10,8 +11,16 @@ import pytest
 from tool_calls import Step, conversation
 
 import trimtab
+from trimtab.journal.archive import Archived, ArchivedStep
 from trimtab.journal.excerpts import answer
-from trimtab.journal.passages import SHOWN_CHARS, PassageIndex
+from trimtab.journal.passages import (
+    EACH,
+    MAX_HITS,
+    SHOWN_CHARS,
+    PassageIndex,
+    find,
+    numbered_lines,
+)
 
 TOPICS = ("invoice", "harbour", "violin", "glacier", "kernel", "orchard")
 
@@ -122,3 +131,54 @@ def test_lines_that_hold_all_the_words_come_before_passages() -> None:
     assert [hit.text.strip() for hit in hits] == [
         "the keeper of the glacier lighthouse wrote code_3 on the wall"
     ]
+
+
+def of_steps(*texts: str) -> list[ArchivedStep]:
+    """Originals as a look-up goes through them, the newest first."""
+    return [ArchivedStep(Archived(f"r{n}"), text) for n, text in enumerate(texts)]
+
+
+FILLER = "\n".join(f"row {n} of something else entirely" for n in range(200))
+
+
+def test_of_steps_that_match_alike_the_newest_comes_first_and_a_better_one_before_it() -> None:
+    newest, older = "assignee of OPS-17\nis lin" + " x" * 40, "assignee of OPS-17\nis mia"
+    best = "assignee of OPS-17 is\nticket assigned by whom"
+    found = find(of_steps(FILLER, newest, older), "OPS-17 assigned to, by its ticket")
+    assert list(dict.fromkeys(step.name for step, _ in found))[:2] == ["r1", "r2"]
+    weak = "some OPS there\n" + FILLER
+    found = find(of_steps(weak, FILLER, best), "OPS-17 assigned to, by its ticket")
+    assert found[0][0].name == "r2"
+
+
+def test_a_name_of_several_words_counts_as_it_is_written() -> None:
+    one, other = "x = 11\nname_11_40 = 5\nz", "40 and 11\nname_40_11 = 6\nname 11 40\n11 name 40"
+    found = find(of_steps(other, FILLER, one), "value of name_11_40 there")
+    assert found[0][0].name == "r2"
+
+
+def test_one_step_leaves_room_for_the_lines_of_others() -> None:
+    many = "\n".join(f"needle {n}" for n in range(90))
+    found = find(of_steps(many, "a needle too", many + "."), "needle")
+    counts = Counter(step.name for step, _ in found)
+    assert counts == {"r0": EACH, "r1": 1, "r2": EACH}
+    assert len(find(of_steps(many), "needle")) == MAX_HITS
+
+
+@pytest.mark.parametrize(
+    ("text", "messages", "lines"),
+    [
+        ("a\n\nb\r\nc\rd", False, [(1, "a"), (2, ""), (3, "b"), (4, "c"), (5, "d")]),
+        ("a\n", False, [(1, "a")]),
+        ("", False, []),
+        (r'print("a\nb")', False, [(1, r'print("a\nb")')]),
+        ("x" * 600 + r"\n" + "y" * 600, False, [(1, "x" * 600), (1, "y" * 600)]),
+        (r'[{"role":"tool","content":"a\n\nb\r\n"}]', True, [(1, "a"), (2, ""), (3, "b")]),
+        ('[{"price": 4211, "name": "x"}]', False, [(1, '[{"price": 4211, "name": "x"}]')]),
+    ],
+)  # fmt: skip
+def test_lines_are_those_of_the_text_and_of_messages_those_in_their_strings(
+    text: str, messages: bool, lines: list[tuple[int, str]]
+) -> None:
+    found = [(line.number, text[line.start : line.end]) for line in numbered_lines(text, messages)]
+    assert found == lines
