@@ -239,7 +239,7 @@ def steps_of_archive(
     A later fold holds again what an earlier one held.  An original that is not to be had is passed
     over.  Raises StoreError if none can be read.
     """
-    seen = set[str]()
+    seen = set[tuple[str, str, str]]()
     for one in archive:
         try:
             text = originals.recall(one.handle)
@@ -249,8 +249,9 @@ def steps_of_archive(
         if most < 0:
             return
         for step in steps_in(one, text):
-            if step.text not in seen:
-                seen.add(step.text)
+            what = (one.tool, one.call, step.text)
+            if what not in seen:
+                seen.add(what)
                 yield step
 
 

@@ -24,6 +24,8 @@ from settings_words import as_keywords
 
 import trimtab
 from trimtab.clients.langchain import TrimtabMiddleware, pre_model_hook
+from trimtab.clients.langchain.session_cache import SessionCache
+from trimtab.journal.excerpts import answer
 from trimtab.testing import Answer, Call, Refuse, StrictProvider
 from trimtab.testing.record import Record
 
@@ -507,6 +509,25 @@ def test_the_model_lists_searches_and_reads_files_of_its_own_thread(persist: boo
     assert "src/f0.py:3 set_flag(module_3, value_93)" in found
     assert file.startswith("[src/f0.py as it was read in ")
     assert "src/f0.py:89 set_flag" in file
+
+
+def test_threads_that_share_a_store_are_told_of_their_own_results_only() -> None:
+    cache = SessionCache({"store": "memory:", "window": WINDOW, "recall": True})
+    for name in ("one", "two"):
+        messages: list[Any] = [{"role": "user", "content": "Read all."}]
+        for n in range(20):
+            call = {"id": f"c{n}", "type": "function", "function": {
+                "name": "read", "arguments": json.dumps({"path": f"{name}_{n}.py"})}}  # fmt: skip
+            result = "\n".join(f"{name}_{n}: value {k * 7919}" for k in range(90))
+            messages += [{"role": "assistant", "tool_calls": [call]},
+                         {"role": "tool", "tool_call_id": f"c{n}", "content": result}]  # fmt: skip
+        cache.of_key(name).fit({"messages": messages}, format="openai-chat")
+    for mine, other in (("one", "two"), ("two", "one")):
+        listed = answer(cache.of_key(mine).originals, {}).text
+        assert f"read {mine}_3.py" in listed
+        assert other not in listed
+    elsewhere = SessionCache({"store": "memory:", "window": WINDOW})
+    assert "give the handle" in answer(elsewhere.of_key("one").originals, {}).text
 
 
 def test_a_note_of_the_model_is_answered_by_the_agent_and_stays_in_what_is_sent() -> None:

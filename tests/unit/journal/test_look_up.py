@@ -192,6 +192,21 @@ def test_what_a_later_edit_of_the_same_blocks_overruled_is_not_listed_twice() ->
     assert of_edits(made[:2]) == (Archived("r2"), Archived("r1"))
 
 
+def test_steps_that_two_originals_hold_are_told_once() -> None:
+    """A later fold holds again what an earlier one held."""
+    ours = fitted()
+    handle = max((one.handle for one in ours.archive), key=lambda one: len(ours.recall(one)))
+
+    class Twice:
+        archive = (Archived("r1"), Archived("r2"))
+
+        def recall(self, name: str) -> str:
+            return ours.recall(handle)
+
+    assert asked(Twice()).count("read src/part_11.py") == 1
+    assert asked(Twice(), search="name_11_40 =").count("name_11_40 =") == 1
+
+
 def test_a_session_that_goes_on_from_a_journal_can_be_asked_before_its_first_request() -> None:
     session = trimtab.Session(window=9_000, reserve=0, recall=True, format="anthropic")
     session.fit(conversation("anthropic", *TALK))
