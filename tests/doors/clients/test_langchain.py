@@ -513,7 +513,7 @@ def test_the_model_lists_searches_and_reads_files_of_its_own_thread(persist: boo
 
 def test_threads_that_share_a_store_are_told_of_their_own_results_only() -> None:
     cache = SessionCache({"store": "memory:", "window": WINDOW, "recall": True})
-    for name in ("one", "two"):
+    for name in ("alpha", "beta"):
         messages: list[Any] = [{"role": "user", "content": "Read all."}]
         for n in range(20):
             call = {"id": f"c{n}", "type": "function", "function": {
@@ -522,12 +522,12 @@ def test_threads_that_share_a_store_are_told_of_their_own_results_only() -> None
             messages += [{"role": "assistant", "tool_calls": [call]},
                          {"role": "tool", "tool_call_id": f"c{n}", "content": result}]  # fmt: skip
         cache.of_key(name).fit({"messages": messages}, format="openai-chat")
-    for mine, other in (("one", "two"), ("two", "one")):
+    for mine, other in (("alpha", "beta"), ("beta", "alpha")):
         listed = answer(cache.of_key(mine).originals, {}).text
         assert f"read {mine}_3.py" in listed
         assert other not in listed
     elsewhere = SessionCache({"store": "memory:", "window": WINDOW})
-    assert "give the handle" in answer(elsewhere.of_key("one").originals, {}).text
+    assert "give the handle" in answer(elsewhere.of_key("alpha").originals, {}).text
 
 
 def test_a_note_of_the_model_is_answered_by_the_agent_and_stays_in_what_is_sent() -> None:
