@@ -542,6 +542,4 @@ class RequestOriginals:
         from trimtab.pipeline import taken_out
 
         _, prepared = self._session._prepared(self._request, self._keywords.copy())
-        transcript = prepared.transcript
-        edits = prepared.journal.active(transcript)
-        return of_transcript(transcript, edits, taken_out(prepared))
+        return of_transcript(prepared.transcript, prepared.active, taken_out(prepared))
