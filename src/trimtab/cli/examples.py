@@ -26,6 +26,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "trimtab convert request.json --to anthropic --model claude-sonnet-4-5 -o other.json",
     ),
     "recall": (
+        "trimtab recall --store sqlite:///kept.db",
         "trimtab recall rn5ee4xezey --journal kept.json",
         "trimtab recall rn5ee4xezey --store sqlite:///kept.db --search 'error test_parser'",
     ),
