@@ -42,9 +42,17 @@ TOOLS: tuple[tuple[str, str, Mapping[str, Any], bool], ...] = (
     ("status", "Says how much is kept of this user's conversations.", _takes(), True),
     (
         "pin",
-        "Puts the original behind a handle back into the conversation, to stay whole from now on. "
-        "It takes room: for a look, recall is enough.",
-        _takes(handle={**_TEXT, "description": "as the note names it"}),
+        "Keeps something whole in the conversation from now on, back from a cut if need be: the "
+        "original behind a handle, or, of the conversation written last, the part that has a "
+        "text, or a file as it was read last. It takes room: for a look, recall is enough.",
+        {
+            "type": "object",
+            "properties": {
+                "handle": {**_TEXT, "description": "as the note names it"},
+                "text": {**_TEXT, "description": "words, exactly as they were written"},
+                "file": {**_TEXT, "description": "a path"},
+            },
+        },
         False,
     ),
 )
@@ -60,14 +68,21 @@ def said(stored: OriginalsReader, name: str, arguments: Mapping[str, Any]) -> Sa
             return Said(stored.status())
         if name == model_notes.NAME:  # which names there are, only the conversation knows
             return Said(*noted((), arguments))
-        handle = arguments.get("handle")
-        if not isinstance(handle, str) or not handle.strip():
-            return Said("give handle", failed=True)
-        return Said(stored.pin(handle.strip()))
+        return _pinned(stored, arguments)
     except UnknownHandle as error:
         return Said(str(error), failed=True)
     except StoreError as error:
         return Said(f"the originals cannot be read now: {error}", failed=True)
+
+
+def _pinned(stored: OriginalsReader, arguments: Mapping[str, Any]) -> Said:
+    given = {key: value for key, value in arguments.items() if isinstance(value, str)}
+    named = [(key, given.get(key, "").strip()) for key in ("handle", "text", "file")]
+    wanted = [(key, value) for key, value in named if value]
+    if len(wanted) != 1:
+        return Said("give one of handle, text and file", failed=True)
+    [(key, value)] = wanted
+    return Said(stored.pin(value) if key == "handle" else stored.pin_words(f"{key}:{value}"))
 
 
 def server(stored: OriginalsReader, version: str = "") -> Any:

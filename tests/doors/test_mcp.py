@@ -213,6 +213,13 @@ def test_pin_takes_an_edit_back_and_the_block_stays_whole_from_then_on(tmp_path:
     ours.close()
 
 
+def test_pin_keeps_a_file_of_the_conversation_written_last(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/pins.db"
+    keep(url, "mine", "in-place").close()
+    assert "from its next request on" in said(mine(url), "pin", {"file": "src/a.py"}).text
+    assert mine(url).pins() == ["file:src/a.py"]
+
+
 def test_a_handle_of_many_steps_is_not_pinned_as_a_whole(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/folds.db"
     ours = keep(url, "mine")
@@ -225,7 +232,8 @@ def test_a_handle_of_many_steps_is_not_pinned_as_a_whole(tmp_path: Path) -> None
 
 ODD = [
     ("pin", {"handle": "nobodyshandl"}, "no original is kept"),
-    ("pin", {}, "give handle"),
+    ("pin", {}, "give one of handle, text and file"),
+    ("pin", {"text": "a", "file": "b"}, "give one of handle, text and file"),
     ("note", {}, "give a name and a text"),
     ("note", {"name": "plan", "text": "x" * 3_000}, "at most 2,000"),
     ("recall", {"search": "nowhere at all"}, "no line of what was left out holds"),

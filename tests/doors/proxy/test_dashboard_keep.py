@@ -34,6 +34,8 @@ def test_a_sentence_is_pinned_and_released_in_the_dashboard(tmp_path):
         assert f'href="/_trimtab/{path}"' in page(server, f"s/{one['id']}")
         assert "What the next cut would take" in shown
         assert "reduced to" in shown
+        assert "recall(" in shown
+        assert "src/part_2/module_7.py" in page(server, f"{path}?q=part_2+module_7")
         token = re.search(r'name="token" value="(\w+)"', shown)[1]
         words = "Go through the parts"
         form = f"token={token}&session={one['id']}&text={quote_plus(words)}"

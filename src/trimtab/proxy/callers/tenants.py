@@ -12,6 +12,8 @@ from trimtab import stores
 from trimtab.errors import InvalidRequest, StoreError, TrimtabError, UnknownHandle
 from trimtab.fitted import Fitted
 from trimtab.forking import Lock
+from trimtab.journal.archive import Archived
+from trimtab.journal.excerpts import answer
 from trimtab.pricing.conversation_usage import TENANT as USAGE
 from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
@@ -244,6 +246,14 @@ class Tenants:
         change = session.pin if pinned else session.unpin
         change(text=text, file=file, conversation=record.conversation)
 
+    def look_up(self, record: SessionRecord, words: str) -> str:
+        """What the recall tool answers to a search for ``words`` in all that was taken out of a
+        session; "": a list of it."""
+        session = self._of(record)
+        if session is None:
+            return ""
+        return answer(_Taken(session, record), {"search": words} if words else {}).text
+
     def preview(self, record: SessionRecord, body: bytes) -> Fitted | None:
         """What a cut made now would leave of a session's request; None if it cannot be said."""
         session = self._of(record)
@@ -265,6 +275,14 @@ class Tenants:
         edit.pinned = name != "unpin"
         if name == "undo":
             edit.undone = record.count + 1
+
+
+class _Taken:
+    """What was taken out of one session of the dashboard, as a look-up reads it."""
+
+    def __init__(self, session: Session, record: SessionRecord) -> None:
+        self.recall = session.recall
+        self.archive = [Archived(edit.handle) for edit in reversed(record.edits.values())]
 
 
 def _tell(store: WatchedStore) -> None:

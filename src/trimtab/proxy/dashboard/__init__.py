@@ -202,8 +202,10 @@ async def _keep(data: DashboardData, session: SessionRecord, query: dict[str, st
         body = request_views.texts(newest).get("came", "") if newest else ""
         preview = data.tenants.preview(session, body.encode()) if body else None
         pins = data.tenants.pins(session)
-        said = _SAID.get(query.get("done", ""), "")
-        return keep_view.keep(session, pins, preview, token=data.access.form_token(), said=said)
+        said, wanted = _SAID.get(query.get("done", ""), ""), query.get("q", "")[:200]
+        found = data.tenants.look_up(session, wanted) if session.edits else ""
+        token = data.access.form_token()
+        return keep_view.keep(session, pins, preview, found, token=token, said=said, wanted=wanted)
 
     return await in_worker(show)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from trimtab.fitted import Fitted
 from trimtab.proxy.dashboard.page import HOME, SESSIONS, page
+from trimtab.proxy.dashboard.views import cut
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.transcript.protected import FILE_PIN, TEXT_PIN
 
@@ -13,10 +14,11 @@ SHOWN_EDITS = 40
 
 
 def keep(
-    session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None, *, token: str,
-    said: str = "",
+    session: SessionRecord, pins: Sequence[str], next_cut: Fitted | None, found: str, *,
+    token: str, said: str = "", wanted: str = "",
 ) -> bytes:  # fmt: skip
-    """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept."""
+    """``pins``: as a journal has them; ``next_cut``: None where the request's text is not kept;
+    ``found``: what a look-up of ``wanted`` in all that was cut answers."""
     named = [
         ("text", pin.removeprefix(TEXT_PIN)) if pin.startswith(TEXT_PIN)
         else ("file", pin.removeprefix(FILE_PIN))
@@ -26,6 +28,7 @@ def keep(
     edits = [edit for edit in next_cut.report.edits if edit.new] if next_cut else []
     return page(
         "keep.html", "What stays", trail=(*SESSIONS, (session.title, f"{HOME}s/{session.id}")),
+        found=cut(found), wanted=wanted, address=f"{HOME}s/{session.id}/keep",
         session=session.id, token=token, said=said, known=bool(session.conversation),
         named=named, others=len(pins) - len(named),
         preview=next_cut is not None, reason=next_cut.report.reason if next_cut else "",
