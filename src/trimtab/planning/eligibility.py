@@ -36,7 +36,7 @@ LEAST_ROOM = 4_000
 """Tokens: in a smaller room, the error of the estimated lines is larger than LEFT_FREE."""
 NEWEST_GROUPS = 12
 """The present growth is that of so many of the newest steps."""
-MIN_HISTORY = 0.5
+MIN_HISTORY = 0.6
 """A cut leaves this share of the room below the trigger, however fast the request grows."""
 CROWDED, LEFT_FREE = 0.25, 0.02
 """If there is little room and the newest turn takes CROWDED of it, a batch leaves only LEFT_FREE of

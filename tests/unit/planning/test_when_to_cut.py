@@ -53,7 +53,7 @@ def cuts(fitted: list[trimtab.Fitted]) -> list[int]:
 
 def test_where_a_request_grows_fast_a_cut_lasts_more_calls_than_a_fixed_share_does() -> None:
     fixed, grown = (cuts(played(session(60_000, target=t), 51)) for t in (0.7, None))
-    assert len(grown) <= 0.7 * len(fixed)
+    assert len(grown) <= 0.8 * len(fixed)
     assert min(b - a for a, b in pairwise(grown)) >= 4
 
 
@@ -68,7 +68,7 @@ def test_however_fast_it_grows_a_cut_leaves_a_share_of_the_room() -> None:
     for fitted in played(one, 30):
         if target := fitted.report.limits["target_tokens"]:
             head = one.fit(agent(0)).tokens_after
-            assert target >= head + 0.5 * (38_000 - head) - 50
+            assert target >= head + 0.6 * (38_000 - head) - 50
 
 
 def test_a_target_that_is_given_is_kept_to() -> None:
