@@ -36,7 +36,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "support")]
 import agents_world as world  # noqa: E402
 
 import trimtab  # noqa: E402
-from trimtab.proxy.recall.request_layouts import history  # noqa: E402
+from trimtab.rounds.request_layouts import history  # noqa: E402
 from trimtab.testing import StrictProvider  # noqa: E402
 
 LINE_TOKENS, LINE_CHARS = 15, 47

@@ -44,6 +44,18 @@ def logger() -> Any:
     return package_logger
 
 
+def fault(where: str, error: BaseException) -> None:
+    """Log an error in our own code or in a store: where it happened and its type.
+
+    The error's text may quote a request, so it is left out.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    at = f" at {trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else ""
+    logger().warning("fault in %s: %s%s", where, type(error).__name__, at)
+
+
 def listening(on_event: OnEvent | None) -> bool:
     """Whether there is a listener: a callback, or OpenTelemetry if the program loaded it."""
     return on_event is not None or "opentelemetry" in sys.modules

@@ -47,15 +47,15 @@ from trimtab.proxy.http.http_client import HttpClient, Timeouts, UpstreamFailed,
 from trimtab.proxy.http.routes import climbs, route
 from trimtab.proxy.http.worker import in_worker
 from trimtab.proxy.proxied_request import ClientRequest, ProxiedRequest
-from trimtab.proxy.recall import ExchangeMemory, RecallRounds, rewritable
-from trimtab.proxy.records import logs
 from trimtab.proxy.records.recent_requests import RequestTexts
 from trimtab.proxy.records.request_recorder import HUNG_UP, ProxyRecords, RequestRecorder
 from trimtab.proxy.records.savings import SavingsEstimator
 from trimtab.proxy.records.usage_ledger import SECONDS
 from trimtab.retry.own_header import is_off
+from trimtab.rounds import ExchangeMemory, RecallRounds, rewritable
 from trimtab.sessions.control import is_control
 from trimtab.sessions.conversation import conversation_id
+from trimtab.telemetry import fault
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
 from trimtab.wire.dialects import with_version
@@ -278,8 +278,8 @@ class Proxy:
         except (NoCredentials, MissingExtra) as failed:
             error = str(failed)
             await _failed(reply, 502, str(failed))
-        except Exception as fault:
-            logs.fault("proxy", fault)
+        except Exception as raised:
+            fault("proxy", raised)
             error = "fault"
             await _failed(reply, 502, "a fault of trimtab's proxy; its log says where")
         finally:
@@ -371,10 +371,11 @@ class Proxy:
         )  # fmt: skip
         recall = None
         wanted = self.settings.recall or self.settings.prune
-        if wanted and tenant != NOBODY and rewritable(call.route):
+        format, listed, framed = call.route.format, call.route.listed, call.route.framed
+        if wanted and tenant != NOBODY and rewritable(format, listed=listed, framed=framed):
             facts = self.tenants.exchanges(call.upstream, tenant)
             recall = RecallRounds(
-                call.route.format, session, self.hidden.of(call.upstream.name, tenant), facts,
+                format, session, self.hidden.of(call.upstream.name, tenant), facts,
                 prune=self.settings.prune, model=call.route.model,
             )  # fmt: skip
 

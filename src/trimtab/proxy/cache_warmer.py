@@ -32,6 +32,7 @@ from trimtab.proxy.records import logs
 from trimtab.proxy.records.request_recorder import ProxyRecords, agent_of
 from trimtab.proxy.records.session_record import SessionRecord
 from trimtab.stores.tenant import TenantStore
+from trimtab.telemetry import fault
 
 if TYPE_CHECKING:
     from trimtab.proxy.proxied_request import ClientRequest
@@ -134,7 +135,7 @@ class CacheWarmer:
         try:
             facts, usage = store.facts(PREFIX), store.facts(USAGE)
         except StoreError as error:
-            logs.fault("store", error)
+            fault("store", error)
             return
         for fact in facts.values():
             self.gaps.take(LearnedGaps.from_dict(fact))
@@ -176,7 +177,7 @@ class CacheWarmer:
             try:
                 await self.tick()
             except Exception as error:  # a fault of ours: conversations go on without pings
-                logs.fault("keep warm", error)
+                fault("keep warm", error)
 
     async def tick(self) -> None:
         """Send the pings that are due now."""

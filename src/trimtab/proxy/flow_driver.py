@@ -19,7 +19,6 @@ from trimtab.proxy.http.asgi import Header
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import plain
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.records import logs
 from trimtab.proxy.records.request_recorder import RequestRecorder
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send, flow
 from trimtab.retry.guesses import RESULT_CHARS
@@ -27,6 +26,7 @@ from trimtab.retry.learned_limits import LearnedLimits, key_for
 from trimtab.retry.own_header import HEADER
 from trimtab.session import Session
 from trimtab.settings import FitKeywords
+from trimtab.telemetry import fault
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
 
@@ -97,7 +97,7 @@ class FlowDriver:
             self._recorder.note = TOO_SLOW
             body = None
         except Exception as error:
-            logs.fault("parse", error)
+            fault("parse", error)
             self._recorder.note = "fault"
             body = None
         if body is None:
@@ -172,7 +172,7 @@ class FlowDriver:
             if usage.counts is not None and self._fitted is not None:
                 self._session.observe(usage.counts, self._fitted)
         except Exception as error:
-            logs.fault("observe", error)
+            fault("observe", error)
 
     def _next(self, reply: Refused | Accepted | None) -> Send | Done | None:
         """The flow's next effect; None where it has ended before, or failed."""
@@ -186,7 +186,7 @@ class FlowDriver:
             self._run = None
             return None
         except Exception as error:
-            logs.fault("fit", error)
+            fault("fit", error)
             self._recorder.note = "fault"
             self._run = None
             return None

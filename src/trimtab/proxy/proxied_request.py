@@ -20,13 +20,13 @@ from trimtab.proxy.http.asgi import HttpResponse
 from trimtab.proxy.http.headers import DIGESTS, Raw, downwards, upwards
 from trimtab.proxy.http.http_client import HttpClient, UpstreamFailed
 from trimtab.proxy.http.routes import Route
-from trimtab.proxy.http.stream_events import StreamEvent, parsed
 from trimtab.proxy.http.worker import in_worker
-from trimtab.proxy.recall import RecallRounds
-from trimtab.proxy.recall.stream_rewriter import SaidError, StreamRewriter, dumped
-from trimtab.proxy.records import logs
 from trimtab.retry.refusals.stream_start import StreamStart
+from trimtab.rounds import RecallRounds
+from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
+from trimtab.telemetry import fault
 from trimtab.wire.body import RequestBody
+from trimtab.wire.stream_events import StreamEvent, parsed
 
 T = TypeVar("T")
 
@@ -185,7 +185,7 @@ class ProxiedRequest:
                 if following.refused:
                     await self._refused_later(following, rewriter, opening)
                     return
-                rewriter.follow()
+                rewriter.discard_round_end()
                 sent = following
             rest = await in_worker(lambda: _ended(recall, sent))
             if sent.streamed:
@@ -229,7 +229,7 @@ class ProxiedRequest:
 
         def follow() -> bytes | None:
             if not sent.streamed and sent.answer is not None:
-                recall.rewriter.whole(sent.answer)
+                recall.rewriter.take_full_response(sent.answer)
             return recall.follow()
 
         self._on_usage(self.usage)
@@ -302,7 +302,7 @@ def _guarded(work: Callable[[], T]) -> T | None:
     try:
         return work()
     except Exception as error:
-        logs.fault("recall", error)
+        fault("recall", error)
         return None
 
 
@@ -311,7 +311,7 @@ def _rewritten(rewriter: StreamRewriter, event: StreamEvent) -> bytes:
     try:
         return rewriter.event(event)
     except Exception as error:
-        logs.fault("recall", error)
+        fault("recall", error)
         return event.raw
 
 

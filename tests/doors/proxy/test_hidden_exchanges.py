@@ -7,8 +7,8 @@ import json
 import pytest
 from proxies import ask, proxied
 
-from trimtab.proxy.recall.hidden_exchanges import ExchangeMemory, HiddenExchange, turn_key
-from trimtab.proxy.recall.request_layouts import LAYOUTS, history
+from trimtab.rounds.hidden_exchanges import ExchangeMemory, HiddenExchange, turn_key
+from trimtab.rounds.request_layouts import LAYOUTS, history
 from trimtab.testing import Answer, Call, StrictProvider
 
 SECRET = "the original of somebody else"

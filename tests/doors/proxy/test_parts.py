@@ -19,9 +19,9 @@ from trimtab.proxy.config.upstreams import choose
 from trimtab.proxy.http.content_encoding import unpacked
 from trimtab.proxy.http.headers import downwards, fingerprint, upwards
 from trimtab.proxy.http.routes import route
-from trimtab.proxy.http.stream_events import AwsEventReader, ServerSentEventReader
 from trimtab.proxy.records.savings import RequestSizes, SavingsEstimator
 from trimtab.wire.aws_event_stream import event_frame
+from trimtab.wire.stream_events import AwsEventReader, ServerSentEventReader
 
 ROUTES = [
     ("/v1/chat/completions", "", "openai-chat", None, None),

@@ -19,14 +19,15 @@ from trimtab.proxy.config.settings import ProxySettings
 from trimtab.proxy.config.upstreams import Upstream
 from trimtab.proxy.http.budgets import RequestBudget
 from trimtab.proxy.http.headers import fingerprints
-from trimtab.proxy.recall import StoreBackoff, StoredExchanges
 from trimtab.proxy.records import logs
 from trimtab.proxy.records.session_record import EditRecord, SessionRecord
 from trimtab.retry.learned_limits import LearnedLimits
+from trimtab.rounds import StoreBackoff, StoredExchanges
 from trimtab.session import Session
 from trimtab.stores.breaker import WatchedStore
 from trimtab.stores.deferred import DeferredStore
 from trimtab.stores.tenant import KEY, SESSIONS, TenantStore
+from trimtab.telemetry import fault
 from trimtab.wire.base import MESSAGE_LISTS
 from trimtab.wire.body import RequestBody
 from trimtab.wire.detect import FormatName
@@ -153,7 +154,7 @@ class Tenants:
             if served.deferred is not None:
                 served.deferred.accept()
         except StoreError as error:
-            logs.fault("store", error)
+            fault("store", error)
 
     def source(self, tenant: str, body: bytes, budget: RequestBudget) -> RequestBody | None:
         """The parsed body; None if it is not JSON.  If it extends the last body with the same
@@ -187,7 +188,7 @@ class Tenants:
             try:
                 served.session.close()
             except TrimtabError as error:
-                logs.fault("store", error)
+                fault("store", error)
         self._store.close()
 
     def usage_store(self) -> TenantStore:

@@ -54,15 +54,3 @@ def silence() -> None:
 def say(message: str, *, level: int = logging.INFO, **facts: Any) -> None:
     """Log one line with the given fields."""
     logging.getLogger(LOGGER).log(level, "%s", message, extra={"facts": facts})
-
-
-def fault(where: str, error: BaseException) -> None:
-    """Log an error in our own code or in a store: where it happened and its type.
-
-    The error's text may quote a request, so it is left out.
-    """
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    at = f"{trace.tb_frame.f_code.co_name}:{trace.tb_lineno}" if trace else ""
-    say(f"fault in {where}", level=logging.WARNING, error=type(error).__name__, at=at)

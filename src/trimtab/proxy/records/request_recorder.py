@@ -27,6 +27,7 @@ from trimtab.proxy.records.session_title import first_prompt, folder
 from trimtab.proxy.records.usage_ledger import UsageLedger
 from trimtab.retry.refusals import classify
 from trimtab.stores.tenant import TenantStore
+from trimtab.telemetry import fault
 
 HUNG_UP = "the client hung up"
 
@@ -55,7 +56,7 @@ class ProxyRecords:
         try:
             sessions = self.history.read()
         except StoreError as error:
-            logs.fault("store", error)
+            fault("store", error)
             return
         for session in sessions:
             self.activity.sessions.setdefault(session.id, session)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Protocol
 
-from trimtab.proxy.recall.request_layouts import LAYOUTS, history, runs
+from trimtab.rounds.request_layouts import LAYOUTS, history, runs
 
 RESPONSES = "responses"
 """Used in place of a conversation for responses stored by the provider, which are found by id."""

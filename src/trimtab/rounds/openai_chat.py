@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.http.stream_events import StreamEvent
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.wire.stream_events import StreamEvent
 
 
 class OpenAIChatRewriter(RewriterBase):
@@ -104,7 +104,7 @@ class OpenAIChatRewriter(RewriterBase):
                 self._new_index[index], self.has_client_calls = len(self._new_index), True
         return {**piece, "index": self._new_index[index]} if index in self._new_index else None
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._first, self._usage = tree, added(self._usage, tree.get("usage"))
         choice = (tree.get("choices") or [{}])[0]
@@ -154,7 +154,7 @@ class OpenAIChatRewriter(RewriterBase):
         error = {"message": failure.message, "type": failure.kind, "code": failure.kind}
         return sse({"error": error})
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         for tree in self._end:
             self._usage = added(self._usage, tree.get("usage"))

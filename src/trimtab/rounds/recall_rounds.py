@@ -1,4 +1,5 @@
-"""Runs the recall tool for the model inside the proxy; the client never sees the calls.
+"""Runs the recall tool for the model between a client and its provider; the client never sees the
+calls.
 
 This file says when a request gets the tool and how its calls are answered over several rounds.
 The files beside it rewrite the answers of one format each.
@@ -6,28 +7,22 @@ The files beside it rewrite the answers of one format each.
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from trimtab.errors import StoreError
 from trimtab.jsontext import paths, splicing
-from trimtab.proxy.http.routes import Route
-from trimtab.proxy.recall import tools
-from trimtab.proxy.recall.anthropic import AnthropicRewriter
-from trimtab.proxy.recall.bedrock import BedrockRewriter
-from trimtab.proxy.recall.gemini import GeminiRewriter
-from trimtab.proxy.recall.hidden_exchanges import (
-    ExchangeMemory,
+from trimtab.rounds import offered_tools
+from trimtab.rounds.anthropic import AnthropicRewriter
+from trimtab.rounds.bedrock import BedrockRewriter
+from trimtab.rounds.gemini import GeminiRewriter
+from trimtab.rounds.hidden_exchanges import (
     HiddenExchange,
     HiddenExchanges,
     turn_key,
 )
-from trimtab.proxy.recall.openai_chat import OpenAIChatRewriter
-from trimtab.proxy.recall.openai_responses import OpenAIResponsesRewriter
-from trimtab.proxy.recall.request_layouts import (
+from trimtab.rounds.openai_chat import OpenAIChatRewriter
+from trimtab.rounds.openai_responses import OpenAIResponsesRewriter
+from trimtab.rounds.request_layouts import (
     LAYOUTS,
     history,
     offers_any,
@@ -36,11 +31,11 @@ from trimtab.proxy.recall.request_layouts import (
     tools_path,
     with_turn,
 )
-from trimtab.proxy.recall.stream_rewriter import StreamRewriter, dumped
-from trimtab.proxy.records import logs
+from trimtab.rounds.stored_exchanges import StoredExchanges
+from trimtab.rounds.stream_rewriter import StreamRewriter, dumped
 from trimtab.session import Session
 from trimtab.sessions.recall_tool import NAME
-from trimtab.stores import TenantStore
+from trimtab.telemetry import fault, logger
 from trimtab.transcript.client_requests import begins_with_any
 from trimtab.wire.body import RequestBody
 
@@ -53,59 +48,17 @@ REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
 }
 
 
-def rewritable(route: Route) -> bool:
-    """Whether calls of the recall tool can be removed from this route's answers, streams
-    included."""
-    framed = route.format == "bedrock"  # Claude's own events in frames of AWS are not written
-    return route.format in REWRITERS and not route.listed and route.framed == framed
+def rewritable(format: str, *, listed: bool, framed: bool) -> bool:
+    """Whether calls of our tools can be removed from answers of this format, streams included.
 
-
-AGAIN_SECONDS = 5.0
-"""Seconds after which a store that did not answer is asked again."""
-MOST_ROUNDS = 6
-"""Model calls for one answer at most; later recalls are not answered."""
-
-
-@dataclass
-class StoreBackoff:
-    """Until when (monotonic seconds) a store that did not answer is not asked again."""
-
-    until: float = 0.0
-
-
-class StoredExchanges:
-    """Hidden exchanges as facts in a tenant's store.
-
-    A store that does not answer is logged and not asked again for ``AGAIN_SECONDS``.
+    ``listed``: a stream is one JSON array; ``framed``: it consists of AWS event-stream frames.
     """
+    # Claude's own events in frames of AWS are not written.
+    return format in REWRITERS and not listed and framed == (format == "bedrock")
 
-    def __init__(self, store: TenantStore, quiet: StoreBackoff) -> None:
-        self._store, self._quiet = store, quiet
 
-    def read(self, conversation: str) -> Mapping[str, Any]:
-        """All exchanges of a conversation, by key."""
-        prefix = f"hidden/{conversation}/"
-        facts: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
-        return {name.removeprefix(prefix): value for name, value in facts.items()}
-
-    def exchange(self, conversation: str, key: str) -> Any:
-        """One exchange, or None."""
-        return self._asked(lambda: self._store.fact(f"hidden/{conversation}/{key}"))
-
-    def keep(self, conversation: str, key: str, value: Any) -> None:
-        """Store an exchange."""
-        fact = {f"hidden/{conversation}/{key}": value}
-        self._asked(lambda: self._store.write(self._store.batch("", facts=fact)))
-
-    def _asked(self, ask: Callable[[], Any]) -> Any:
-        if time.monotonic() < self._quiet.until:
-            return None
-        try:
-            return ask()
-        except StoreError as error:
-            self._quiet.until = time.monotonic() + AGAIN_SECONDS
-            logs.fault("store", error)
-            return None
+MAX_ROUNDS = 6
+"""Model calls for one answer at most; later recalls are not answered."""
 
 
 class RecallRounds:
@@ -117,7 +70,7 @@ class RecallRounds:
     ) -> None:  # fmt: skip
         self._format, self._conversation = format, ""
         self._session, self._memory, self._facts = session, memory, facts
-        self._names, self._model = tools.names(prune), model
+        self._names, self._model = offered_tools.names(prune), model
         self._body: Any = None
         self._asked: list[Any] = []
         self._real: list[Any] = []
@@ -132,7 +85,7 @@ class RecallRounds:
         try:
             return self._prepared(source.text or "", source.tree, conversation)
         except Exception as error:
-            logs.fault("recall", error)
+            fault("recall", error)
             return None
 
     def _prepared(self, text: str, body: Any, conversation: str) -> bytes | None:
@@ -145,7 +98,7 @@ class RecallRounds:
         path = tools_path(self._format)
         count = len(tools_of(self._format, body))
         insert = [
-            paths.Insert((*path, count), tools.definition(self._format, name))
+            paths.Insert((*path, count), offered_tools.definition(self._format, name))
             for name in self._names
         ]
         self._body = paths.apply(restored, insert)
@@ -160,9 +113,9 @@ class RecallRounds:
         round."""
         rewriter = self.rewriter
         real = rewriter.real()
-        if not rewriter.recalls or rewriter.has_client_calls or self.rounds >= MOST_ROUNDS:
+        if not rewriter.recalls or rewriter.has_client_calls or self.rounds >= MAX_ROUNDS:
             return None
-        results = self._results(last=self.rounds == MOST_ROUNDS - 1)
+        results = self._results(last=self.rounds == MAX_ROUNDS - 1)
         before = len(history(self._format, self._body))
         self._body = with_turn(self._format, self._body, real, results)
         self._real += history(self._format, self._body)[before:]
@@ -171,7 +124,9 @@ class RecallRounds:
 
     def _results(self, *, last: bool = False) -> list[Any]:
         return [
-            tools.result(self._format, self._session, self._body, call, self._model, last=last)
+            offered_tools.result(
+                self._format, self._session, self._body, call, self._model, last=last
+            )
             for call in self.rewriter.recalls
         ]
 
@@ -181,10 +136,10 @@ class RecallRounds:
         real, results = rewriter.real(), list[Any]()
         if rewriter.recalls and not rewriter.has_client_calls:
             real = rewriter.visible()  # recalls without an answer are left out of the history
-            logs.say(
-                f"a model answered with nothing but recalls {MOST_ROUNDS} times, and was given no "
-                "more: the client got what else it said, which may be nothing",
-                level=logging.WARNING,
+            logger().warning(
+                "a model answered with nothing but recalls %d times, and was given no more: the "
+                "client got what else it said, which may be nothing",
+                MAX_ROUNDS,
             )
         elif rewriter.recalls:
             results = self._results()
@@ -221,13 +176,3 @@ def _internal(format: str, body: dict[str, Any]) -> bool:
         return True
     places = (body.get("system"), body.get("instructions"), last.get("content"), last.get("parts"))
     return begins_with_any(text for place in places for text in texts(place, "text"))
-
-
-__all__ = [
-    "ExchangeMemory",
-    "RecallRounds",
-    "StoreBackoff",
-    "StoredExchanges",
-    "eligible",
-    "rewritable",
-]

@@ -1,4 +1,4 @@
-"""The tools that are run inside the proxy: recall, and on request prune, distill and compress.
+"""The tools that we answer ourselves: recall, and on request prune, distill and compress.
 
 This file has their definitions and their results.
 """

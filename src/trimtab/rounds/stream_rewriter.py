@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from trimtab.proxy.http.stream_events import StreamEvent, parsed, server_sent
 from trimtab.sessions.recall_tool import NAME, recall_tool
+from trimtab.wire.stream_events import StreamEvent, parsed, server_sent
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class StreamRewriter(Protocol):
         """The bytes to pass on for one event."""
         ...
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         ...
 
@@ -73,7 +73,7 @@ class StreamRewriter(Protocol):
         """What the client has received over all rounds, as messages of the history."""
         ...
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows; its usage is kept."""
         ...
 
@@ -100,7 +100,7 @@ class RewriterBase:
     def __init__(self, format: str) -> None:
         self._read = recall_tool(format).read
         self.ours = frozenset((NAME,))
-        """Names of the tools that the proxy runs itself."""
+        """Names of the tools that we run ourselves."""
         self._ends_open = self._runs_on = False
 
     def begin_text(self) -> None:

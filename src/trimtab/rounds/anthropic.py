@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.http.stream_events import StreamEvent
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.wire.stream_events import StreamEvent
 
 
 class AnthropicRewriter(RewriterBase):
@@ -90,7 +90,7 @@ class AnthropicRewriter(RewriterBase):
             blocks.append(block)
         return blocks
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._head = tree
         self._usage = added(self._usage, tree.get("usage"))
@@ -126,7 +126,7 @@ class AnthropicRewriter(RewriterBase):
         error = {"type": failure.kind, "message": failure.message}
         return sse({"type": "error", "error": error}, "error")
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Another round comes: its end is not this one's."""
         for tree in self._end:
             self._usage = added(self._usage, tree.get("usage"))

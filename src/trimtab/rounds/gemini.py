@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.http.stream_events import StreamEvent
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.wire.stream_events import StreamEvent
 
 
 class GeminiRewriter(RewriterBase):
@@ -67,7 +67,7 @@ class GeminiRewriter(RewriterBase):
         lead = self.break_before(text)
         return {**part, "text": lead + text} if lead else part
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._last = tree
         self._usage = added(self._usage, tree.get("usageMetadata"))
@@ -100,7 +100,7 @@ class GeminiRewriter(RewriterBase):
         error = {"code": failure.status, "message": failure.message, "status": failure.kind}
         return sse({"error": error}, end=b"\r\n")
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         if self._end is not None:
             self._usage = added(self._usage, self._end[0].get("usageMetadata"))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.proxy.http.stream_events import StreamEvent
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, dumped, loads
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, dumped, loads
 from trimtab.wire.aws_event_stream import event_frame, exception_frame
+from trimtab.wire.stream_events import StreamEvent
 
 
 class BedrockRewriter(RewriterBase):
@@ -104,7 +104,7 @@ class BedrockRewriter(RewriterBase):
             blocks.append({**block, "text": lead + block["text"]} if lead else block)
         return blocks
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._last, self._usage = tree, added(self._usage, tree.get("usage"))
         message = (tree.get("output") or {}).get("message") or {}
@@ -145,7 +145,7 @@ class BedrockRewriter(RewriterBase):
         error = dumped({"message": failure.message})
         return exception_frame(names.get(failure.status, usual), error)
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         for _, tree in self._end:
             self._usage = added(self._usage, tree.get("usage"))

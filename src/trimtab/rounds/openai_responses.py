@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.proxy.http.stream_events import StreamEvent
-from trimtab.proxy.recall.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.wire.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -123,7 +123,7 @@ class OpenAIResponsesRewriter(RewriterBase):
                 if lead := self.break_before(str(one.get("text") or "")):
                     self._break = (index, part, lead)
 
-    def whole(self, tree: Any) -> None:
+    def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._take(tree)
 
@@ -157,7 +157,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         tree = {"type": "response.failed", "sequence_number": self._number}
         return sse({**tree, "response": response, "error": error}, "response.failed")
 
-    def follow(self) -> None:
+    def discard_round_end(self) -> None:
         """Another round comes; what this one cost was taken."""
 
     def answer(self) -> Any:

@@ -1,0 +1,15 @@
+"""The recall tool, answered between a client and its provider, over several rounds that the client
+sees as one answer.
+
+``recall_rounds`` has the order of a round; ``offered_tools`` the tools and their results;
+``hidden_exchanges`` what the client did not see, put back into its later requests; the files named
+for a format rewrite its answers.
+"""
+
+from __future__ import annotations
+
+from trimtab.rounds.hidden_exchanges import ExchangeMemory
+from trimtab.rounds.recall_rounds import RecallRounds, rewritable
+from trimtab.rounds.stored_exchanges import StoreBackoff, StoredExchanges
+
+__all__ = ["ExchangeMemory", "RecallRounds", "StoreBackoff", "StoredExchanges", "rewritable"]

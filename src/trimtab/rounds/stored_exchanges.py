@@ -1,0 +1,57 @@
+"""Exchanges hidden from the client, in a tenant's store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trimtab.errors import StoreError
+from trimtab.stores import TenantStore
+from trimtab.telemetry import fault
+
+AGAIN_SECONDS = 5.0
+"""Seconds after which a store that did not answer is asked again."""
+
+
+@dataclass
+class StoreBackoff:
+    """Until when (monotonic seconds) a store that did not answer is not asked again."""
+
+    until: float = 0.0
+
+
+class StoredExchanges:
+    """Hidden exchanges as facts in a tenant's store.
+
+    A store that does not answer is logged and not asked again for ``AGAIN_SECONDS``.
+    """
+
+    def __init__(self, store: TenantStore, quiet: StoreBackoff) -> None:
+        self._store, self._quiet = store, quiet
+
+    def read(self, conversation: str) -> Mapping[str, Any]:
+        """All exchanges of a conversation, by key."""
+        prefix = f"hidden/{conversation}/"
+        facts: Mapping[str, Any] = self._asked(lambda: self._store.facts(prefix)) or {}
+        return {name.removeprefix(prefix): value for name, value in facts.items()}
+
+    def exchange(self, conversation: str, key: str) -> Any:
+        """One exchange, or None."""
+        return self._asked(lambda: self._store.fact(f"hidden/{conversation}/{key}"))
+
+    def keep(self, conversation: str, key: str, value: Any) -> None:
+        """Store an exchange."""
+        fact = {f"hidden/{conversation}/{key}": value}
+        self._asked(lambda: self._store.write(self._store.batch("", facts=fact)))
+
+    def _asked(self, ask: Callable[[], Any]) -> Any:
+        if time.monotonic() < self._quiet.until:
+            return None
+        try:
+            return ask()
+        except StoreError as error:
+            self._quiet.until = time.monotonic() + AGAIN_SECONDS
+            fault("store", error)
+            return None
