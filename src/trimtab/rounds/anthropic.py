@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
 from trimtab.wire.stream_events import StreamEvent
 
 
@@ -23,6 +23,8 @@ class AnthropicRewriter(RewriterBase):
         self._next = 0
         self._before: list[Any] = []
         self._usage: Any = None
+        self._opening_usage: Any = None
+        """What this round's ``message_start`` told of its prompt."""
         self._rounds = 0
         self._head: dict[str, Any] = {}
         self._end: list[dict[str, Any]] = []
@@ -43,6 +45,7 @@ class AnthropicRewriter(RewriterBase):
         if tree is None or kind == "ping":
             return event.raw
         if kind == "message_start":
+            self._opening_usage = (tree.get("message") or {}).get("usage")
             return event.raw if self._rounds == 1 else b""
         if kind in ("message_delta", "message_stop"):
             self._end.append(tree)
@@ -93,7 +96,7 @@ class AnthropicRewriter(RewriterBase):
     def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._head = tree
-        self._usage = added(self._usage, tree.get("usage"))
+        self._usage = self.added(self._usage, tree.get("usage"))
         for index, block in enumerate(tree.get("content") or ()):
             self._start(index, block)
             if block.get("type") == "text":
@@ -113,7 +116,7 @@ class AnthropicRewriter(RewriterBase):
         parts = []
         for tree in self._end:
             if tree["type"] == "message_delta":
-                self._usage = added(self._usage, tree.get("usage"))
+                self._usage = self.added(self._usage, self._usage_of(tree))
                 tree = {**tree, "usage": self._usage}
                 delta = tree.get("delta") or {}
                 if delta.get("stop_reason") == "tool_use" and not self.has_client_calls:
@@ -129,7 +132,15 @@ class AnthropicRewriter(RewriterBase):
     def discard_round_end(self) -> None:
         """Another round comes: its end is not this one's."""
         for tree in self._end:
-            self._usage = added(self._usage, tree.get("usage"))
+            self._usage = self.added(self._usage, self._usage_of(tree))
+
+    def _usage_of(self, tree: Any) -> Any:
+        """The usage in an event; the prompt that the round began with is a part of its sum."""
+        opening, usage = self._opening_usage, tree.get("usage")
+        if not (self.sums_prompts and isinstance(opening, dict) and isinstance(usage, dict)):
+            return usage
+        self._opening_usage = None
+        return {**opening, **usage}
 
     def answer(self) -> Any:
         """The last round's message with what all rounds said."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, dumped, loads
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, dumped, loads, summed
 from trimtab.wire.aws_event_stream import event_frame, exception_frame
 from trimtab.wire.stream_events import StreamEvent
 
@@ -27,6 +27,8 @@ class BedrockRewriter(RewriterBase):
         self._end: list[tuple[str, Any]] = []
         self._last: dict[str, Any] = {}
         self._usage: Any = None
+        self._metrics: Any = None
+        """Milliseconds of the rounds that are over."""
 
     def begin(self) -> None:
         """Begin a round."""
@@ -106,7 +108,8 @@ class BedrockRewriter(RewriterBase):
 
     def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
-        self._last, self._usage = tree, added(self._usage, tree.get("usage"))
+        self._last, self._usage = tree, self.added(self._usage, tree.get("usage"))
+        self._metrics = summed(self._metrics, tree.get("metrics"))
         message = (tree.get("output") or {}).get("message") or {}
         for index, block in enumerate(message.get("content") or ()):
             self._blocks[index] = dict(block)
@@ -131,7 +134,9 @@ class BedrockRewriter(RewriterBase):
         parts = []
         for name, tree in self._end:
             if name == "metadata":
-                tree = {**tree, "usage": added(self._usage, tree.get("usage"))}
+                metrics = summed(self._metrics, tree.get("metrics"))
+                tree = {**tree, "usage": self.added(self._usage, tree.get("usage"))}
+                tree |= {"metrics": metrics} if metrics else {}
             elif tree.get("stopReason") == "tool_use" and not self.has_client_calls:
                 tree = {**tree, "stopReason": "end_turn"}
             parts.append(event_frame(name, dumped(tree)))
@@ -148,11 +153,13 @@ class BedrockRewriter(RewriterBase):
     def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         for _, tree in self._end:
-            self._usage = added(self._usage, tree.get("usage"))
+            self._usage = self.added(self._usage, tree.get("usage"))
+            self._metrics = summed(self._metrics, tree.get("metrics"))
 
     def answer(self) -> Any:
         """The last answer with what all rounds said."""
         whole = {**self._last, "output": {"message": self.visible()[0]}, "usage": self._usage}
+        whole |= {"metrics": self._metrics} if self._metrics else {}
         if whole.get("stopReason") == "tool_use" and not self.has_client_calls:
             whole["stopReason"] = "end_turn"
         return whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
 from trimtab.wire.stream_events import StreamEvent
 
 
@@ -70,7 +70,7 @@ class GeminiRewriter(RewriterBase):
     def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
         self._last = tree
-        self._usage = added(self._usage, tree.get("usageMetadata"))
+        self._usage = self.added(self._usage, tree.get("usageMetadata"))
         for candidate in (tree.get("candidates") or ())[:1]:
             self._take(candidate)
 
@@ -92,7 +92,7 @@ class GeminiRewriter(RewriterBase):
         tree, shown, line = self._end
         tree = _with_parts(tree, shown or [{"text": ""}])
         if tree.get("usageMetadata"):
-            tree["usageMetadata"] = added(self._usage, tree["usageMetadata"])
+            tree["usageMetadata"] = self.added(self._usage, tree["usageMetadata"])
         return sse(tree, end=line)
 
     def failed(self, failure: SaidError) -> bytes:
@@ -103,7 +103,7 @@ class GeminiRewriter(RewriterBase):
     def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         if self._end is not None:
-            self._usage = added(self._usage, self._end[0].get("usageMetadata"))
+            self._usage = self.added(self._usage, self._end[0].get("usageMetadata"))
 
     def answer(self) -> Any:
         """The last answer with what all rounds said."""

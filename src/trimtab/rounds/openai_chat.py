@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
 from trimtab.wire.stream_events import StreamEvent
 
 
@@ -106,7 +106,7 @@ class OpenAIChatRewriter(RewriterBase):
 
     def take_full_response(self, tree: Any) -> None:
         """Take a round's whole answer."""
-        self._first, self._usage = tree, added(self._usage, tree.get("usage"))
+        self._first, self._usage = tree, self.added(self._usage, tree.get("usage"))
         choice = (tree.get("choices") or [{}])[0]
         self._message = dict(choice.get("message") or {})
         if isinstance(text := self._message.get("content"), str):
@@ -144,7 +144,7 @@ class OpenAIChatRewriter(RewriterBase):
                     choice["finish_reason"] = "stop"
                 last["choices"] = [choice]
             if last.get("usage"):
-                self._usage = added(self._usage, last["usage"])
+                self._usage = self.added(self._usage, last["usage"])
                 last["usage"] = self._usage
             parts.append(sse(last))
         return b"".join((*parts, self._done))
@@ -157,7 +157,7 @@ class OpenAIChatRewriter(RewriterBase):
     def discard_round_end(self) -> None:
         """Drop the end of this round, as another one follows."""
         for tree in self._end:
-            self._usage = added(self._usage, tree.get("usage"))
+            self._usage = self.added(self._usage, tree.get("usage"))
 
     def answer(self) -> Any:
         """The last round's answer with what all rounds said."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, added, loads, sse
+from trimtab.rounds.stream_rewriter import RewriterBase, SaidError, loads, sse
 from trimtab.wire.stream_events import StreamEvent
 
 _BEGINNINGS = ("response.created", "response.in_progress", "response.queued")
@@ -108,7 +108,7 @@ class OpenAIResponsesRewriter(RewriterBase):
         self._last = response
         self.last_id = str(response.get("id") or "")
         self.first_id = self.first_id or self.last_id
-        self._usage = added(self._usage, response.get("usage"))
+        self._usage = self.added(self._usage, response.get("usage"))
         self._items = [item for item in response.get("output") or () if isinstance(item, dict)]
         self.recalls = [item for item in self._items if self._is_recall(item)]
         calls = [item for item in self._items if str(item.get("type")).endswith("_call")]
@@ -147,7 +147,9 @@ class OpenAIResponsesRewriter(RewriterBase):
         if self._end is None:
             return b""
         name, tree = self._end
-        return self._numbered({**tree, "response": self.answer()}, name)
+        # The client has read the first id at the beginning, and SDKs hold a stream to it.
+        response = {**self.answer(), "id": self.first_id}
+        return self._numbered({**tree, "response": response}, name)
 
     def failed(self, failure: SaidError) -> bytes:
         """``response.failed``; the SDK looks for the error beside the response."""
@@ -161,9 +163,8 @@ class OpenAIResponsesRewriter(RewriterBase):
         """Another round comes; what this one cost was taken."""
 
     def answer(self) -> Any:
-        """The last response with what all rounds said."""
-        same = {"id": self.first_id} if self.first_id else {}
-        return {**self._last, **same, "output": self.visible(), "usage": self._usage}
+        """The last response, its id included, with what all rounds said."""
+        return {**self._last, "output": self.visible(), "usage": self._usage}
 
 
 def _with_lead(part: Any, lead: str) -> Any:

@@ -1,21 +1,24 @@
 """Runs the recall tool for the model between a client and its provider; the client never sees the
 calls.
 
-This file says when a request gets the tool and how its calls are answered over several rounds.
-The files beside it rewrite the answers of one format each.
+This file says how its calls are answered over several rounds.  ``declaration`` says which requests
+get the tool; the files named for a format rewrite its answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from trimtab.jsontext import paths, splicing
+from trimtab.jsontext.parsing import encode
 from trimtab.rounds import offered_tools
 from trimtab.rounds.anthropic import AnthropicRewriter
 from trimtab.rounds.bedrock import BedrockRewriter
+from trimtab.rounds.declaration import INTERNAL, OWN, declaring, why_undeclared
 from trimtab.rounds.gemini import GeminiRewriter
 from trimtab.rounds.hidden_exchanges import (
+    ExchangeStore,
     HiddenExchange,
     HiddenExchanges,
     turn_key,
@@ -25,18 +28,12 @@ from trimtab.rounds.openai_responses import OpenAIResponsesRewriter
 from trimtab.rounds.request_layouts import (
     LAYOUTS,
     history,
-    offers_any,
-    texts,
     tools_of,
-    tools_path,
     with_turn,
 )
-from trimtab.rounds.stored_exchanges import StoredExchanges
 from trimtab.rounds.stream_rewriter import StreamRewriter, dumped
 from trimtab.session import Session
-from trimtab.sessions.recall_tool import NAME
 from trimtab.telemetry import fault, logger
-from trimtab.transcript.client_requests import begins_with_any
 from trimtab.wire.body import RequestBody
 
 REWRITERS: Mapping[str, Callable[[], StreamRewriter]] = {
@@ -66,22 +63,33 @@ class RecallRounds:
 
     def __init__(
         self, format: str, session: Session, memory: HiddenExchanges,
-        facts: StoredExchanges | None, *, prune: bool = False, model: str | None = None,
+        facts: ExchangeStore | None, *, prune: bool = False, model: str | None = None,
+        alone: bool = False, sums_prompts: bool = False,
     ) -> None:  # fmt: skip
+        """``prune``: whether the tools for pruning are offered too; ``alone``: whether a request
+        without tools gets ours; ``sums_prompts``: whether the client is told the prompts of all
+        rounds as one sum, or that of the last round."""
         self._format, self._conversation = format, ""
         self._session, self._memory, self._facts = session, memory, facts
-        self._names, self._model = offered_tools.names(prune), model
+        self._names, self._model, self._alone = offered_tools.names(prune), model, alone
         self._body: Any = None
         self._asked: list[Any] = []
         self._real: list[Any] = []
         self.rounds = 1
         self.ready = False
         """Whether the request offers the tool."""
+        self.why_not = ""
+        """Why it does not; "" also where nobody has to be told."""
         self.rewriter = REWRITERS[format]()
         self.rewriter.ours = frozenset(self._names)
+        self.rewriter.sums_prompts = sums_prompts
 
     def prepared(self, source: RequestBody, conversation: str) -> bytes | None:
-        """The request with the recall tool and the hidden exchanges; None if it gets no tool."""
+        """The request with the recall tool and the hidden exchanges; None if it stays as it is.
+
+        A request that does not get the tool has the exchanges all the same: the signatures of later
+        reasoning cover them.
+        """
         try:
             return self._prepared(source.text or "", source.tree, conversation)
         except Exception as error:
@@ -89,22 +97,22 @@ class RecallRounds:
             return None
 
     def _prepared(self, text: str, body: Any, conversation: str) -> bytes | None:
-        if not eligible(self._format, body, self._names):
+        why_not = why_undeclared(self._format, body, self._names, alone=self._alone)
+        if why_not in (OWN, INTERNAL):
             return None
-        self._conversation = conversation
+        self.why_not, self._conversation = why_not, conversation
         self._asked = history(self._format, body)
         restored = self._memory.followed(body, self._facts)
         restored = self._memory.restored(self._format, conversation, restored, self._facts)
-        path = tools_path(self._format)
-        count = len(tools_of(self._format, body))
-        insert = [
-            paths.Insert((*path, count), offered_tools.definition(self._format, name))
-            for name in self._names
-        ]
-        self._body = paths.apply(restored, insert)
+        if why_not:
+            no_tools = tools_of(self._format, body) is None  # calls without tools are refused
+            return None if restored is body or no_tools else dumped(restored)
+        tools = [offered_tools.definition(self._format, name) for name in self._names]
+        added = declaring(self._format, body, tools)
+        self._body = paths.apply(restored, added)
         # If nothing was restored, all other bytes stay as they were.
         same = restored is body
-        prepared = splicing.splice(text, insert).encode() if same else dumped(self._body)
+        prepared = encode(splicing.splice(text, added)) if same else dumped(self._body)
         self.ready = True
         return prepared
 
@@ -147,7 +155,8 @@ class RecallRounds:
             return
         if isinstance(rewriter, OpenAIResponsesRewriter) and self._body.get("store") is not False:
             first, last = rewriter.first_id, rewriter.last_id
-            self._memory.follow(first, last, results, self._facts)
+            for name in {first, last} if results else {first}:  # a client may have read either
+                self._memory.follow(name, last, results, self._facts)
         if not LAYOUTS[self._format].grouped:
             real, results = [*real, *results], []
         visible = rewriter.visible()
@@ -155,24 +164,3 @@ class RecallRounds:
         key = turn_key(self._format, messages, len(self._asked), len(messages))
         hidden = HiddenExchange([*self._real, *real], results)
         self._memory.put(self._conversation, key, hidden, self._facts)
-
-
-def eligible(format: str, body: Any, names: Sequence[str] = (NAME,)) -> bool:
-    """Whether a request gets our tools: it offers tools, none of them under these names, and it is
-    a turn of a conversation, not an internal request of the client (a title, a summary)."""
-    if not isinstance(body, dict) or tools_of(format, body) is None or body.get("n", 1) != 1:
-        return False
-    return not offers_any(format, body, names) and not _internal(format, body)
-
-
-def _internal(format: str, body: dict[str, Any]) -> bool:
-    """Whether the instructions or the last text begin like those of a client's internal request.
-
-    ``compaction_trigger`` is how Codex asks its provider to compact.
-    """
-    messages = history(format, body)
-    last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
-    if last.get("type") == "compaction_trigger":
-        return True
-    places = (body.get("system"), body.get("instructions"), last.get("content"), last.get("parts"))
-    return begins_with_any(text for place in places for text in texts(place, "text"))

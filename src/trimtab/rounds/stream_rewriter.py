@@ -52,6 +52,7 @@ class StreamRewriter(Protocol):
     recalls: list[Any]
     has_client_calls: bool
     ours: frozenset[str]
+    sums_prompts: bool
 
     def begin(self) -> None:
         """Begin a round."""
@@ -101,6 +102,9 @@ class RewriterBase:
         self._read = recall_tool(format).read
         self.ours = frozenset((NAME,))
         """Names of the tools that we run ourselves."""
+        self.sums_prompts = False
+        """Whether the prompts of all rounds are one sum, or the last one is told: a client that
+        reads from it how full the window is would compact too early."""
         self._ends_open = self._runs_on = False
 
     def begin_text(self) -> None:
@@ -115,6 +119,10 @@ class RewriterBase:
         runs_on = self._runs_on and not text[0].isspace()
         self._runs_on, self._ends_open = False, not text[-1].isspace()
         return BREAK if runs_on else ""
+
+    def added(self, before: Any, usage: Any) -> Any:
+        """The usage of the rounds before and of one more."""
+        return summed(before, usage) if self.sums_prompts else added(before, usage)
 
     def is_call(self, call: Any) -> bool:
         """Whether this is a call of one of them."""
@@ -146,6 +154,26 @@ def added(first: Any, second: Any) -> Any:
         if type(first.get(key)) is int and type(second.get(key)) is int:
             total[key] = first[key] + second[key]
     return total
+
+
+def summed(first: Any, second: Any) -> Any:
+    """Two usages added, number by number, as deep as they go; of texts the later one."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = dict.fromkeys((*first, *second))
+        return {key: summed(first.get(key), second.get(key)) for key in keys}
+    if isinstance(first, list) and isinstance(second, list):
+        return _by_modality([*first, *second])
+    numbers = [value for value in (first, second) if type(value) in (int, float)]
+    return sum(numbers) if len(numbers) == 2 else first if second is None else second
+
+
+def _by_modality(rows: list[Any]) -> list[Any]:
+    """Gemini's details: one row a modality."""
+    by_name = dict[Any, Any]()
+    for row in rows:
+        name = row.get("modality") if isinstance(row, dict) else None
+        by_name[name] = summed(by_name.get(name), row)
+    return list(by_name.values())
 
 
 _SUMMED = ("output_tokens", "completion_tokens", "outputTokens", "candidatesTokenCount",

@@ -1,0 +1,100 @@
+"""Whether a request gets our tools, and where they stand among the client's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trimtab.jsontext.paths import Insert, PathOp, Set
+from trimtab.rounds.request_layouts import history, offers_any, texts, tools_of, tools_path
+from trimtab.transcript.client_requests import begins_with_any
+
+OWN = "own"
+"""The client offers a tool under one of our names, and answers it itself."""
+INTERNAL = "internal"
+"""A request of the client's own: a title, a summary; or one without tools."""
+REQUIRED = "tool_choice demands a call, which has to be one of the client's own tools"
+SEVERAL = "several answers are asked for at once (n)"
+STATE = "its provider keeps the conversation and adds every round to it"
+LATER = "its answer is fetched later (background)"
+FUNCTIONS = "it offers functions in the old way, beside which no tool is accepted"
+BUILT_IN = "it offers built-in tools only, beside which Gemini takes no function"
+
+
+def why_undeclared(format: str, body: Any, names: Sequence[str], *, alone: bool) -> str:
+    """Why a request does not get the tools called ``names``; "" if it gets them.
+
+    ``alone``: whether a request that offers no tool gets them too.
+    """
+    if not isinstance(body, dict):
+        return INTERNAL
+    if offers_any(format, body, names):
+        return OWN
+    offered = tools_of(format, body)
+    if (offered is None and not alone) or _is_internal(format, body):
+        return INTERNAL
+    if body.get("n", 1) not in (None, 1):
+        return SEVERAL
+    if format == "openai-responses" and body.get("conversation") is not None:
+        return STATE
+    if format == "openai-responses" and body.get("background"):
+        return LATER
+    if format == "openai-chat" and body.get("functions"):
+        return FUNCTIONS
+    if format == "gemini" and offered and _declarations(offered) is None:
+        return BUILT_IN
+    return REQUIRED if _requires_a_call(format, body) else ""
+
+
+def declaring(format: str, body: Any, definitions: Sequence[Mapping[str, Any]]) -> list[PathOp]:
+    """The operations that put tools behind those of the client."""
+    offered, path = tools_of(format, body), tools_path(format)
+    if offered is None:
+        holder = body.get(path[0]) if len(path) > 1 else body
+        if isinstance(holder, dict):
+            return [Set(path, list(definitions))]
+        return [Set(path[:1], {path[1]: list(definitions)})]
+    if format == "gemini" and (place := _declarations(offered)) is not None:
+        # One tool holds all functions: Vertex takes several tools only if all of them search.
+        at, key = place
+        functions = [row for one in definitions for row in one["functionDeclarations"]]
+        return [Insert((*path, at, key, len(offered[at][key])), row) for row in functions]
+    return [Insert((*path, len(offered)), dict(one)) for one in definitions]
+
+
+def _declarations(offered: Sequence[Any]) -> tuple[int, str] | None:
+    """Index and key of the last of Gemini's tools that has functions."""
+    for at in reversed(range(len(offered))):
+        for key in ("functionDeclarations", "function_declarations"):
+            if isinstance(offered[at], dict) and isinstance(offered[at].get(key), list):
+                return at, key
+    return None
+
+
+def _requires_a_call(format: str, body: Mapping[str, Any]) -> bool:
+    """Whether the model has to call some tool, no matter which."""
+    if format == "bedrock":
+        choice = _object(_object(body.get("toolConfig")).get("toolChoice"))
+        return "any" in choice
+    if format == "gemini":
+        config = _object(_object(body.get("toolConfig")).get("functionCallingConfig"))
+        return config.get("mode") == "ANY" and not config.get("allowedFunctionNames")
+    wanted = body.get("tool_choice")
+    return (wanted.get("type") if isinstance(wanted, dict) else wanted) in ("required", "any")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_internal(format: str, body: Mapping[str, Any]) -> bool:
+    """Whether the instructions or the last text begin like those of a client's internal request.
+
+    ``compaction_trigger`` is how Codex asks its provider to compact.
+    """
+    messages = history(format, body)
+    last = messages[-1] if messages and isinstance(messages[-1], dict) else {}
+    if last.get("type") == "compaction_trigger":
+        return True
+    places = (body.get("system"), body.get("instructions"), last.get("content"), last.get("parts"))
+    return begins_with_any(text for place in places for text in texts(place, "text"))
