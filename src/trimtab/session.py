@@ -518,6 +518,11 @@ def prunable(session: Session, request: Any, **keywords: Unpack[PruneKeywords]) 
     return pruning.prunable(session._prepared(request, keywords)[1])
 
 
+def store_of(session: Session) -> ConversationStore | None:
+    """What a session keeps its conversations in; None without a store."""
+    return session._conversations
+
+
 def stored_facts(session: Session, prefix: str) -> dict[str, Any]:
     """Facts in the store whose names begin with ``prefix``, by name; {} without a store."""
     conversations = session._conversations

@@ -11,11 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar, Unpack
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
+from trimtab.clients.request_target import RequestTarget
 from trimtab.clients.retry_loop import Reply, reply_of
 from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
-from trimtab.retry.own_header import HEADER
+from trimtab.retry.own_header import HEADER, ROUNDS
 from trimtab.retry.refusals.response_errors import event_verdict
+from trimtab.rounds import RecallRounds
+from trimtab.rounds.bedrock import BedrockRewriter
 from trimtab.telemetry import logger
 
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
@@ -73,23 +76,56 @@ def _service(client: Any) -> str:
 
 
 class _BotocoreCall:
-    """One call of the client: the body it was to send, and its retry flow."""
+    """One call of the client: the body it was to send, its retry flow, and its rounds if it offers
+    the recall tool."""
 
     def __init__(self, guard: Guard, params: Mapping[str, Any]) -> None:
         self.guard = guard
         self.body: bytes = params["body"]
         self.url = str(params["url"])
         self.flow: Flow | None = None
+        self.rounds: RecallRounds | None = None
+        self._target: RequestTarget | None = None
+        self._shown: BedrockRewriter | None = None
+        """Makes the caller's answer, of what botocore has parsed."""
         self.first: bytes = self.begin()
 
     def begin(self) -> bytes:
         """Start a flow; return the first body to send."""
-        started = self.guard.start("POST", self.url, {}, lambda: self.body)
+        if self.rounds is not None:  # botocore has sent again; rounds that are over stay so
+            return self._next_flow(self.rounds.sent)
+        started = self.guard.start("POST", self.url, {}, lambda: self.body, streams_rewritten=False)
         if started is None:
             return self.body
-        self.flow = started[0]
+        self.flow, self._target, self.rounds = started
         first: bytes = next(self.flow).request
         return first
+
+    def _next_flow(self, body: bytes) -> bytes:
+        assert self._target is not None
+        self.flow = self.guard.flow(body, self._target)
+        first: bytes = next(self.flow).request
+        return first
+
+    def next_round(self, content: bytes, parsed: dict[str, Any]) -> bytes | None:
+        """The body of the next round after an answer, ``content`` as the provider wrote it and
+        ``parsed`` by botocore; None after the last one: ``parsed`` is what all rounds said."""
+        rounds = self.rounds
+        if rounds is None:
+            return None
+        if self._shown is None:
+            self._shown = BedrockRewriter()
+            self._shown.ours, self._shown.sums_prompts = rounds.rewriter.ours, True
+        for rewriter, tree in ((rounds.rewriter, json.loads(content)), (self._shown, parsed)):
+            rewriter.begin()
+            rewriter.take_full_response(tree)
+        body = rounds.follow()
+        if body is not None:
+            return self._next_flow(body)
+        rounds.remember()
+        if rounds.rounds > 1 or rounds.rewriter.recalls:
+            parsed |= self._shown.answer()
+        return None
 
     def next_step(self, reply: Reply) -> Send | Done:
         """The flow's reaction to ``reply``; a new flow if botocore itself has sent again."""
@@ -132,9 +168,14 @@ class _Hooks:
             step = call.next_step(_reply(http, parsed))
             if isinstance(step, Done):
                 self._guard.observe(parsed, step)
-                parsed.setdefault("ResponseMetadata", {}).setdefault("HTTPHeaders", {})[HEADER] = (
-                    step.summary
-                )
+                following = call.next_round(http.content, parsed) if step.accepted else None
+                if following is not None:
+                    request_dict["body"] = following
+                    return 0.0
+                fields = parsed.setdefault("ResponseMetadata", {}).setdefault("HTTPHeaders", {})
+                fields[HEADER] = step.summary
+                if call.rounds is not None:
+                    fields[ROUNDS] = str(call.rounds.rounds)
                 return None
         except Exception as error:
             logger().warning("not sent again: %s: %s", type(error).__name__, error)

@@ -30,6 +30,17 @@ def copy_of(module: Any, request: Any, url: Any, headers: Any, body: bytes) -> A
     )
 
 
+def rewritten(module: Any, response: Any, stream: Any) -> Any:
+    """``response`` with a stream of other bytes, which are not encoded."""
+    dropped = (*_DROPPED, "content-encoding")
+    headers = [
+        (k, v) for k, v in response.headers.raw if k.decode("latin-1").lower() not in dropped
+    ]
+    return module.Response(
+        response.status_code, headers=headers, stream=stream, extensions=response.extensions
+    )
+
+
 def with_stream(module: Any, response: Any, stream: Any) -> Any:
     """``response`` with this stream."""
     return module.Response(

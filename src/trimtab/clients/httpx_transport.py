@@ -8,16 +8,17 @@ until its first content event; after that there are no retries.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
+from trimtab.clients.answer_rounds import AsyncRounds, SyncRounds
 from trimtab.clients.decoding import Undecodable, decoded, decoder
 from trimtab.clients.guard import Guard
 from trimtab.clients.http_copies import with_body, with_stream
 from trimtab.clients.request_target import RequestTarget
-from trimtab.clients.retry_loop import reply_of, run_flow, run_flow_async
-from trimtab.retry.flow import Accepted, Done, Refused
+from trimtab.clients.retry_loop import in_thread, reply_of, run_flow, run_flow_async
+from trimtab.retry.flow import Accepted, Done, Flow, Refused
 from trimtab.retry.own_header import HEADER, is_off
 from trimtab.retry.refusals.response_errors import prompt_tokens
 from trimtab.retry.refusals.stream_start import StreamStart
@@ -150,8 +151,42 @@ def _rest_class(module: Any) -> Any:
     return Rest
 
 
+def _pieces_class(module: Any) -> Any:
+    class Pieces(module.SyncByteStream):  # type: ignore[misc]
+        """Bytes that are made while they are read."""
+
+        def __init__(self, pieces: Iterator[bytes], close: Callable[[], None]) -> None:
+            self._pieces, self._close = pieces, close
+
+        def __iter__(self) -> Iterator[bytes]:
+            return self._pieces
+
+        def close(self) -> None:
+            self._close()
+
+    return Pieces
+
+
+def _async_pieces_class(module: Any) -> Any:
+    class AsyncPieces(module.AsyncByteStream):  # type: ignore[misc]
+        """The same for async clients."""
+
+        def __init__(
+            self, pieces: AsyncIterator[bytes], close: Callable[[], Awaitable[None]]
+        ) -> None:
+            self._pieces, self._close = pieces, close
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return self._pieces
+
+        async def aclose(self) -> None:
+            await self._close()
+
+    return AsyncPieces
+
+
 def _sync(module: Any) -> Any:
-    rest_class = _rest_class(module)
+    rest_class, pieces_class = _rest_class(module), _pieces_class(module)
 
     class TrimtabTransport(module.BaseTransport):  # type: ignore[misc]
         """Fits requests to language models; any other request passes through."""
@@ -167,20 +202,30 @@ def _sync(module: Any) -> Any:
             )
             if started is None:
                 return self.inner.handle_request(request)
-            flow, target = started
+            flow, target, rounds = started
             if self.guard.session.settings.compaction == "provider":
                 from trimtab.clients.asked_compaction import ask
 
                 send = self.inner.handle_request
                 request = ask(module, self.guard, target, request, send)
+            sent = self._sent(flow, target, request)
+            if rounds is None or not can_be_rewritten(sent):
+                return sent[1]
 
+            def again(body: bytes) -> Any:
+                return self._sent(self.guard.flow(body, target), target, request)
+
+            answer = SyncRounds(rounds, sent, again, frames=target.frames)
+            return answer.response(module, pieces_class)
+
+        def _sent(self, flow: Flow, target: RequestTarget, request: Any) -> Any:
             def attempt(body: bytes) -> Any:
                 return self._read(
                     self.inner.handle_request(with_body(module, request, body)), target
                 )
 
             (reader, response), done = run_flow(flow, attempt, lambda answer: answer[1].close())
-            return finish(self.guard, reader, response, done)
+            return reader, finish(self.guard, reader, response, done), done
 
         def _read(self, response: Any, target: RequestTarget) -> Any:
             reader, stream = ResponseReader(response, target), response.stream
@@ -229,7 +274,7 @@ def _async_rest_class(module: Any) -> Any:
 
 
 def _async(module: Any) -> Any:
-    rest_class = _async_rest_class(module)
+    rest_class, pieces_class = _async_rest_class(module), _async_pieces_class(module)
 
     class AsyncTrimtabTransport(module.AsyncBaseTransport):  # type: ignore[misc]
         """The same for async clients; a large body is fitted in a thread."""
@@ -241,26 +286,36 @@ def _async(module: Any) -> Any:
             if _turned_off(request) or not self.guard.wants(request.method, str(request.url)):
                 return await self.inner.handle_async_request(request)
             data = await request.aread()
-            started = self.guard.start(
-                request.method, str(request.url), request.headers, lambda: data
-            )
+            start = partial(self.guard.start, request.method, str(request.url), request.headers)
+            started = await in_thread(start, lambda: data, size=work_in(data))
             if started is None:
                 return await self.inner.handle_async_request(request)
-            flow, target = started
+            flow, target, rounds = started
             if self.guard.session.settings.compaction == "provider":
                 from trimtab.clients.asked_compaction import ask_async
 
                 send = self.inner.handle_async_request
                 request = await ask_async(module, self.guard, target, request, send)
+            size = work_in(data)
+            sent = await self._sent(flow, target, request, size)
+            if rounds is None or not can_be_rewritten(sent):
+                return sent[1]
 
+            async def again(body: bytes) -> Any:
+                return await self._sent(self.guard.flow(body, target), target, request, size)
+
+            answer = AsyncRounds(rounds, sent, again, frames=target.frames)
+            return await answer.response(module, pieces_class)
+
+        async def _sent(self, flow: Flow, target: RequestTarget, request: Any, size: int) -> Any:
             async def attempt(body: bytes) -> Any:
                 sent = with_body(module, request, body)
                 return await self._read(await self.inner.handle_async_request(sent), target)
 
             (reader, response), done = await run_flow_async(
-                flow, attempt, lambda answer: answer[1].aclose(), size=work_in(data)
+                flow, attempt, lambda answer: answer[1].aclose(), size=size
             )
-            return finish(self.guard, reader, response, done)
+            return reader, finish(self.guard, reader, response, done), done
 
         async def _read(self, response: Any, target: RequestTarget) -> Any:
             reader, stream = ResponseReader(response, target), response.stream
@@ -295,6 +350,12 @@ def work_in(body: bytes) -> int:
 async def _nothing() -> AsyncIterator[bytes]:
     return
     yield b""
+
+
+def can_be_rewritten(sent: Any) -> bool:
+    """Whether an answer can be rewritten: it is none if it was refused, or can't be decoded."""
+    reader, _, done = sent
+    return bool(done.accepted) and reader.undo is not None
 
 
 def finish(guard: Guard, reader: ResponseReader, response: Any, done: Done) -> Any:

@@ -23,10 +23,10 @@ from trimtab.proxy.http.routes import Route
 from trimtab.proxy.http.worker import in_worker
 from trimtab.retry.refusals.stream_start import StreamStart
 from trimtab.rounds import RecallRounds
+from trimtab.rounds.answer_steps import guarded, rewritten
 from trimtab.rounds.stream_rewriter import SaidError, StreamRewriter, dumped
-from trimtab.telemetry import fault
 from trimtab.wire.body import RequestBody
-from trimtab.wire.stream_events import StreamEvent, parsed
+from trimtab.wire.stream_events import parsed
 
 T = TypeVar("T")
 
@@ -207,7 +207,7 @@ class ProxiedRequest:
                 if b"sage" in event.data:
                     sent.usage.take(parsed(event))
                     await self._learn()
-                await opening.part(_rewritten(rewriter, event), sent)
+                await opening.part(rewritten(rewriter, event), sent)
         await opening.part(frames.rest(), sent)
 
     async def _refused_later(
@@ -234,7 +234,7 @@ class ProxiedRequest:
 
         self._on_usage(self.usage)
         driver = self._new_driver()
-        body = await driver.first(lambda: _guarded(follow), lambda: True)
+        body = await driver.first(lambda: guarded(follow), lambda: True)
         if body is None:
             return None
         self._driver = driver
@@ -289,30 +289,12 @@ class _Opening:
 def _ended(recall: RecallRounds, sent: HeldAnswer) -> bytes | None:
     """Store the exchanges hidden from the client.  Returns the end of the stream, or one answer
     made of all rounds; None if the last round's answer can be passed on unchanged."""
-    _guarded(recall.remember)
+    guarded(recall.remember)
     rewriter = recall.rewriter
     if sent.streamed:
-        return _guarded(rewriter.end)
+        return guarded(rewriter.end)
     changed = rewriter.recalls or recall.rounds > 1
-    return _guarded(lambda: dumped(rewriter.answer())) if changed else None
-
-
-def _guarded(work: Callable[[], T]) -> T | None:
-    """The result of ``work``; None if it raises, which is logged as a fault of ours."""
-    try:
-        return work()
-    except Exception as error:
-        fault("recall", error)
-        return None
-
-
-def _rewritten(rewriter: StreamRewriter, event: StreamEvent) -> bytes:
-    """What the client gets for an event; the event itself if rewriting raises."""
-    try:
-        return rewriter.event(event)
-    except Exception as error:
-        fault("recall", error)
-        return event.raw
+    return guarded(lambda: dumped(rewriter.answer())) if changed else None
 
 
 def _unread(sent: HeldAnswer) -> bool:

@@ -8,6 +8,10 @@ HEADER = "x-trimtab"
 """On every answer: one line about what was done.  On a request, "off": send it unchanged.  Names of
 other headers of ours begin with it."""
 
+ROUNDS = f"{HEADER}-rounds"
+"""On an answer to a request with our recall tool: how many calls of the model it took.  That of a
+stream is set when the stream has ended."""
+
 
 def is_off(headers: Mapping[str, str]) -> bool:
     """Whether a request's headers ask for it to be sent unchanged.

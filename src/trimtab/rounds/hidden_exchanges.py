@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Protocol
 
 from trimtab.rounds.request_layouts import LAYOUTS, history, runs
+from trimtab.telemetry import logger
 
 RESPONSES = "responses"
 """Used in place of a conversation for responses stored by the provider, which are found by id."""
@@ -24,10 +25,21 @@ MOST = 2_000
 @dataclass(frozen=True)
 class HiddenExchange:
     """A turn of which the client saw only a part: its ``real`` messages, and ``results`` that
-    belong at the front of the message after it."""
+    belong at the front of the message after it.
+
+    ``at``: the number of messages that the client had sent before it, 0: unknown; ``before``: a
+    digest of the last of them.
+    """
 
     real: list[Any]
     results: list[Any]
+    at: int = 0
+    before: str = ""
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> HiddenExchange:
+        """One from a store."""
+        return cls(row["real"], row["results"], row.get("at", 0), row.get("before", ""))
 
 
 class ExchangeStore(Protocol):
@@ -81,7 +93,7 @@ class HiddenExchanges:
         """Keep one."""
         self._memory.keep(self._owner, conversation, key, hidden)
         if store is not None:
-            store.keep(conversation, key, {"real": hidden.real, "results": hidden.results})
+            store.keep(conversation, key, asdict(hidden))
 
     def follow(
         self, first: str, last: str, results: list[Any], store: ExchangeStore | None
@@ -98,7 +110,7 @@ class HiddenExchanges:
             return body
         hidden = self._get(RESPONSES, before)
         if hidden is None and store is not None and (row := store.exchange(RESPONSES, before)):
-            hidden = HiddenExchange(row["real"], row["results"])
+            hidden = HiddenExchange.of(row)
         if hidden is None:
             return body
         items = [*hidden.results, *history("openai-responses", body)]
@@ -112,22 +124,40 @@ class HiddenExchanges:
         if store is not None:
             for key, row in store.read(conversation).items():
                 if self._get(conversation, key) is None:
-                    stored = HiddenExchange(row["real"], row["results"])
+                    stored = HiddenExchange.of(row)
                     self._memory.keep(self._owner, conversation, key, stored)
         messages, layout = history(format, body), LAYOUTS[format]
         given_back: list[Any] = []
-        done, waiting = 0, list[Any]()
+        done, waiting, found = 0, list[Any](), set[str]()
         for first, end in runs(format, messages):
             key = turn_key(format, messages, first, end)
             hidden = self._get(conversation, key)
             if hidden is None:
                 continue
+            found.add(key)
             given_back += [*_fronted(messages[done:first], waiting, layout.grouped), *hidden.real]
             done, waiting = end, hidden.results
+        self._tell_lost(conversation, messages, found)
         if not done:
             return body
         given_back += _fronted(messages[done:], waiting, layout.grouped)
         return {**body, layout.key: given_back}
+
+    def _tell_lost(self, conversation: str, messages: list[Any], found: set[str]) -> None:
+        """Log, once for each, what belongs to an answer that the client has changed or left out:
+        the message before it is at its place, and another one follows."""
+        for owner, talk, key in list(self._memory.exchanges):
+            if (owner, talk) != (self._owner, conversation) or key in found:
+                continue
+            hidden = self._get(talk, key)
+            if hidden is None or not 0 < hidden.at < len(messages):
+                continue
+            if _digest(_plain(messages[hidden.at - 1])) == hidden.before:
+                self._memory.exchanges[owner, talk, key] = replace(hidden, at=0)
+                logger().warning(
+                    "what the model recalled is not put back: the client has changed or left out "
+                    "the answer in which it did"
+                )
 
 
 def _fronted(messages: list[Any], results: list[Any], grouped: str) -> list[Any]:
@@ -147,8 +177,22 @@ def turn_key(format: str, messages: list[Any], first: int, end: int) -> str:
     texts_of = LAYOUTS[format].said
     words = [text for message in messages[first:end] for text in texts_of(message) if text]
     before = [_plain(messages[first - 1])] if first else []
-    data = json.dumps([words, before]).encode()
-    return blake2b(data, digest_size=12).hexdigest()
+    return _digest([words, before])
+
+
+def hidden_exchange(
+    format: str, asked: list[Any], visible: list[Any], real: list[Any], results: list[Any]
+) -> tuple[str, HiddenExchange]:
+    """(key, exchange) of a turn: the messages ``asked`` by the client, what it got as ``visible``,
+    what that was in ``real``, and ``results`` that are still to be sent."""
+    messages, at = [*asked, *visible], len(asked)
+    before = _digest(_plain(asked[-1])) if asked else ""
+    key = turn_key(format, messages, at, len(messages))
+    return key, HiddenExchange(real, results, at, before)
+
+
+def _digest(value: Any) -> str:
+    return blake2b(json.dumps(value).encode(), digest_size=12).hexdigest()
 
 
 _VOLATILE = ("cache_control", "cachePoint", "id", "status", "annotations", "logprobs", "parsed")

@@ -19,9 +19,8 @@ from trimtab.rounds.declaration import INTERNAL, OWN, declaring, why_undeclared
 from trimtab.rounds.gemini import GeminiRewriter
 from trimtab.rounds.hidden_exchanges import (
     ExchangeStore,
-    HiddenExchange,
     HiddenExchanges,
-    turn_key,
+    hidden_exchange,
 )
 from trimtab.rounds.openai_chat import OpenAIChatRewriter
 from trimtab.rounds.openai_responses import OpenAIResponsesRewriter
@@ -75,11 +74,13 @@ class RecallRounds:
         self._body: Any = None
         self._asked: list[Any] = []
         self._real: list[Any] = []
+        self.sent = b""
+        """The body of the newest round, if the request offers the tool."""
         self.rounds = 1
         self.ready = False
         """Whether the request offers the tool."""
         self.why_not = ""
-        """Why it does not; "" also where nobody has to be told."""
+        """Why it does not, if it does not: see ``declaration``."""
         self.rewriter = REWRITERS[format]()
         self.rewriter.ours = frozenset(self._names)
         self.rewriter.sums_prompts = sums_prompts
@@ -97,10 +98,10 @@ class RecallRounds:
             return None
 
     def _prepared(self, text: str, body: Any, conversation: str) -> bytes | None:
-        why_not = why_undeclared(self._format, body, self._names, alone=self._alone)
+        self.why_not = why_not = why_undeclared(self._format, body, self._names, alone=self._alone)
         if why_not in (OWN, INTERNAL):
             return None
-        self.why_not, self._conversation = why_not, conversation
+        self._conversation = conversation
         self._asked = history(self._format, body)
         restored = self._memory.followed(body, self._facts)
         restored = self._memory.restored(self._format, conversation, restored, self._facts)
@@ -113,7 +114,7 @@ class RecallRounds:
         # If nothing was restored, all other bytes stay as they were.
         same = restored is body
         prepared = encode(splicing.splice(text, added)) if same else dumped(self._body)
-        self.ready = True
+        self.ready, self.sent = True, prepared
         return prepared
 
     def follow(self) -> bytes | None:
@@ -128,7 +129,8 @@ class RecallRounds:
         self._body = with_turn(self._format, self._body, real, results)
         self._real += history(self._format, self._body)[before:]
         self.rounds += 1
-        return dumped(self._body)
+        self.sent = dumped(self._body)
+        return self.sent
 
     def _results(self, *, last: bool = False) -> list[Any]:
         return [
@@ -159,8 +161,7 @@ class RecallRounds:
                 self._memory.follow(name, last, results, self._facts)
         if not LAYOUTS[self._format].grouped:
             real, results = [*real, *results], []
-        visible = rewriter.visible()
-        messages = [*self._asked, *visible]
-        key = turn_key(self._format, messages, len(self._asked), len(messages))
-        hidden = HiddenExchange([*self._real, *real], results)
+        key, hidden = hidden_exchange(
+            self._format, self._asked, rewriter.visible(), [*self._real, *real], results
+        )
         self._memory.put(self._conversation, key, hidden, self._facts)

@@ -1,18 +1,48 @@
-"""Exchanges hidden from the client, in a tenant's store."""
+"""Exchanges hidden from the client, in the store of a session or of a tenant of the proxy."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from trimtab.errors import StoreError
+from trimtab.session import Session, store_of
+from trimtab.sessions.conversation_store import ConversationStore
 from trimtab.stores import TenantStore
 from trimtab.telemetry import fault
 
 AGAIN_SECONDS = 5.0
 """Seconds after which a store that did not answer is asked again."""
+
+
+class SessionExchanges:
+    """Hidden exchanges as facts in the store of a session, which says itself when that fails."""
+
+    def __init__(self, store: ConversationStore) -> None:
+        self._store = store
+
+    def read(self, conversation: str) -> Mapping[str, Any]:
+        """All exchanges of a conversation, by key."""
+        prefix = f"hidden/{conversation}/"
+        facts = self._store.facts(prefix)
+        return {name.removeprefix(prefix): json.loads(value) for name, value in facts.items()}
+
+    def exchange(self, conversation: str, key: str) -> Any:
+        """One exchange, or None."""
+        return self._store.fact(f"hidden/{conversation}/{key}")
+
+    def keep(self, conversation: str, key: str, value: Any) -> None:
+        """Store an exchange; at once if other machines may need it for their next request."""
+        self._store.write_fact_now(f"hidden/{conversation}/{key}", value)
+
+
+def exchanges_of(session: Session) -> SessionExchanges | None:
+    """Where a session keeps hidden exchanges; None without a store."""
+    store = store_of(session)
+    return None if store is None else SessionExchanges(store)
 
 
 @dataclass
