@@ -15,7 +15,7 @@ from trimtab.clients.retry_loop import in_thread
 from trimtab.retry.flow import Done
 from trimtab.retry.own_header import ROUNDS
 from trimtab.retry.refusals.stream_start import StreamStart
-from trimtab.rounds.answer_steps import Ask, Broken, Read, Show, Step, Work, steps
+from trimtab.rounds.answer_steps import Broken, NextRound, Read, Show, Step, Work, steps
 from trimtab.rounds.recall_rounds import RecallRounds
 from trimtab.rounds.stream_rewriter import SaidError
 from trimtab.wire.stream_events import AwsEventReader, ServerSentEventReader
@@ -115,7 +115,7 @@ class SyncRounds(_RoundsResponse):
                 reply = next(self._pieces, None)
             elif isinstance(step, Work):
                 reply = step.call()
-            elif isinstance(step, Ask):
+            elif isinstance(step, NextRound):
                 self._response.close()
                 reply = self._take(self._send(step.body))
                 self._pieces = self._plain()
@@ -179,7 +179,7 @@ class AsyncRounds(_RoundsResponse):
                 reply = await anext(self._pieces, None)
             elif isinstance(step, Work):
                 reply = await in_thread(step.call)
-            elif isinstance(step, Ask):
+            elif isinstance(step, NextRound):
                 await self._response.aclose()
                 reply = self._take(await self._send(step.body))
                 self._pieces = self._plain()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
 from trimtab.clients.request_target import RequestTarget
@@ -17,9 +17,11 @@ from trimtab.errors import InvalidSetting, NotAClient
 from trimtab.retry.flow import Accepted, Done, Flow, Refused, Send
 from trimtab.retry.own_header import HEADER, ROUNDS
 from trimtab.retry.refusals.response_errors import event_verdict
-from trimtab.rounds import RecallRounds
-from trimtab.rounds.bedrock import BedrockRewriter
 from trimtab.telemetry import logger
+
+if TYPE_CHECKING:
+    from trimtab.rounds.bedrock import BedrockRewriter
+    from trimtab.rounds.recall_rounds import RecallRounds
 
 OPERATIONS = ("Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream")
 SERVICE = "bedrock-runtime"
@@ -107,16 +109,18 @@ class _BotocoreCall:
         first: bytes = next(self.flow).request
         return first
 
-    def next_round(self, content: bytes, parsed: dict[str, Any]) -> bytes | None:
-        """The body of the next round after an answer, ``content`` as the provider wrote it and
-        ``parsed`` by botocore; None after the last one: ``parsed`` is what all rounds said."""
+    def next_round(self, http: Any, parsed: dict[str, Any]) -> bytes | None:
+        """The body of the next round after an answer, ``parsed`` by botocore from ``http``; None
+        after the last one: then ``parsed`` is what all rounds said."""
         rounds = self.rounds
         if rounds is None:
             return None
+        from trimtab.rounds.bedrock import BedrockRewriter
+
         if self._shown is None:
             self._shown = BedrockRewriter()
             self._shown.ours, self._shown.sums_prompts = rounds.rewriter.ours, True
-        for rewriter, tree in ((rounds.rewriter, json.loads(content)), (self._shown, parsed)):
+        for rewriter, tree in ((rounds.rewriter, json.loads(http.content)), (self._shown, parsed)):
             rewriter.begin()
             rewriter.take_full_response(tree)
         body = rounds.follow()
@@ -168,7 +172,7 @@ class _Hooks:
             step = call.next_step(_reply(http, parsed))
             if isinstance(step, Done):
                 self._guard.observe(parsed, step)
-                following = call.next_round(http.content, parsed) if step.accepted else None
+                following = call.next_round(http, parsed) if step.accepted else None
                 if following is not None:
                     request_dict["body"] = following
                     return 0.0

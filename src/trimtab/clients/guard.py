@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from trimtab.clients.request_target import RequestTarget, path_target, request_target
-from trimtab.errors import InvalidSetting, TrimtabError, expect
+from trimtab.errors import InvalidSetting, expect
 from trimtab.fitted import Fitted
 from trimtab.retry.flow import Done, Flow, SendStats, flow
 from trimtab.retry.guesses import RESULT_CHARS, result_chars
 from trimtab.retry.learned_limits import LearnedLimits
-from trimtab.rounds import ExchangeMemory, RecallRounds, exchanges_of, rewritable
-from trimtab.rounds.declaration import INTERNAL, OWN
 from trimtab.session import Session, SessionKeywords
-from trimtab.sessions.control import is_control
-from trimtab.sessions.conversation import conversation_id
-from trimtab.sessions.recall_tool import NAME
 from trimtab.settings import FitKeywords, check_names
 from trimtab.telemetry import logger
-from trimtab.wire.body import RequestBody
+
+if TYPE_CHECKING:
+    from trimtab.clients.recalls import Recalls
+    from trimtab.rounds.recall_rounds import RecallRounds
 
 _GIVE = "a trimtab.clients.Guard, or session=… for a session"
-
-
-_RAW = "x-stainless-raw-response"
-"""A header of the SDKs on requests whose answer the caller reads as bytes."""
 
 
 class Started(NamedTuple):
@@ -78,9 +72,11 @@ class Guard:
         self.stats = SendStats()
         self._chars, self.strict = result_chars(retry_result_chars), strict
         self._on_event = self.session.settings.on_event
-        self._hidden = ExchangeMemory().of("", "")
-        self._told = set[str]()
-        """Why requests did not get the recall tool, as far as it was logged."""
+        self._recalls: Recalls | None = None
+        if self.session.settings.recall:
+            from trimtab.clients.recalls import Recalls
+
+            self._recalls = Recalls(self.session)
 
     def wants(self, method: str, url: str) -> bool:
         """Whether a request may have to be fitted; if not, its body need not be read."""
@@ -107,17 +103,10 @@ class Guard:
             return None
         if target is None:
             return None
-        if not self.session.settings.recall:
+        if self._recalls is None:
             return Started(self.flow(data, target), target)
-        why_not = self._not_rewritable(url, headers, target, streams_rewritten)
-        # A caller that has such a tool itself answers it, so notes may name it.
-        named, rounds = f'"{NAME}"'.encode() in data, None
-        if not why_not:
-            data, rounds, why_not = self._with_recall(data, target)
-        if why_not not in ("", OWN, INTERNAL):
-            self._tell_once(why_not)
-        recall = named or rounds is not None
-        return Started(self.flow(data, target, recall=recall), target, rounds)
+        offer = self._recalls.offer(data, url, headers, target, streams=streams_rewritten)
+        return Started(self.flow(offer.body, target, recall=offer.named), target, offer.rounds)
 
     def flow(self, request: Any, target: RequestTarget, *, recall: bool = True) -> Flow:
         """The retry flow of one request to ``target``.  ``recall``: whether notes may name the
@@ -139,50 +128,6 @@ class Guard:
             undo=self.session.take_back,
             stats=self.stats,
         )
-
-    # --- the recall tool -----------------------------------------------------------------------
-
-    def _not_rewritable(
-        self, url: str, headers: Mapping[str, str], target: RequestTarget, streams: bool
-    ) -> str:
-        """Why calls of the recall tool can't be taken out of the answer; "" if they can."""
-        format, framed = target.format.partition(":")[0], "/converse" in url or "/invoke" in url
-        listed = target.streams and format == "gemini" and "alt=sse" not in url
-        if not rewritable(format, listed=listed, framed=framed):
-            return f"answers of {format} are not rewritten here"
-        if target.streams and not streams:
-            return f"streams of {format} are not rewritten here"
-        return "its answer is read as raw bytes" if headers.get(_RAW) else ""
-
-    def _with_recall(
-        self, data: bytes, target: RequestTarget
-    ) -> tuple[bytes, RecallRounds | None, str]:
-        """The request with the recall tool and what was hidden of earlier answers, and its rounds;
-        None and why not, if it does not get the tool."""
-        format = target.format.partition(":")[0]
-        try:
-            source = RequestBody.of(data)
-            conversation = conversation_id(source, target.format)
-            share = self.session.settings.control
-            if share and is_control(conversation, share):
-                return data, None, ""
-            rounds = RecallRounds(
-                format, self.session, self._hidden, exchanges_of(self.session),
-                model=target.model, alone=True, sums_prompts=True,
-            )  # fmt: skip
-        except TrimtabError:
-            return data, None, ""  # what is wrong with it shows when it is fitted
-        prepared = rounds.prepared(source, conversation)
-        data = data if prepared is None else prepared
-        return data, rounds if rounds.ready else None, rounds.why_not
-
-    def _tell_once(self, why_not: str) -> None:
-        """Log why a request did not get the recall tool, once for each reason."""
-        if why_not not in self._told:
-            self._told.add(why_not)
-            logger().warning("a request does not get the recall tool: %s", why_not)
-
-    # -------------------------------------------------------------------------------------------
 
     def compaction_offer(self, body: bytes, target: RequestTarget) -> Fitted | None:
         """A fit whose ``compaction_offer`` is what to ask the provider before sending this request;

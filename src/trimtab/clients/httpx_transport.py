@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from functools import cache, partial
 from typing import Any
 
-from trimtab.clients.answer_rounds import AsyncRounds, SyncRounds
 from trimtab.clients.decoding import Undecodable, decoded, decoder
 from trimtab.clients.guard import Guard
 from trimtab.clients.http_copies import with_body, with_stream
@@ -212,6 +211,8 @@ def _sync(module: Any) -> Any:
             if rounds is None or not can_be_rewritten(sent):
                 return sent[1]
 
+            from trimtab.clients.answer_rounds import SyncRounds
+
             def again(body: bytes) -> Any:
                 return self._sent(self.guard.flow(body, target), target, request)
 
@@ -300,6 +301,8 @@ def _async(module: Any) -> Any:
             sent = await self._sent(flow, target, request, size)
             if rounds is None or not can_be_rewritten(sent):
                 return sent[1]
+
+            from trimtab.clients.answer_rounds import AsyncRounds
 
             async def again(body: bytes) -> Any:
                 return await self._sent(self.guard.flow(body, target), target, request, size)

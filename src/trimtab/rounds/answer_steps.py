@@ -4,11 +4,11 @@
     step = next(run)
     while True:                                        # a StopIteration ends the answer
         match step:
-            case Read():  reply = the next bytes of this round's answer, None at its end
-            case Work():  reply = step.call()          # may take long: in a thread, if async
-            case Ask():   reply = None, or a SaidError of the provider's refusal of the next round
-            case Show():  reply = None                 # bytes for the client
-            case Broken(): reply = None                # the last step; see there
+            case Read():       reply = the next bytes of this round's answer, None at its end
+            case Work():       reply = step.call()     # may take long: in a thread, if async
+            case NextRound():  reply = None, or the provider's refusal of it as a SaidError
+            case Show():       reply = None            # bytes for the client
+            case Broken():     reply = None            # the last step; see there
         step = run.send(reply)
 
 The client's answer begins with the first ``Show``.  The driver sends requests and closes answers.
@@ -42,7 +42,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class NextRound:
     """Send the next round; reply with the refusal, None if there is none."""
 
     body: bytes
@@ -63,7 +63,7 @@ class Broken:
     event: bytes
 
 
-Step = Read | Work | Ask | Show | Broken
+Step = Read | Work | NextRound | Show | Broken
 Steps = Generator[Step, Any, None]
 
 
@@ -84,7 +84,7 @@ def steps(rounds: RecallRounds, frames: Callable[[], EventReader] | None) -> Ste
         body = yield Work(lambda: guarded(rounds.follow))
         if body is None:
             break
-        refusal = yield Ask(body)
+        refusal = yield NextRound(body)
         if refusal is not None:
             yield Broken(rewriter.failed(refusal))
             return
@@ -135,4 +135,4 @@ def guarded(work: Callable[[], T]) -> T | None:
         return None
 
 
-__all__ = ["Ask", "Broken", "Read", "SaidError", "Show", "Step", "Steps", "Work", "steps"]
+__all__ = ["Broken", "NextRound", "Read", "SaidError", "Show", "Step", "Steps", "Work", "steps"]

@@ -6,13 +6,15 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from trimtab.errors import StoreError
 from trimtab.session import Session, store_of
-from trimtab.sessions.conversation_store import ConversationStore
 from trimtab.stores import TenantStore
 from trimtab.telemetry import fault
+
+if TYPE_CHECKING:
+    from trimtab.sessions.conversation_store import ConversationStore
 
 AGAIN_SECONDS = 5.0
 """Seconds after which a store that did not answer is asked again."""

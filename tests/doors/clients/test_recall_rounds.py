@@ -5,16 +5,36 @@ Knows what the provider receives and what a caller is told.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 
+import anthropic
+import botocore.exceptions
+import httpx2
+import openai
 import pytest
 import sdk_clients
+from google import genai
+from google.genai import errors as genai_errors
+from google.genai import types
 from recalled_files import EVERY, file
 from sdk_clients import PROMPT, Bedrock
 
-from trimtab import clients
-from trimtab.testing import Answer, Call, StrictProvider
+import trimtab
+from trimtab.testing import Answer, Call, Refuse, StrictProvider
+
+RAISED = (
+    openai.APIError, anthropic.APIError, genai_errors.APIError, botocore.exceptions.ClientError,
+)  # fmt: skip
+
+
+def status_of(error):
+    """What an SDK says was the HTTP status."""
+    if isinstance(error, botocore.exceptions.ClientError):
+        return error.response["ResponseMetadata"].get("HTTPStatusCode")
+    return getattr(error, "status_code", None) or getattr(error, "code", None)
+
 
 STREAMS = pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
 WINDOW = 12_000
@@ -114,3 +134,313 @@ def test_a_recall_is_answered_by_the_wrapped_client_and_never_seen(sdk, stream, 
         if not mixed:
             asked = provider.requests[first - 1 : first + 1]
             assert prompts[first - 1] == sum(record.tokens for record in asked), "both are paid"
+
+
+RECALL = Call("recall", {"handle": "none", "end": 400})
+READ = {"type": "object", "properties": {"path": {"type": "string"}}}
+"""The parameters of the caller's own tool."""
+
+
+def openai_client(provider, sync, **more):
+    kind = openai.OpenAI if sync else openai.AsyncOpenAI
+    return trimtab.wrap(
+        kind(base_url=f"{provider.url}/v1", api_key="x", max_retries=0), recall=True, **more
+    )
+
+
+def claude_client(provider, sync, **more):
+    kind = anthropic.Anthropic if sync else anthropic.AsyncAnthropic
+    return trimtab.wrap(
+        kind(base_url=provider.url, api_key="x", max_retries=0), recall=True, **more
+    )
+
+
+def genai_client(provider, **more):
+    made = trimtab.wrap(genai.Client, recall=True, **more)
+    options = types.HttpOptions(base_url=provider.url)
+    return made(api_key="x", vertexai=False, http_options=options)
+
+
+async def chat(provider, stream, messages, **more):
+    client = openai_client(provider, sync=False)
+    for_usage = {"stream_options": {"include_usage": True}} if stream else {}
+    answer = await client.chat.completions.create(
+        model="gpt-5.1", messages=messages, stream=stream, **for_usage, **more
+    )
+    if not stream:
+        return answer.choices[0].message.content, answer.usage.prompt_tokens
+    chunks = [chunk async for chunk in answer]
+    text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+    return text, chunks[-1].usage.prompt_tokens
+
+
+async def responses(provider, stream, messages, **more):
+    client = openai_client(provider, sync=False)
+    given = {"model": "gpt-5.1", "input": messages, "store": False, **more}
+    if stream:
+        async with client.responses.stream(**given) as events:
+            answer = await events.get_final_response()
+    else:
+        answer = await client.responses.create(**given)
+    return answer.output_text, answer.usage.input_tokens
+
+
+async def claude(provider, stream, messages, **more):
+    client = claude_client(provider, sync=False)
+    given = {"model": "claude-opus-5-5", "max_tokens": 500, "messages": messages, **more}
+    if stream:
+        async with client.messages.stream(**given) as events:
+            answer = await events.get_final_message()
+    else:
+        answer = await client.messages.create(**given)
+    text = "".join(block.text for block in answer.content if block.type == "text")
+    usage = answer.usage
+    return text, (usage.input_tokens + (usage.cache_read_input_tokens or 0)
+                  + (usage.cache_creation_input_tokens or 0))  # fmt: skip
+
+
+async def gemini(provider, stream, messages, **more):
+    client = genai_client(provider)
+    contents = [types.Content(role="user", parts=[types.Part(text=messages[0]["content"])])]
+    given = {"model": "gemini-3.5-pro", "contents": contents, **more}
+    if stream:
+        chunks = [c async for c in await client.aio.models.generate_content_stream(**given)]
+    else:
+        chunks = [await client.aio.models.generate_content(**given)]
+    parts = [p for c in chunks for p in c.candidates[0].content.parts or () if p.text]
+    text = "".join(part.text for part in parts if not part.thought)
+    return text, chunks[-1].usage_metadata.prompt_token_count
+
+
+ASYNC = pytest.mark.parametrize("ask", [chat, responses, claude, gemini], ids=lambda f: f.__name__)
+HI = [{"role": "user", "content": "Hi."}]
+
+
+@ASYNC
+@STREAMS
+def test_an_async_client_answers_the_tool_too_without_any_tool_of_the_caller(ask, stream):
+    script = [Answer("Let me look.", [RECALL], thinking="Hm."), Answer("Found.", thinking="Ah.")]
+    with StrictProvider(script) as provider:
+        text, prompt = asyncio.run(ask(provider, stream, HI))
+        first, second = provider.requests
+        assert text.replace("\n\n", " ") in ("Let me look. Found.", "Let me look.Found.")
+        assert prompt == first.tokens + second.tokens
+        assert (declared(first), declared(second)) == (1, 1)
+        assert tools(first) == tools(second)
+        assert "no original is kept under" in told(second)
+
+
+def functions(record):
+    return json.dumps(tools(record)).count('"name": "')
+
+
+FUNCTION = {"type": "function", "function": {"name": "read", "parameters": READ}}
+CLAUDE_TOOL = {"name": "read", "input_schema": READ}
+GEMINI_TOOL = types.Tool(
+    function_declarations=[types.FunctionDeclaration(name="read", parameters_json_schema=READ)]
+)
+
+
+def gemini_mode(mode, *names):
+    calling = types.FunctionCallingConfig(mode=mode, allowed_function_names=list(names) or None)
+    return {"config": types.GenerateContentConfig(
+        tools=[GEMINI_TOOL], tool_config=types.ToolConfig(function_calling_config=calling),
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+    )}  # fmt: skip
+
+
+NAMED = {"type": "function", "function": {"name": "read"}}
+CHOICES = [
+    (chat, {"tools": [FUNCTION], "tool_choice": "required"}, 1),
+    (chat, {"tools": [FUNCTION], "tool_choice": "none"}, 2),
+    (chat, {"tools": [FUNCTION], "tool_choice": NAMED}, 2),
+    (chat, {"n": 2}, 0),
+    (chat, {"response_format": {"type": "json_object"}}, 1),
+    (responses, {"tools": [{"type": "function", "name": "read", "parameters": READ,
+                            "strict": False}], "tool_choice": "required"}, 1),
+    (claude, {"tools": [CLAUDE_TOOL], "tool_choice": {"type": "any"}}, 1),
+    (claude, {"tools": [CLAUDE_TOOL], "tool_choice": {"type": "tool", "name": "read"}}, 2),
+    (gemini, gemini_mode("ANY"), 1),
+    (gemini, gemini_mode("ANY", "read"), 2),
+    (gemini, gemini_mode("AUTO"), 2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ask", "more", "count"), CHOICES)
+def test_a_request_that_demands_a_call_or_several_answers_does_not_get_the_tool(
+    ask, more, count, caplog
+):
+    with StrictProvider() as provider:
+        asyncio.run(ask(provider, False, HI, **more))
+        (record,) = provider.requests
+        assert functions(record) == count
+        ours = declared(record)
+        assert ours == (count == 2 or "response_format" in more)
+        assert caplog.text.count("does not get the recall tool") == (not ours)
+
+
+def test_why_a_request_gets_no_tool_is_logged_once(caplog):
+    with StrictProvider() as provider:
+        client = openai_client(provider, sync=True)
+        for _ in range(3):
+            client.chat.completions.create(
+                model="gpt-5.1", messages=HI, tools=[FUNCTION], tool_choice="required"
+            )
+        client.chat.completions.create(model="gpt-5.1", messages=HI, tools=[FUNCTION])
+        assert [declared(record) for record in provider.requests] == [0, 0, 0, 1]
+    assert caplog.text.count("tool_choice demands a call") == 1
+
+
+def test_a_caller_that_reads_raw_bytes_gets_what_the_provider_wrote(caplog):
+    with StrictProvider() as provider:
+        client = openai_client(provider, sync=True)
+        raw = client.chat.completions.with_raw_response.create(model="gpt-5.1", messages=HI)
+        assert raw.parse().choices[0].message.content == "OK"
+        assert declared(provider.requests[0]) == 0
+    assert "read as raw bytes" in caplog.text
+
+
+def test_a_caller_s_own_recall_tool_stays_the_caller_s():
+    own = {"type": "function", "function": {"name": "recall", "parameters": READ}}
+    with StrictProvider([Answer("", [RECALL])]) as provider:
+        client = openai_client(provider, sync=True)
+        answer = client.chat.completions.create(model="gpt-5.1", messages=HI, tools=[own])
+        assert answer.choices[0].message.tool_calls[0].function.name == "recall"
+        assert len(provider.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "stream"])
+def test_the_response_says_how_many_rounds_it_took(stream):
+    script = [Answer("", [RECALL]), Answer("", [RECALL]), "Found.", "Nothing to look up."]
+    seen = []
+
+    class Seen(httpx2.Client):
+        def send(self, request, **keywords):
+            seen.append(super().send(request, **keywords))
+            return seen[-1]
+
+    with StrictProvider(script) as provider:
+        http = trimtab.wrap(httpx2.Client(), recall=True)
+        http.__class__ = Seen
+        client = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="x", http_client=http)
+        for rounds in (3, 1):
+            answer = client.chat.completions.create(model="gpt-5.1", messages=HI, stream=stream)
+            if stream:
+                list(answer)
+            assert seen[-1].headers["x-trimtab-rounds"] == str(rounds)
+
+
+class Insatiable:
+    """Recalls one part after the other, without a word.  ``hears``: it answers once it is told
+    that no recall is left."""
+
+    def __init__(self, hears):
+        self.hears, self.told = hears, []
+
+    def __call__(self, record):
+        self.told.append(NO_MORE in told(record))
+        if self.hears and self.told[-1]:
+            return Answer("What I have will do.")
+        return Answer("", [Call("recall", {"handle": "none", "start": len(self.told)})])
+
+
+@EVERY
+@STREAMS
+@pytest.mark.parametrize("hears", [True, False])
+def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
+    if sdk is Bedrock and stream:
+        pytest.skip("streams of boto3 do not get the tool")
+    model = Insatiable(hears)
+    with StrictProvider(model) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=50_000, recall=True)
+        client.ask(PROMPT)
+        said = client.send(stream)
+        assert (said.text, said.calls) == ("What I have will do." if hears else "", [])
+        assert model.told == [False] * 5 + [True]
+        assert said.prompt == sum(record.tokens for record in provider.requests)
+    assert ("nothing but recalls" in caplog.text) is not hears
+
+
+@EVERY
+@STREAMS
+def test_a_refusal_of_the_second_round_reaches_the_caller_as_it_came(sdk, stream):
+    if sdk is Bedrock and stream:
+        pytest.skip("streams of boto3 do not get the tool")
+    refusal = Refuse("rate", status=429, retry_after=0)
+    with StrictProvider([Answer("", [RECALL]), refusal, "and here I am"]) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=50_000, recall=True)
+        client.ask(PROMPT)
+        with pytest.raises(RAISED) as raised:
+            client.send(stream)
+        assert status_of(raised.value) == 429
+        assert len(provider.requests) == 2
+        assert client.send(stream).text == "and here I am", "its own retry goes through"
+
+
+@EVERY
+def test_behind_the_first_words_of_a_stream_a_refusal_is_an_error_in_it(sdk):
+    if sdk is Bedrock:
+        pytest.skip("streams of boto3 do not get the tool")
+    barn = {"error": {"message": "the barn burns", "type": "x", "status": "UNAVAILABLE"}}
+    script = [Answer("Let me look.", [RECALL]), Refuse("opaque", status=503, body=barn)]
+    with StrictProvider(script) as provider:
+        client = sdk(provider.url)
+        sdk_clients.wrap(client, window=50_000, recall=True)
+        client.ask(PROMPT)
+        with pytest.raises(Exception) as raised:  # noqa: PT011 (the SDKs share no class)
+            client.send(True)
+        assert "the barn burns" in str(raised.value)
+
+
+@EVERY
+def test_what_was_hidden_outlasts_the_process_in_the_session_s_store(sdk, tmp_path):
+    store = f"sqlite:///{tmp_path / 's.db'}"
+    script = [Answer("Looked.", [RECALL], thinking="Hm."), Answer("Found.", thinking="Ah."), "Yes."]
+    with StrictProvider(script) as provider:
+        client = sdk(provider.url)
+        plain = client.client
+        with trimtab.Session(window=50_000, recall=True, store=store) as session:
+            sdk_clients.wrap(client, session=session)
+            client.ask(PROMPT)
+            client.send(False)
+        if sdk is Bedrock:
+            client.client = Bedrock(provider.url).client
+        else:
+            client.client = plain
+        with trimtab.Session(window=50_000, recall=True, store=store) as session:
+            sdk_clients.wrap(client, session=session)
+            client.ask("Sure?")
+            assert client.send(False).text == "Yes."
+        assert '"none"' in told(provider.requests[2]).replace('\\"', '"')
+        assert provider.requests[2].violations == ()
+        assert provider.requests[2].status == 200
+
+
+def test_an_answer_that_the_caller_changed_loses_what_was_hidden_and_the_log_says_so(caplog):
+    with StrictProvider([Answer("Looked.", [RECALL]), "Found.", "Yes.", "Yes."]) as provider:
+        client = openai_client(provider, sync=True)
+        client.chat.completions.create(model="gpt-5.1", messages=HI)
+        edited = [*HI, {"role": "assistant", "content": "Other words."}, *HI]
+        for _ in range(2):
+            client.chat.completions.create(model="gpt-5.1", messages=edited)
+        assert '"none"' not in told(provider.requests[2]).replace('\\"', '"')
+    assert caplog.text.count("is not put back") == 1
+
+
+@STREAMS
+def test_an_answer_that_the_provider_keeps_is_continued_behind_its_hidden_rounds(stream):
+    with StrictProvider([Answer("Looked.", [RECALL]), "Found.", "Yes."]) as provider:
+        client = openai_client(provider, sync=True)
+
+        def ask(**more):
+            if not stream:
+                return client.responses.create(model="gpt-5.1", **more)
+            with client.responses.stream(model="gpt-5.1", **more) as events:
+                return events.get_final_response()
+
+        first = ask(input="Hi.")
+        assert ask(input="Sure?", previous_response_id=first.id).output_text == "Yes."
+        assert {record.status for record in provider.requests} == {200}
+        assert provider.requests[2].tokens > provider.requests[1].tokens

@@ -1,0 +1,89 @@
+"""Which requests of a guarded client get the recall tool.  Not loaded without ``recall``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from trimtab.clients.request_target import RequestTarget
+from trimtab.errors import TrimtabError
+from trimtab.rounds import ExchangeMemory, RecallRounds, exchanges_of, rewritable
+from trimtab.rounds.declaration import INTERNAL, OWN
+from trimtab.session import Session
+from trimtab.sessions.control import is_control
+from trimtab.sessions.conversation import conversation_id
+from trimtab.sessions.recall_tool import NAME
+from trimtab.telemetry import logger
+from trimtab.wire.body import RequestBody
+
+RAW = "its answer is read as raw bytes"
+_RAW_HEADER = "x-stainless-raw-response"
+"""A header of the SDKs on requests whose answer the caller reads as bytes."""
+
+
+class ToolOffer(NamedTuple):
+    """``body``: the request with what was hidden of earlier answers, and with the recall tool if
+    there are ``rounds``; ``named``: whether notes may name the tool."""
+
+    body: bytes
+    rounds: RecallRounds | None
+    named: bool
+
+
+class Recalls:
+    """Offers the recall tool in the requests of one session, and keeps what callers don't see."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._hidden = ExchangeMemory().of("", "")
+        self._told = set[str]()
+        """Why requests did not get the tool, as far as it was logged."""
+
+    def offer(
+        self, body: bytes, url: str, headers: Mapping[str, str], target: RequestTarget, *,
+        streams: bool,
+    ) -> ToolOffer:  # fmt: skip
+        """What to send instead of ``body``.  ``streams``: whether who sends it can take calls of
+        the tool out of a stream."""
+        rounds, why_not = None, _why_not_rewritable(url, headers, target, streams)
+        named = f'"{NAME}"'.encode() in body  # the caller may have such a tool, and answer it
+        if not why_not:
+            body, rounds, why_not = self._with_tool(body, target)
+        if why_not not in ("", OWN, INTERNAL) and why_not not in self._told:
+            self._told.add(why_not)
+            logger().warning("a request does not get the recall tool: %s", why_not)
+        return ToolOffer(body, rounds, named or rounds is not None)
+
+    def _with_tool(
+        self, body: bytes, target: RequestTarget
+    ) -> tuple[bytes, RecallRounds | None, str]:
+        """(body, its rounds, ""), or (body, None, why not)."""
+        format = target.format.partition(":")[0]
+        try:
+            source = RequestBody.of(body)
+            conversation = conversation_id(source, target.format)
+        except TrimtabError:
+            return body, None, ""  # what is wrong with it shows when it is fitted
+        share = self._session.settings.control
+        if share and is_control(conversation, share):
+            return body, None, ""
+        rounds = RecallRounds(
+            format, self._session, self._hidden, exchanges_of(self._session),
+            model=target.model, alone=True, sums_prompts=True,
+        )  # fmt: skip
+        prepared = rounds.prepared(source, conversation)
+        body = body if prepared is None else prepared
+        return body, rounds if rounds.ready else None, rounds.why_not
+
+
+def _why_not_rewritable(
+    url: str, headers: Mapping[str, str], target: RequestTarget, streams: bool
+) -> str:
+    """Why calls of the tool can't be taken out of the answer; "" if they can."""
+    format, framed = target.format.partition(":")[0], "/converse" in url or "/invoke" in url
+    listed = target.streams and format == "gemini" and "alt=sse" not in url
+    if not rewritable(format, listed=listed, framed=framed):
+        return f"answers of {format} are not rewritten here"
+    if target.streams and not streams:
+        return f"streams of {format} are not rewritten here"
+    return RAW if headers.get(_RAW_HEADER) else ""
