@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from contextlib import closing
 
 import anthropic
 import botocore.exceptions
@@ -57,7 +58,7 @@ def calls_recall(record):
 
 def tools(record):
     body = record.body
-    return (body.get("toolConfig") or body).get("tools") or []
+    return body.get("tools") or body.get("toolConfig", {}).get("tools") or []
 
 
 def declared(record):
@@ -401,7 +402,7 @@ def test_what_was_hidden_outlasts_the_process_in_the_session_s_store(sdk, tmp_pa
     with StrictProvider(script) as provider:
         client = sdk(provider.url)
         plain = client.client
-        with trimtab.Session(window=50_000, recall=True, store=store) as session:
+        with closing(trimtab.Session(window=50_000, recall=True, store=store)) as session:
             sdk_clients.wrap(client, session=session)
             client.ask(PROMPT)
             client.send(False)
@@ -409,7 +410,7 @@ def test_what_was_hidden_outlasts_the_process_in_the_session_s_store(sdk, tmp_pa
             client.client = Bedrock(provider.url).client
         else:
             client.client = plain
-        with trimtab.Session(window=50_000, recall=True, store=store) as session:
+        with closing(trimtab.Session(window=50_000, recall=True, store=store)) as session:
             sdk_clients.wrap(client, session=session)
             client.ask("Sure?")
             assert client.send(False).text == "Yes."
