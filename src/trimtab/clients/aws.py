@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from trimtab.clients.guard import Guard, GuardKeywords, guard_of
@@ -58,7 +60,7 @@ def boto3(
             f"this {type(client).__name__} is guarded already, itself or by its session: use it, "
             "or make a new one"
         )
-    hooks = _Hooks(guard)
+    hooks = _Hooks(guard, client if service else None)
     events.register(_GUARDED, _is_guarded)
     for operation in OPERATIONS:
         name = f"{SERVICE}.{operation}"
@@ -81,31 +83,40 @@ class _BotocoreCall:
     """One call of the client: the body it was to send, its retry flow, and its rounds if it offers
     the recall tool."""
 
-    def __init__(self, guard: Guard, params: Mapping[str, Any]) -> None:
-        self.guard = guard
+    def __init__(
+        self, guard: Guard, params: Mapping[str, Any], target: RequestTarget | None = None, *,
+        can_send: bool = False,
+    ) -> None:  # fmt: skip
+        """``target``: that of a later round, whose answer another call takes; ``can_send``: whether
+        the rounds of a stream can be sent while it is read."""
+        self.guard, self._can_send = guard, can_send
         self.body: bytes = params["body"]
         self.url = str(params["url"])
         self.flow: Flow | None = None
         self.rounds: RecallRounds | None = None
-        self._target: RequestTarget | None = None
+        self._is_round, self.target = target is not None, target
         self._shown: BedrockRewriter | None = None
         """Makes the caller's answer, of what botocore has parsed."""
         self.first: bytes = self.begin()
 
     def begin(self) -> bytes:
         """Start a flow; return the first body to send."""
+        if self._is_round:
+            return self._next_flow(self.body)
         if self.rounds is not None:  # botocore has sent again; rounds that are over stay so
             return self._next_flow(self.rounds.sent)
-        started = self.guard.start("POST", self.url, {}, lambda: self.body, streams_rewritten=False)
+        started = self.guard.start(
+            "POST", self.url, {}, lambda: self.body, streams_rewritten=self._can_send
+        )
         if started is None:
             return self.body
-        self.flow, self._target, self.rounds = started
+        self.flow, self.target, self.rounds = started
         first: bytes = next(self.flow).request
         return first
 
     def _next_flow(self, body: bytes) -> bytes:
-        assert self._target is not None
-        self.flow = self.guard.flow(body, self._target)
+        assert self.target is not None
+        self.flow = self.guard.flow(body, self.target)
         first: bytes = next(self.flow).request
         return first
 
@@ -113,8 +124,9 @@ class _BotocoreCall:
         """The body of the next round after an answer, ``parsed`` by botocore from ``http``; None
         after the last one: then ``parsed`` is what all rounds said."""
         rounds = self.rounds
-        if rounds is None:
+        if rounds is None or "stream" in parsed:
             return None
+        from trimtab.rounds.answer_steps import guarded
         from trimtab.rounds.bedrock import BedrockRewriter
 
         if self._shown is None:
@@ -123,10 +135,10 @@ class _BotocoreCall:
         for rewriter, tree in ((rounds.rewriter, json.loads(http.content)), (self._shown, parsed)):
             rewriter.begin()
             rewriter.take_full_response(tree)
-        body = rounds.follow()
+        body = guarded(rounds.follow)
         if body is not None:
             return self._next_flow(body)
-        rounds.remember()
+        guarded(rounds.remember)
         if rounds.rounds > 1 or rounds.rewriter.recalls:
             parsed |= self._shown.answer()
         return None
@@ -147,15 +159,22 @@ class _BotocoreCall:
 class _Hooks:
     """Handlers of two events: before the request is made, and after its answer."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, guard: Guard, client: Any = None) -> None:
+        """``client`` sends the later rounds of a stream; None, for a session: they are not sent."""
+        self._guard, self._client = guard, client
+        self._round = ContextVar[tuple[bytes, RequestTarget] | None]("round", default=None)
+        """The body of a stream's later round, while it is sent."""
 
     def before_call(self, params: dict[str, Any], **_: Any) -> None:
         """Put the fitted body into botocore's request; the caller's parameters don't change."""
         if not isinstance(params.get("body"), (bytes, bytearray)):
             return
-        params["body"] = bytes(params["body"])
-        call = _BotocoreCall(self._guard, params)
+        if (later := self._round.get()) is not None:
+            params["body"], target = later
+            call = _BotocoreCall(self._guard, params, target)
+        else:
+            params["body"] = bytes(params["body"])
+            call = _BotocoreCall(self._guard, params, can_send=self._client is not None)
         if call.flow is not None:
             params["context"][_CONTEXT] = call
             params["body"] = call.first
@@ -178,14 +197,36 @@ class _Hooks:
                     return 0.0
                 fields = parsed.setdefault("ResponseMetadata", {}).setdefault("HTTPHeaders", {})
                 fields[HEADER] = step.summary
-                if call.rounds is not None:
+                if call.rounds is not None and step.accepted:
                     fields[ROUNDS] = str(call.rounds.rounds)
+                    self._join_rounds(call, parsed, fields)
                 return None
         except Exception as error:
             logger().warning("not sent again: %s: %s", type(error).__name__, error)
             return None
         request_dict["body"] = step.request
         return 0.0
+
+    def _join_rounds(
+        self, call: _BotocoreCall, parsed: dict[str, Any], fields: dict[str, str]
+    ) -> None:
+        """Let the stream of an answer go on with its later rounds."""
+        rounds, target, events = call.rounds, call.target, parsed.get("stream")
+        if rounds is not None and target is not None and isinstance(events, _HeldEvents):
+            from trimtab.clients.aws_streams import RoundsStream
+
+            send = partial(self._send_round, target)
+            parsed["stream"] = RoundsStream(rounds, events, send, fields)
+
+    def _send_round(self, target: RequestTarget, body: bytes) -> Any:
+        """The events of a later round.  It is sent by the client's own method, with ``body`` in
+        place of what that makes of its parameters; so botocore signs it and retries it."""
+        nothing = [{"role": "user", "content": [{"text": "."}]}]
+        token = self._round.set((body, target))
+        try:
+            return self._client.converse_stream(modelId=target.model, messages=nothing)["stream"]
+        finally:
+            self._round.reset(token)
 
 
 def _reply(http: Any, parsed: dict[str, Any]) -> Reply:

@@ -100,8 +100,6 @@ def history(client):
 @STREAMS
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
 def test_a_recall_is_answered_by_the_wrapped_client_and_never_seen(sdk, stream, mixed):
-    if sdk is Bedrock and stream:
-        pytest.skip("streams of boto3 do not get the tool")
     agent = Agent(mixed)
     with StrictProvider(agent, window=WINDOW) as provider:
         client = sdk(provider.url)
@@ -349,8 +347,6 @@ class Insatiable:
 @STREAMS
 @pytest.mark.parametrize("hears", [True, False])
 def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
-    if sdk is Bedrock and stream:
-        pytest.skip("streams of boto3 do not get the tool")
     model = Insatiable(hears)
     with StrictProvider(model) as provider:
         client = sdk(provider.url)
@@ -366,8 +362,6 @@ def test_after_six_rounds_the_model_gets_no_more(sdk, stream, hears, caplog):
 @EVERY
 @STREAMS
 def test_a_refusal_of_the_second_round_reaches_the_caller_as_it_came(sdk, stream):
-    if sdk is Bedrock and stream:
-        pytest.skip("streams of boto3 do not get the tool")
     refusal = Refuse("rate", status=429, retry_after=0)
     with StrictProvider([Answer("", [RECALL]), refusal, "and here I am"]) as provider:
         client = sdk(provider.url)
@@ -382,9 +376,8 @@ def test_a_refusal_of_the_second_round_reaches_the_caller_as_it_came(sdk, stream
 
 @EVERY
 def test_behind_the_first_words_of_a_stream_a_refusal_is_an_error_in_it(sdk):
-    if sdk is Bedrock:
-        pytest.skip("streams of boto3 do not get the tool")
-    barn = {"error": {"message": "the barn burns", "type": "x", "status": "UNAVAILABLE"}}
+    burns = "the barn burns"
+    barn = {"error": {"message": burns, "type": "x", "status": "UNAVAILABLE"}, "message": burns}
     script = [Answer("Let me look.", [RECALL]), Refuse("opaque", status=503, body=barn)]
     with StrictProvider(script) as provider:
         client = sdk(provider.url)

@@ -1,0 +1,76 @@
+"""Converse streams of several rounds as one, in botocore's parsed events."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from trimtab.retry.own_header import ROUNDS
+from trimtab.rounds.answer_steps import NextRound, Read, Show, Step, Work, steps
+from trimtab.rounds.recall_rounds import RecallRounds
+from trimtab.wire.aws_event_stream import AwsFrame, AwsFrameReader, event_frame
+from trimtab.wire.stream_events import AwsEventReader
+
+
+class RoundsStream:
+    """The events of one round after the other, as one answer.
+
+    ``events``: those of the first round; ``send`` sends a body and returns the events of its
+    answer, or raises what botocore raises, which the reader of this stream then gets; ``headers``
+    are told the number of rounds.
+    """
+
+    def __init__(
+        self, rounds: RecallRounds, events: Any, send: Callable[[bytes], Any],
+        headers: dict[str, str],
+    ) -> None:  # fmt: skip
+        self._rounds, self._events, self._send = rounds, events, send
+        self._headers = headers
+        self._shown = self._made()
+
+    def __iter__(self) -> Iterator[Any]:
+        """All events in order."""
+        return self._shown
+
+    def _made(self) -> Iterator[Any]:
+        run, frames, events = steps(self._rounds, AwsEventReader), AwsFrameReader(), None
+        step: Step = next(run)
+        while True:
+            reply: Any = None
+            if isinstance(step, Show):
+                yield from map(_event, frames.feed(step.data))
+            elif isinstance(step, Read):
+                events = iter(self._events) if events is None else events
+                reply = next(map(_framed, events), None)
+            elif isinstance(step, Work):
+                reply = step.call()
+            elif isinstance(step, NextRound):
+                self._events.close()
+                self._events, events = self._send(step.body), None
+                self._headers[ROUNDS] = str(self._rounds.rounds)
+            try:
+                step = run.send(reply)
+            except StopIteration:
+                return
+
+    def close(self) -> None:
+        """Release the connection of the newest round."""
+        self._events.close()
+
+
+def _framed(event: Mapping[str, Any]) -> bytes:
+    """A parsed event as the frame that it was."""
+    name = next(iter(event))
+    text = json.dumps(event[name], default=lambda value: b64encode(value).decode())
+    return event_frame(name, text.encode())
+
+
+def _event(frame: AwsFrame) -> dict[str, Any]:
+    """A frame as botocore parses it: the only bytes are those of redacted reasoning."""
+    value = json.loads(frame.payload)
+    said = (value.get("delta") or {}).get("reasoningContent") or {}
+    if isinstance(said.get("redactedContent"), str):
+        said["redactedContent"] = b64decode(said["redactedContent"])
+    return {frame.headers[":event-type"]: value}
